@@ -1,0 +1,41 @@
+# Two commands do everything: `make run` and `make test`. Both make their own environment.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+JOBS   ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types unit format clean
+
+help:  ## show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): setup.cfg pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
+
+run: $(STAMP)  ## the main job on the embedded nano tables
+	@$(BIN)/lpzero tables
+	@$(BIN)/lpzero counters nano-gpt2
+	@$(BIN)/lpzero counters nano-flexibert
+
+test: lint types unit  ## lint, types and every test
+
+lint: $(STAMP)  ## ruff, rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## mypy, strict, on the three packages
+	$(BIN)/mypy
+
+unit: $(STAMP)  ## the tests (LPZERO_DATA=folder adds those on the real tables)
+	$(BIN)/python -m pytest -n $(JOBS) -rs
+
+format: $(STAMP)  ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove the environment and every cache
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build dist
