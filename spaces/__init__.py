@@ -1,0 +1,60 @@
+"""Search spaces by name, and their architectures, models and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spaces.base import Space
+from spaces.errors import UnknownNameError
+from spaces.flexibert import FlexiBertSpace
+from spaces.gpt2 import Gpt2Space
+
+FLEXIBERT = FlexiBertSpace()
+FLEXIBERT_UPSTREAM = FlexiBertSpace(name="flexibert-upstream", upstream_dims=True)
+GPT2 = Gpt2Space()
+# The Pareto folders of the LTS data: one word cluster, 32 tokens, embeddings as wide as the model.
+GPT2_LM1B = Gpt2Space(name="gpt2-lm1b", cutoffs=(), context=32, d_embed=(-1,), batch_shape=(2, 32))
+NANO_FLEXIBERT = FlexiBertSpace(
+    name="nano-flexibert",
+    hidden=(32, 64, 96, 128),
+    n_layers=(1, 2, 3, 4, 5, 6),
+    ffn=(64, 128, 256),
+    vocabulary=257,
+    context=64,
+    embedding=64,
+    reads_text=True,
+)
+NANO_GPT2 = Gpt2Space(
+    name="nano-gpt2",
+    n_layers=range(1, 7),
+    d_model=range(32, 129, 16),
+    d_inner=range(32, 513, 32),
+    min_ratio=1,
+    n_head=(2, 4),
+    d_embed=(-1,),
+    div_val=(1,),
+    accepted_d_model=range(32, 129, 16),
+    accepted_d_inner=range(32, 513, 32),
+    vocabulary=256,
+    cutoffs=(),
+    context=64,
+    batch_shape=(8, 64),
+    reads_text=True,
+)
+
+_SPACES: dict[str, Space[Any]] = {
+    space.name: space
+    for space in (FLEXIBERT, FLEXIBERT_UPSTREAM, GPT2, GPT2_LM1B, NANO_FLEXIBERT, NANO_GPT2)
+}
+
+
+def names() -> list[str]:
+    """Every space's name, sorted."""
+    return sorted(_SPACES)
+
+
+def get(name: str) -> Space[Any]:
+    """The space of that name."""
+    if name not in _SPACES:
+        raise UnknownNameError("space", name, _SPACES)
+    return _SPACES[name]

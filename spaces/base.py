@@ -1,0 +1,146 @@
+"""What every search space offers: frozen architectures, variation, exact sizes, models.
+
+An architecture is a frozen dataclass with JSON-able fields; its layers are frozen dataclasses
+too, so that block-wise evolution can exchange them. A space holds the allowed values, and
+everything that varies an architecture takes the random generator it should use.
+
+Sizes: `parameters` is what `build` really allocates. `flops` counts two per multiply-add of
+every matrix product and convolution in one forward pass of one sequence from tokens to the
+final hidden state (no output head), which is what torch's own counter measures.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from spaces.errors import ArchitectureError
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class Space(ABC, Generic[A]):
+    """A set of architectures of type A with everything the engine asks of it."""
+
+    name: str
+    # Raised whenever `build` changes what it gives; stored sketches depend on it.
+    version: ClassVar[int]
+    batch_shape: tuple[int, int]
+    vocabulary: int
+    reads_text: bool
+
+    @abstractmethod
+    def validate(self, arch: A) -> None:
+        """Raise ArchitectureError naming the first field outside the space."""
+
+    @abstractmethod
+    def cardinality(self) -> int:
+        """The exact number of architectures `sample` can give."""
+
+    @abstractmethod
+    def sample(self, rng: random.Random) -> A:
+        """A uniformly drawn architecture, field by field."""
+
+    @abstractmethod
+    def mutate(self, arch: A, probability: float, rng: random.Random) -> A:
+        """The architecture with each field redrawn with the given probability."""
+
+    @abstractmethod
+    def crossover(self, first: A, second: A, rng: random.Random) -> A:
+        """A child that takes each field from one parent or the other."""
+
+    @abstractmethod
+    def blocks(self, arch: A) -> tuple[Any, ...]:
+        """The architecture's blocks, first to last."""
+
+    @abstractmethod
+    def with_block(self, arch: A, index: int, block: Any) -> A:
+        """The architecture with one block exchanged."""
+
+    @abstractmethod
+    def from_json(self, fields: Mapping[str, Any]) -> A:
+        """The validated architecture whose `to_json` gives these fields."""
+
+    @abstractmethod
+    def build(self, arch: A, seed: int) -> nn.Module:
+        """The untrained model in eval mode; equal seeds give equal weights in any process."""
+
+    @abstractmethod
+    def parameters(self, arch: A) -> int:
+        """How many parameters `build` allocates."""
+
+    @abstractmethod
+    def decoder_parameters(self, arch: A) -> int:
+        """Parameters of the blocks and the final norm: no embedding, no output head."""
+
+    @abstractmethod
+    def attention_parameters(self, arch: A) -> int:
+        """Parameters of the token-mixing half of every block, norms left out."""
+
+    @abstractmethod
+    def flops(self, arch: A, tokens: int | None = None) -> int:
+        """Floating-point operations of one forward pass over `tokens` tokens."""
+
+    @abstractmethod
+    def depth(self, arch: A) -> int:
+        """The number of blocks."""
+
+    @abstractmethod
+    def width(self, arch: A) -> int:
+        """The width of the residual stream."""
+
+    def to_json(self, arch: A) -> dict[str, Any]:
+        """The architecture as plain JSON values."""
+        fields: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(arch)))  # type: ignore[call-overload]
+        return fields
+
+    def batch(self, seed: int = 0) -> Tensor:
+        """The default minibatch of token ids, int64 (B, T): text for byte spaces, else Zipf."""
+        from spaces.batches import text_tokens, zipf_tokens
+
+        if self.reads_text:
+            return text_tokens(self.batch_shape, seed)
+        return zipf_tokens(self.vocabulary, self.batch_shape, seed)
+
+
+def require(allowed: Sequence[T] | range, value: T, field: str, space: str) -> None:
+    """Raise ArchitectureError unless `value` is one of the allowed ones."""
+    if isinstance(value, bool) or value not in allowed:
+        expected = _summary(allowed)
+        raise ArchitectureError(f"{field} = {value!r} is outside space {space}: use {expected}")
+
+
+def _summary(allowed: Sequence[Any] | range) -> str:
+    if isinstance(allowed, range):
+        step = f" step {allowed.step}" if allowed.step != 1 else ""
+        return f"{allowed[0]} to {allowed[-1]}{step}"
+    return "one of " + ", ".join(str(value) for value in allowed)
+
+
+def read_fields(fields: Any, kind: type[Any], where: str) -> dict[str, Any]:
+    """The mapping itself if it has exactly the dataclass's fields; a clear error otherwise."""
+    expected = [field.name for field in dataclasses.fields(kind)]
+    if not isinstance(fields, Mapping) or set(fields) != set(expected):
+        given = sorted(map(str, fields)) if isinstance(fields, Mapping) else fields
+        raise ArchitectureError(
+            f"{where}: got {given!r}, expected an object with the fields {', '.join(expected)}"
+        )
+    return dict(fields)
+
+
+def flip(first: T, second: T, rng: random.Random) -> T:
+    """One of the two, by a fair coin."""
+    return first if rng.random() < 0.5 else second
+
+
+def redraw(current: T, choices: Sequence[T], probability: float, rng: random.Random) -> T:
+    """A fresh draw with the given probability, else the current value."""
+    return rng.choice(choices) if rng.random() < probability else current

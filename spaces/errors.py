@@ -1,0 +1,36 @@
+"""What can go wrong with architectures and tables; each message says what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class SpaceError(Exception):
+    """Root of every error raised by this package."""
+
+
+class ArchitectureError(SpaceError, ValueError):
+    """An architecture has a field outside its space."""
+
+
+class TableError(SpaceError, ValueError):
+    """A table's file is missing, broken or inconsistent."""
+
+
+class UnknownNameError(SpaceError, KeyError):
+    """No space, table or split goes by that name."""
+
+    def __init__(self, kind: str, given: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = get_close_matches(given, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        super().__init__(f"unknown {kind} {given!r}{hint} (known: {', '.join(names)})")
+
+    def __str__(self) -> str:
+        # KeyError would print the repr of its message.
+        return str(self.args[0])
+
+
+class FetchError(SpaceError, OSError):
+    """A download failed or did not match its checksum."""

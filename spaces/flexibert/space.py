@@ -1,0 +1,224 @@
+"""FlexiBERT architectures and their exact sizes (SPEC of the parts: see `model`)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from spaces.base import Space, flip, read_fields, redraw, require
+from spaces.errors import ArchitectureError
+
+if TYPE_CHECKING:
+    from spaces.flexibert.model import FlexiBert
+
+OPERATIONS = ("sdp", "wma", "dft", "dct", "dsc5", "dsc9")
+UPSTREAM_HIDDEN, UPSTREAM_FFN = 256, 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One encoder layer: how tokens mix, and its feed-forward stack."""
+
+    operation: str
+    heads: int
+    ffn: int
+    stacks: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlexiBertArch:
+    """A hidden width and the layers, first to last."""
+
+    hidden: int
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True)
+class FlexiBertSpace(Space[FlexiBertArch]):
+    """The allowed values; the defaults are the paper's space.
+
+    `upstream_dims` builds and counts every architecture with h = 256 and f = 1024, as the
+    published metric file does whatever the architecture says.
+    """
+
+    version: ClassVar[int] = 1
+
+    name: str = "flexibert"
+    hidden: tuple[int, ...] = (128, 256)
+    n_layers: tuple[int, ...] = (2, 4)
+    operations: tuple[str, ...] = OPERATIONS
+    heads: tuple[int, ...] = (2, 4)
+    ffn: tuple[int, ...] = (512, 1024)
+    stacks: tuple[int, ...] = (1, 3)
+    vocabulary: int = 30522
+    context: int = 512
+    embedding: int = 128
+    batch_shape: tuple[int, int] = (8, 64)
+    upstream_dims: bool = False
+    reads_text: bool = False
+
+    def validate(self, arch: FlexiBertArch) -> None:
+        require(self.hidden, arch.hidden, "hidden", self.name)
+        require(self.n_layers, len(arch.layers), "number of layers", self.name)
+        for index, layer in enumerate(arch.layers):
+            where = f"layers[{index}]"
+            require(self.operations, layer.operation, f"{where}.operation", self.name)
+            require(self.heads, layer.heads, f"{where}.heads", self.name)
+            require(self.ffn, layer.ffn, f"{where}.ffn", self.name)
+            require(self.stacks, layer.stacks, f"{where}.stacks", self.name)
+
+    def cardinality(self) -> int:
+        per_layer = len(self.operations) * len(self.heads) * len(self.ffn) * len(self.stacks)
+        return len(self.hidden) * sum(per_layer**n for n in self.n_layers)
+
+    def sample(self, rng: random.Random) -> FlexiBertArch:
+        hidden, n_layers = rng.choice(self.hidden), rng.choice(self.n_layers)
+        return FlexiBertArch(hidden, tuple(self.sample_layer(rng) for _ in range(n_layers)))
+
+    def sample_layer(self, rng: random.Random) -> Layer:
+        """A uniformly drawn layer."""
+        return Layer(
+            rng.choice(self.operations),
+            rng.choice(self.heads),
+            rng.choice(self.ffn),
+            rng.choice(self.stacks),
+        )
+
+    def mutate(self, arch: FlexiBertArch, probability: float, rng: random.Random) -> FlexiBertArch:
+        hidden = redraw(arch.hidden, self.hidden, probability, rng)
+        n_layers = redraw(len(arch.layers), self.n_layers, probability, rng)
+        layers = [self.mutate_layer(layer, probability, rng) for layer in arch.layers[:n_layers]]
+        layers += [self.sample_layer(rng) for _ in range(n_layers - len(layers))]
+        return FlexiBertArch(hidden, tuple(layers))
+
+    def mutate_layer(self, layer: Layer, probability: float, rng: random.Random) -> Layer:
+        """The layer with each field redrawn with the given probability."""
+        return Layer(
+            redraw(layer.operation, self.operations, probability, rng),
+            redraw(layer.heads, self.heads, probability, rng),
+            redraw(layer.ffn, self.ffn, probability, rng),
+            redraw(layer.stacks, self.stacks, probability, rng),
+        )
+
+    def crossover(
+        self, first: FlexiBertArch, second: FlexiBertArch, rng: random.Random
+    ) -> FlexiBertArch:
+        longer = flip(first, second, rng)
+        other = second if longer is first else first
+        layers = list(longer.layers)
+        for index, layer in enumerate(other.layers[: len(layers)]):
+            layers[index] = flip(layers[index], layer, rng)
+        return FlexiBertArch(flip(first.hidden, second.hidden, rng), tuple(layers))
+
+    def blocks(self, arch: FlexiBertArch) -> tuple[Layer, ...]:
+        return arch.layers
+
+    def with_block(self, arch: FlexiBertArch, index: int, block: Layer) -> FlexiBertArch:
+        layers = (*arch.layers[:index], block, *arch.layers[index + 1 :])
+        return replace(arch, layers=layers)
+
+    def from_json(self, fields: Mapping[str, Any]) -> FlexiBertArch:
+        given = read_fields(fields, FlexiBertArch, "architecture")
+        if not isinstance(given["layers"], (list, tuple)):
+            raise ArchitectureError(f"layers: got {given['layers']!r}, expected a list of objects")
+        layers = tuple(
+            Layer(**read_fields(layer, Layer, f"layers[{index}]"))
+            for index, layer in enumerate(given["layers"])
+        )
+        arch = FlexiBertArch(given["hidden"], layers)
+        self.validate(arch)
+        return arch
+
+    def build(self, arch: FlexiBertArch, seed: int) -> FlexiBert:
+        from spaces.flexibert.model import build
+
+        self.validate(arch)
+        return build(self, self.as_built(arch), seed)
+
+    def as_built(self, arch: FlexiBertArch) -> FlexiBertArch:
+        """The architecture whose dimensions are really built."""
+        if not self.upstream_dims:
+            return arch
+        layers = tuple(replace(layer, ffn=UPSTREAM_FFN) for layer in arch.layers)
+        return FlexiBertArch(UPSTREAM_HIDDEN, layers)
+
+    def parameters(self, arch: FlexiBertArch) -> int:
+        h, E = self.as_built(arch).hidden, self.embedding
+        embeddings = (self.vocabulary + self.context + 2) * E + 2 * E
+        projection = E * h + h if h != E else 0
+        return embeddings + projection + self.decoder_parameters(arch)
+
+    def decoder_parameters(self, arch: FlexiBertArch) -> int:
+        built = self.as_built(arch)
+        h = built.hidden
+        total = self.attention_parameters(arch)
+        for layer in built.layers:
+            if not is_linear_transform(layer):
+                total += 2 * h
+            f = layer.ffn
+            total += (h * f + f) + (layer.stacks - 1) * (f * f + f) + (f * h + h) + 2 * h
+        return total
+
+    def attention_parameters(self, arch: FlexiBertArch) -> int:
+        built = self.as_built(arch)
+        return sum(mixing_parameters(built.hidden, layer) for layer in built.layers)
+
+    def flops(self, arch: FlexiBertArch, tokens: int | None = None) -> int:
+        T = self.batch_shape[1] if tokens is None else tokens
+        built = self.as_built(arch)
+        h, E = built.hidden, self.embedding
+        multiply_adds = T * E * h if h != E else 0
+        for layer in built.layers:
+            f = layer.ffn
+            multiply_adds += mixing_multiply_adds(h, layer, T)
+            multiply_adds += T * (2 * h * f + (layer.stacks - 1) * f * f)
+        return 2 * multiply_adds
+
+    def depth(self, arch: FlexiBertArch) -> int:
+        return len(arch.layers)
+
+    def width(self, arch: FlexiBertArch) -> int:
+        return self.as_built(arch).hidden
+
+
+def is_linear_transform(layer: Layer) -> bool:
+    """Whether tokens mix by a fixed transform: no output dense, residual or norm around it."""
+    return layer.operation in ("dft", "dct")
+
+
+def kernel_size(layer: Layer) -> int:
+    """The kernel of a dynamic convolution, 0 for the other operations."""
+    return int(layer.operation[3:]) if layer.operation.startswith("dsc") else 0
+
+
+def mixing_parameters(h: int, layer: Layer) -> int:
+    """Parameters of the mixing half of a layer, its norm left out."""
+    if is_linear_transform(layer):
+        return h * h + h
+    output = h * h + h
+    k = kernel_size(layer)
+    if k:
+        n = layer.heads // 2
+        a = n * (h // layer.heads)
+        return 4 * (h * a + a) + h * k + h * a + a + (a * n * k + n * k) + output
+    weight = h * h if layer.operation == "wma" else 0
+    return 3 * (h * h + h) + weight + output
+
+
+def mixing_multiply_adds(h: int, layer: Layer, T: int) -> int:
+    """Multiply-adds of the mixing half of a layer over T tokens."""
+    w = h // layer.heads
+    if is_linear_transform(layer):
+        transform = layer.heads * (T * T * w + T * w * w)
+        return T * h * h + (2 if layer.operation == "dft" else 1) * transform
+    output = T * h * h
+    k = kernel_size(layer)
+    if k:
+        n = layer.heads // 2
+        a = n * w
+        projections = T * (4 * h * a + h * k + h * a + a * n * k)
+        return projections + 2 * T * T * a + T * a * k + output
+    weight = T * h * h if layer.operation == "wma" else 0
+    return 3 * T * h * h + weight + 2 * T * T * h + output

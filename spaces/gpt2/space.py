@@ -1,0 +1,221 @@
+"""Flexible GPT-2 architectures and their exact sizes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from spaces.base import Space, flip, read_fields, redraw, require
+from spaces.errors import ArchitectureError
+
+if TYPE_CHECKING:
+    from spaces.gpt2.model import Gpt2
+
+EMBED_LIKE_MODEL = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Gpt2Layer:
+    """One decoder layer."""
+
+    n_head: int
+    d_inner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gpt2Arch:
+    """A decoder; d_embed = -1 means as wide as the model, div_val is the paper's factor k."""
+
+    d_model: int
+    n_head: tuple[int, ...]
+    d_inner: tuple[int, ...]
+    d_embed: int
+    div_val: int
+
+
+@dataclass(frozen=True)
+class Gpt2Space(Space[Gpt2Arch]):
+    """The allowed values; the defaults are the paper's space.
+
+    `sample` stays in the paper's ranges and gives every layer at least `min_ratio` times the
+    model width; `validate` accepts what the released tables hold, which is wider.
+    """
+
+    version: ClassVar[int] = 1
+
+    name: str = "gpt2"
+    n_layers: Sequence[int] = range(2, 17)
+    d_model: Sequence[int] = range(128, 1025, 64)
+    d_inner: Sequence[int] = range(256, 4097, 64)
+    min_ratio: int = 2
+    n_head: tuple[int, ...] = (2, 4, 8)
+    d_embed: tuple[int, ...] = (128, 256, 512)
+    div_val: tuple[int, ...] = (1, 2, 4)
+    accepted_d_model: Sequence[int] = range(64, 1025, 64)
+    accepted_d_inner: Sequence[int] = range(256, 4097)
+    vocabulary: int = 50264
+    cutoffs: tuple[int, ...] = (19997, 39997)
+    context: int = 192
+    batch_shape: tuple[int, int] = (2, 64)
+    reads_text: bool = False
+
+    def validate(self, arch: Gpt2Arch) -> None:
+        require(self.accepted_d_model, arch.d_model, "d_model", self.name)
+        require(self.n_layers, len(arch.d_inner), "number of layers", self.name)
+        require([len(arch.d_inner)], len(arch.n_head), "length of n_head", self.name)
+        for index, (heads, inner) in enumerate(zip(arch.n_head, arch.d_inner, strict=True)):
+            require(self.n_head, heads, f"n_head[{index}]", self.name)
+            require(self.accepted_d_inner, inner, f"d_inner[{index}]", self.name)
+        require((EMBED_LIKE_MODEL, *self.d_embed), arch.d_embed, "d_embed", self.name)
+        require(self.div_val, arch.div_val, "div_val", self.name)
+
+    def cardinality(self) -> int:
+        total = 0
+        for d in self.d_model:
+            per_layer = len(self.n_head) * len(self.inner_choices(d))
+            total += sum(per_layer**n for n in self.n_layers)
+        return total * len(self.d_embed) * len(self.div_val)
+
+    def inner_choices(self, d_model: int) -> Sequence[int]:
+        """The inner widths `sample` may give beside this model width."""
+        return [inner for inner in self.d_inner if inner >= self.min_ratio * d_model]
+
+    def sample(self, rng: random.Random) -> Gpt2Arch:
+        d, n = rng.choice(self.d_model), rng.choice(self.n_layers)
+        inner = self.inner_choices(d)
+        return Gpt2Arch(
+            d,
+            tuple(rng.choice(self.n_head) for _ in range(n)),
+            tuple(rng.choice(inner) for _ in range(n)),
+            rng.choice(self.d_embed),
+            rng.choice(self.div_val),
+        )
+
+    def mutate(self, arch: Gpt2Arch, probability: float, rng: random.Random) -> Gpt2Arch:
+        d = redraw(arch.d_model, self.d_model, probability, rng)
+        n = redraw(len(arch.d_inner), self.n_layers, probability, rng)
+        choices = self.inner_choices(d)
+        heads = [redraw(x, self.n_head, probability, rng) for x in arch.n_head[:n]]
+        inner = [redraw(x, choices, probability, rng) for x in arch.d_inner[:n]]
+        heads += [rng.choice(self.n_head) for _ in range(n - len(heads))]
+        inner += [rng.choice(choices) for _ in range(n - len(inner))]
+        embed = redraw(arch.d_embed, self.d_embed, probability, rng)
+        div = redraw(arch.div_val, self.div_val, probability, rng)
+        return Gpt2Arch(d, tuple(heads), self._lift(inner, arch, d), embed, div)
+
+    def crossover(self, first: Gpt2Arch, second: Gpt2Arch, rng: random.Random) -> Gpt2Arch:
+        base = flip(first, second, rng)
+        other = second if base is first else first
+        layers = list(self.blocks(base))
+        for index, layer in enumerate(self.blocks(other)[: len(layers)]):
+            layers[index] = flip(layers[index], layer, rng)
+        d = flip(first.d_model, second.d_model, rng)
+        return Gpt2Arch(
+            d,
+            tuple(layer.n_head for layer in layers),
+            self._lift([layer.d_inner for layer in layers], base, d),
+            flip(first.d_embed, second.d_embed, rng),
+            flip(first.div_val, second.div_val, rng),
+        )
+
+    def _lift(self, inner: list[int], parent: Gpt2Arch, d: int) -> tuple[int, ...]:
+        """Inner widths raised to the least allowed one where the model became wider.
+
+        A width that stood beside this model width in the parent stays, because released tables
+        hold narrower layers than `sample` gives.
+        """
+        if d == parent.d_model:
+            return tuple(inner)
+        least = self.inner_choices(d)[0]
+        return tuple(max(x, least) for x in inner)
+
+    def blocks(self, arch: Gpt2Arch) -> tuple[Gpt2Layer, ...]:
+        return tuple(Gpt2Layer(*pair) for pair in zip(arch.n_head, arch.d_inner, strict=True))
+
+    def with_block(self, arch: Gpt2Arch, index: int, block: Gpt2Layer) -> Gpt2Arch:
+        heads, inner = list(arch.n_head), list(arch.d_inner)
+        heads[index], inner[index] = block.n_head, block.d_inner
+        return replace(arch, n_head=tuple(heads), d_inner=tuple(inner))
+
+    def from_json(self, fields: Mapping[str, Any]) -> Gpt2Arch:
+        given = read_fields(fields, Gpt2Arch, "architecture")
+        for name in ("n_head", "d_inner"):
+            if not isinstance(given[name], (list, tuple)):
+                raise ArchitectureError(f"{name}: got {given[name]!r}, expected a list of integers")
+            given[name] = tuple(given[name])
+        arch = Gpt2Arch(**given)
+        self.validate(arch)
+        return arch
+
+    def build(self, arch: Gpt2Arch, seed: int) -> Gpt2:
+        from spaces.gpt2.model import build
+
+        self.validate(arch)
+        return build(self, arch, seed)
+
+    def cluster_sizes(self) -> tuple[int, ...]:
+        """How many words each cluster of the adaptive embedding holds, frequent ones first."""
+        ends = (*self.cutoffs, self.vocabulary)
+        return tuple(end - start for start, end in zip((0, *ends), ends, strict=False))
+
+    def embedding_widths(self, arch: Gpt2Arch) -> tuple[int, ...]:
+        """The width of each word table; one for all words when div_val is 1."""
+        e = arch.d_model if arch.d_embed == EMBED_LIKE_MODEL else arch.d_embed
+        n_tables = len(self.cluster_sizes()) if arch.div_val > 1 else 1
+        return tuple(e // arch.div_val**i for i in range(n_tables))
+
+    def is_projected(self, arch: Gpt2Arch) -> bool:
+        """Whether embeddings are projected to the model width."""
+        return arch.div_val > 1 or self.embedding_widths(arch)[0] != arch.d_model
+
+    def parameter_fields(self, arch: Gpt2Arch) -> dict[str, int]:
+        """The counts under the names of the released `params_summary.yaml`."""
+        d, n = arch.d_model, len(arch.d_inner)
+        attention = n * (4 * d * d + 4 * d)
+        feed_forward = sum(2 * d * inner + inner + d for inner in arch.d_inner)
+        nonembedding = attention + feed_forward + 4 * d * n + 2 * d
+        embedding = self._embedding_parameters(arch) + self.context * d
+        return {
+            "AdaEmb": embedding,
+            "Attn": attention,
+            "FFN": feed_forward,
+            "nonembedding": nonembedding,
+            "total": embedding + nonembedding + self._softmax_parameters(arch),
+        }
+
+    def _embedding_parameters(self, arch: Gpt2Arch) -> int:
+        widths = self.embedding_widths(arch)
+        sizes = self.cluster_sizes() if arch.div_val > 1 else (self.vocabulary,)
+        tables = sum(size * width for size, width in zip(sizes, widths, strict=True))
+        return tables + (arch.d_model * sum(widths) if self.is_projected(arch) else 0)
+
+    def _softmax_parameters(self, arch: Gpt2Arch) -> int:
+        e = self.embedding_widths(arch)[0]
+        n_tails = len(self.cutoffs)
+        projection = arch.d_model * e if self.is_projected(arch) else 0
+        return self.vocabulary + n_tails * (e + 1) + projection
+
+    def parameters(self, arch: Gpt2Arch) -> int:
+        return self.parameter_fields(arch)["total"]
+
+    def decoder_parameters(self, arch: Gpt2Arch) -> int:
+        return self.parameter_fields(arch)["nonembedding"]
+
+    def attention_parameters(self, arch: Gpt2Arch) -> int:
+        return self.parameter_fields(arch)["Attn"]
+
+    def flops(self, arch: Gpt2Arch, tokens: int | None = None) -> int:
+        T = self.batch_shape[1] if tokens is None else tokens
+        d = arch.d_model
+        multiply_adds = T * d * sum(self.embedding_widths(arch)) if self.is_projected(arch) else 0
+        for inner in arch.d_inner:
+            multiply_adds += 4 * T * d * d + 2 * T * T * d + 2 * T * d * inner
+        return 2 * multiply_adds
+
+    def depth(self, arch: Gpt2Arch) -> int:
+        return len(arch.d_inner)
+
+    def width(self, arch: Gpt2Arch) -> int:
+        return arch.d_model

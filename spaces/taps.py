@@ -1,0 +1,25 @@
+"""Marks in a model that say where a statistic can be read.
+
+A block passes a tensor through `Tap("A")` where an FFN activation comes out, `Tap("H")` where a
+projection feeds the heads, `Tap("S")` where probabilities come out. A tap does nothing by
+itself; extraction hooks it. This way no code outside a model knows how the model is built.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+TapKind = Literal["A", "H", "S"]
+
+
+class Tap(nn.Module):
+    """The identity, under the name of a statistic."""
+
+    def __init__(self, statistic: TapKind) -> None:
+        super().__init__()
+        self.statistic: TapKind = statistic
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
