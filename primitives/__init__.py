@@ -1,0 +1,46 @@
+"""The language of proxies: primitives, formulas, their evaluation and their pruning.
+
+Importing this package loads NumPy only; sympy, LaTeX and DEAP live in modules of their own
+(`primitives.symbolic`, `primitives.latex`, `primitives.deap_set`).
+"""
+
+from primitives import binary as _binary  # noqa: F401  declares the binaries and statistics
+from primitives import unary as _unary  # noqa: F401  declares the unaries
+from primitives.errors import (
+    DeclarationError,
+    FormulaError,
+    PrimitiveError,
+    TensorError,
+    UnknownNameError,
+)
+from primitives.expressions import Apply, Combine, Expression, Leaf, branch
+from primitives.formula import Formula
+from primitives.naive import score
+from primitives.parsing import parse
+from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.rejection import Rejected
+from primitives.tensors import Matrix, cut, kept_columns, whole
+
+__all__ = [
+    "BINARIES",
+    "STATISTICS",
+    "UNARIES",
+    "Apply",
+    "Combine",
+    "DeclarationError",
+    "Expression",
+    "Formula",
+    "FormulaError",
+    "Leaf",
+    "Matrix",
+    "PrimitiveError",
+    "Rejected",
+    "TensorError",
+    "UnknownNameError",
+    "branch",
+    "cut",
+    "kept_columns",
+    "parse",
+    "score",
+    "whole",
+]

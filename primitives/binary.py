@@ -1,0 +1,44 @@
+"""The 4 binary primitives of Table 2 of LPZero and the six statistics they are applied to.
+
+How tensors of different shapes meet is the evaluator's business (`primitives.naive`); a body here
+sees two matrices that fit, or a 1 x 1 scalar and a matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primitives.properties import REALS, UNIT
+from primitives.registry import binary, statistic
+
+statistic("A", "FFN activation outputs, tokens x features", "A", REALS)
+statistic("J", "gradient of the loss at the block's input, tokens x features", "J", REALS)
+statistic("G", "gradients of the weight matrices", "weights", REALS)
+statistic("H", "projections feeding the heads, tokens x features", "H", REALS)
+statistic("W", "weight matrices", "weights", REALS)
+statistic("S", "attention probabilities, (heads x queries) x keys", "S", UNIT)
+
+
+@binary(latex="{x} + {y}", sympy=lambda x, y: x + y, commutes=True, is_linear=True)
+def add(x: Any, y: Any, xp: Any) -> Any:
+    """x + y"""
+    return x + y
+
+
+@binary(latex="{x} - {y}", sympy=lambda x, y: x - y, is_linear=True)
+def sub(x: Any, y: Any, xp: Any) -> Any:
+    """x - y"""
+    return x - y
+
+
+@binary(latex=r"{x} \cdot {y}", sympy=lambda x, y: x * y, contracts=True)
+def matmul(x: Any, y: Any, xp: Any) -> Any:
+    """the matrix product; a plain product where a scalar is involved"""
+    is_product_of_matrices = x.shape != (1, 1) and y.shape != (1, 1)
+    return xp.matmul(x, y) if is_product_of_matrices else x * y
+
+
+@binary(latex=r"{x} \odot {y}", sympy=lambda x, y: x * y, commutes=True)
+def mul(x: Any, y: Any, xp: Any) -> Any:
+    """the product element by element"""
+    return x * y

@@ -1,0 +1,39 @@
+"""What can go wrong in the formula language: one root, leaves that are also builtin errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class PrimitiveError(Exception):
+    """Root of every error raised by this package."""
+
+
+class FormulaError(PrimitiveError, ValueError):
+    """A text or tree that is not a formula; `position` counts characters from zero."""
+
+    def __init__(self, message: str, position: int | None = None) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class DeclarationError(PrimitiveError, TypeError):
+    """A primitive that the registry's probes refuse."""
+
+
+class UnknownNameError(FormulaError, LookupError):
+    """A name that no primitive, statistic or rule has."""
+
+
+class TensorError(PrimitiveError, ValueError):
+    """A tensor of the wrong shape, or a block without the statistic asked for."""
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """A closing hint for an error message: the nearest name, or all of them."""
+    names = list(known)
+    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return "choose from: " + ", ".join(names)

@@ -1,0 +1,126 @@
+"""Expression trees: statistics at the leaves, unary and binary applications above them.
+
+Nodes are frozen and hashable; they know names only, the registry knows what the names mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from primitives.properties import REALS, Gives
+from primitives.registry import get_binary, get_statistic, get_unary
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A statistic."""
+
+    statistic: str
+
+    def __post_init__(self) -> None:
+        get_statistic(self.statistic)
+
+    def __str__(self) -> str:
+        return self.statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A unary operation on an expression."""
+
+    operation: str
+    operand: Expression
+
+    def __post_init__(self) -> None:
+        get_unary(self.operation)
+
+    def __str__(self) -> str:
+        return f"{self.operation}({self.operand})"
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """A binary operation on two expressions."""
+
+    operation: str
+    left: Expression
+    right: Expression
+
+    def __post_init__(self) -> None:
+        get_binary(self.operation)
+
+    def __str__(self) -> str:
+        return f"{self.operation}({self.left}, {self.right})"
+
+
+Expression = Leaf | Apply | Combine
+
+
+def branch(statistic: str, *chain: str) -> Expression:
+    """The statistic after its unary chain, the first operation applied first.
+
+    >>> str(branch("H", "inverse", "square"))
+    'square(inverse(H))'
+    """
+    expression: Expression = Leaf(statistic)
+    for operation in chain:
+        expression = Apply(operation, expression)
+    return expression
+
+
+def chain_of(expression: Expression) -> tuple[str, tuple[str, ...]] | None:
+    """(statistic, chain) of a branch; None for anything with a binary in it."""
+    chain: list[str] = []
+    while isinstance(expression, Apply):
+        chain.append(expression.operation)
+        expression = expression.operand
+    if isinstance(expression, Combine):
+        return None
+    return expression.statistic, tuple(reversed(chain))
+
+
+def children(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions directly below this one."""
+    if isinstance(expression, Apply):
+        return (expression.operand,)
+    if isinstance(expression, Combine):
+        return (expression.left, expression.right)
+    return ()
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Every node, the root first, left before right."""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def depth(expression: Expression) -> int:
+    """Nodes on the longest way from the root to a leaf."""
+    deepest, stack = 0, [(expression, 1)]
+    while stack:
+        node, level = stack.pop()
+        deepest = max(deepest, level)
+        stack.extend((child, level + 1) for child in children(node))
+    return deepest
+
+
+def drop_dead(expression: Expression) -> Expression | None:
+    """The expression without disconnected branches and identities; None if nothing is left."""
+    if isinstance(expression, Leaf):
+        return expression
+    if isinstance(expression, Apply):
+        traits = get_unary(expression.operation).traits
+        if traits.gives is Gives.NOTHING:
+            return None
+        operand = drop_dead(expression.operand)
+        if operand is None or traits.fixes == REALS:
+            return operand
+        return Apply(expression.operation, operand)
+    left, right = drop_dead(expression.left), drop_dead(expression.right)
+    if left is None or right is None:
+        return right if left is None else left
+    return Combine(expression.operation, left, right)

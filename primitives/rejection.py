@@ -1,0 +1,18 @@
+"""The value that stands for a formula that was not scored, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NON_FINITE = "non-finite"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """rule: the name that is counted; reason: one sentence for a reader."""
+
+    rule: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"rejected by {self.rule}: {self.reason}"

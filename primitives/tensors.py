@@ -1,0 +1,100 @@
+"""Matrices as the formulas see them: all rows, a subset of the columns, the true width.
+
+A statistic's tensor is viewed in two dimensions. The sketch keeps axis 0 whole and cuts the last
+axis to evenly spaced columns, so that softmax along axis 0 stays exact and equal shapes are cut
+alike. `kept_columns` is the one place that says which columns those are.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from primitives.errors import TensorError
+
+Array = Any  # a NumPy array or a torch tensor
+
+
+def namespace(values: Array) -> Any:
+    """The module whose functions work on `values`: numpy or torch."""
+    if type(values).__module__.split(".")[0] == "torch":
+        return sys.modules["torch"]  # a torch tensor exists, so torch has been imported
+    return np
+
+
+def kept_columns(true: int, kept: int) -> NDArray[np.intp]:
+    """Indices (kept,) of the columns that a sketch of `true` columns keeps.
+
+    >>> kept_columns(10, 4).tolist()
+    [1, 3, 6, 8]
+    """
+    if not 1 <= kept <= true:
+        raise TensorError(f"cannot keep {kept} of {true} columns; keep between 1 and {true}")
+    return np.floor((np.arange(kept) + 0.5) * true / kept).astype(np.intp)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """values: (rows, kept columns) in float64; true_columns: the width before the cut."""
+
+    values: Array
+    true_columns: int
+
+    def __post_init__(self) -> None:
+        if len(self.values.shape) != 2 or 0 in tuple(self.values.shape):
+            raise TensorError(
+                f"a matrix of shape {tuple(self.values.shape)} was given; expected two non-empty"
+                " dimensions: reshape the tensor to rows x columns"
+            )
+        if self.true_columns < self.kept:
+            raise TensorError(
+                f"{self.kept} columns are kept of only {self.true_columns} true ones;"
+                " true_columns is the width before the cut"
+            )
+
+    @property
+    def rows(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def kept(self) -> int:
+        return int(self.values.shape[1])
+
+    @property
+    def stretch(self) -> float:
+        """True over kept columns: what a sum over the cut axis is rescaled by."""
+        return self.true_columns / self.kept
+
+    @property
+    def true_shape(self) -> tuple[int, int]:
+        return self.rows, self.true_columns
+
+
+def whole(values: Array) -> Matrix:
+    """The matrix with every column kept, in float64."""
+    doubled = as_float64(values)
+    shape = tuple(doubled.shape)
+    return Matrix(doubled, shape[1] if len(shape) == 2 else 0)
+
+
+def cut(values: Array, limit: int) -> Matrix:
+    """The matrix with as many evenly spaced columns as fit in `limit` elements, at least one."""
+    if limit < 1:
+        raise TensorError(f"a limit of {limit} elements was given; expected at least 1")
+    full = whole(values)
+    kept = max(1, min(full.kept, limit // full.rows))
+    if kept == full.kept:
+        return full
+    return Matrix(full.values[:, kept_columns(full.kept, kept)], full.kept)
+
+
+def as_float64(values: Array) -> Array:
+    """The same numbers in float64, still in their own library."""
+    xp = namespace(values)
+    if xp is np:
+        return np.asarray(values, dtype=np.float64)
+    return values.to(xp.float64)
