@@ -1,13 +1,18 @@
-"""Token batches: a Zipf stream where there is no text, byte windows where there is."""
+"""Token batches: a Zipf stream where there is no text, byte windows where there is.
+
+torch is imported only where a tensor is made, so that a digest can be had without it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def zipf_tokens(vocabulary: int, shape: tuple[int, int], seed: int) -> Tensor:
@@ -16,6 +21,8 @@ def zipf_tokens(vocabulary: int, shape: tuple[int, int], seed: int) -> Tensor:
     The offset is Mandelbrot's usual value for English words. Ids are ranks, as in vocabularies
     sorted by frequency. NumPy's Philox stream is the same on every platform.
     """
+    import torch
+
     weights = 1.0 / (np.arange(vocabulary) + 2.7)
     cumulative = np.cumsum(weights / weights.sum())
     draws = np.random.Generator(np.random.Philox(seed)).random(shape)
@@ -38,6 +45,8 @@ def pydoc_digest() -> str:
 
 def text_tokens(shape: tuple[int, int], seed: int) -> Tensor:
     """Windows of the text as byte ids, int64 (B, T), at places drawn from the seed."""
+    import torch
+
     text = np.frombuffer(pydoc_text(), dtype=np.uint8)
     n_windows, length = shape
     starts = np.random.Generator(np.random.Philox(seed)).integers(0, len(text) - length, n_windows)
