@@ -1,0 +1,195 @@
+"""A sketch: the six statistics of one architecture, cut to a stated size, as safe bytes.
+
+A file is `magic (8) | sha256 of the rest (32) | header length (8) | header (JSON) | numbers`.
+The header says what was sketched and how, and the shape of every matrix; the numbers are
+little-endian float32, matrix after matrix. Equal inputs give equal bytes. Nothing in it is ever
+executed on reading, and a changed or missing byte is found by the digest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lpzero.errors import InputError, LPZeroError
+from primitives.tensors import Matrix
+
+if TYPE_CHECKING:
+    from spaces.base import Space
+
+# Raised whenever extraction or the format changes what a file holds.
+SCHEMA = 1
+MAGIC = b"LPZSKT01"
+STATISTICS = ("A", "J", "G", "H", "W", "S")
+LOSSES = ("auto", "next-token", "cotangent", "ones")
+_DIGEST_END, _LENGTH_END = 40, 48
+
+
+class SketchError(LPZeroError, RuntimeError):
+    """Bytes that are not a whole sketch, or numbers that cannot be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchOptions:
+    """How a sketch is taken; part of its address.
+
+    limit: elements kept per matrix (None: all); loss: see `statistics.extract`; seed: of the
+    weights; batch_seed: of the tokens and of the cotangent.
+    """
+
+    limit: int | None = 4096
+    loss: str = "auto"
+    seed: int = 0
+    batch_seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise InputError(f"a limit of {self.limit} elements was given; expected at least 1")
+        if self.loss not in LOSSES:
+            raise InputError(f"loss {self.loss!r} is unknown; use one of {', '.join(LOSSES)}")
+
+
+def columns_that_fit(rows: int, columns: int, limit: int | None) -> int:
+    """How many of the columns a matrix keeps: the rule of `primitives.tensors.cut`."""
+    return columns if limit is None else max(1, min(columns, limit // rows))
+
+
+def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, Any]:
+    """Everything that decides what a sketch holds, as JSON values; needs no torch."""
+    return {
+        "schema": SCHEMA,
+        "space": _space_identity(space),
+        "arch": space.to_json(arch),
+        "options": dataclasses.asdict(options),
+    }
+
+
+def address(space: Space[Any], arch: Any, options: SketchOptions) -> str:
+    """The sketch's name in a store: a digest of its identity."""
+    return hashlib.sha256(_canonical(identity(space, arch, options))).hexdigest()
+
+
+@lru_cache(maxsize=32)
+def _space_identity(space: Space[Any]) -> dict[str, Any]:
+    """The space's version, its fields (batch shape and vocabulary among them) and its text."""
+    fields = {f.name: getattr(space, f.name) for f in dataclasses.fields(space)}  # type: ignore[arg-type]
+    named: dict[str, Any] = {
+        name: str(value) if isinstance(value, range) else value for name, value in fields.items()
+    }
+    named |= {"kind": type(space).__name__, "version": space.version}
+    if space.reads_text:
+        from spaces.batches import pydoc_digest
+
+        named["text"] = pydoc_digest()
+    return dict(json.loads(_canonical(named)))
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """The statistics of one architecture: header, and every number in one row (float32)."""
+
+    header: Mapping[str, Any]
+    numbers: NDArray[np.float32]
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self.header["blocks"])
+
+    def matrices(self, block: int, statistic: str) -> list[Matrix]:
+        """The block's matrices of one statistic, in float64, made anew on each call."""
+        found = self._places[block, statistic]
+        return [
+            Matrix(
+                self.numbers[start : start + rows * kept].reshape(rows, kept).astype(np.float64),
+                true,
+            )
+            for start, rows, kept, true in found
+        ]
+
+    def shapes(self, block: int, statistic: str) -> list[tuple[int, int, int]]:
+        """(rows, kept columns, true columns) of each matrix."""
+        return [(rows, kept, true) for _, rows, kept, true in self._places[block, statistic]]
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, str], list[tuple[int, int, int, int]]]:
+        places: dict[tuple[int, str], list[tuple[int, int, int, int]]] = {}
+        start = 0
+        for index, name, shapes in _in_order(self.header["blocks"]):
+            places[index, name] = []
+            for rows, kept, true in shapes:
+                places[index, name].append((start, rows, kept, true))
+                start += rows * kept
+        return places
+
+
+def _in_order(blocks: list[dict[str, Any]]) -> Iterator[tuple[int, str, Any]]:
+    for index, block in enumerate(blocks):
+        for name in STATISTICS:
+            yield index, name, block[name]
+
+
+def take(
+    space: Space[Any],
+    arch: Any,
+    options: SketchOptions,
+    device: str = "cpu",
+    chunk: int | None = None,
+) -> Sketch:
+    """Build the architecture, run it once, keep its sketch."""
+    from lpzero import statistics
+
+    model = space.build(arch, options.seed).to(statistics.resolve_device(device))
+    with statistics.single_thread():
+        blocks = statistics.extract(
+            model,
+            space.batch(options.batch_seed),
+            loss=options.loss,
+            seed=options.batch_seed,
+            chunk=chunk,
+            limit=options.limit,
+        )
+    shapes: list[dict[str, list[list[int]]]] = [{} for _ in blocks]
+    numbers = []
+    for index, name, pieces in _in_order(blocks):
+        if not pieces:
+            raise SketchError(f"statistic {name} of block {index} is empty: the block has no tap")
+        shapes[index][name] = [[*piece.values.shape, piece.true_columns] for piece in pieces]
+        for piece in pieces:
+            values = piece.values.float().cpu().numpy()
+            if not np.isfinite(values).all():
+                raise SketchError(f"statistic {name} of block {index} is not finite")
+            numbers.append(values.ravel())
+    header = {**identity(space, arch, options), "blocks": shapes}
+    return Sketch(header, np.concatenate(numbers))
+
+
+def encode(sketch: Sketch) -> bytes:
+    """The file's bytes."""
+    header = _canonical(sketch.header)
+    header += b" " * (-(_LENGTH_END + len(header)) % 64)
+    rest = len(header).to_bytes(8, "little") + header + sketch.numbers.astype("<f4").tobytes()
+    return MAGIC + hashlib.sha256(rest).digest() + rest
+
+
+def decode(data: bytes) -> Sketch:
+    """The sketch in a file's bytes, verified."""
+    view = memoryview(data)
+    if len(data) < _LENGTH_END or view[:8] != MAGIC:
+        raise SketchError("not a sketch of this version")
+    if hashlib.sha256(view[_DIGEST_END:]).digest() != view[8:_DIGEST_END]:
+        raise SketchError("the digest does not match: the file is truncated or corrupt")
+    header_end = _LENGTH_END + int.from_bytes(view[_DIGEST_END:_LENGTH_END], "little")
+    header = json.loads(bytes(view[_LENGTH_END:header_end]))
+    return Sketch(header, np.frombuffer(data, dtype="<f4", offset=header_end))
