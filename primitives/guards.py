@@ -26,8 +26,9 @@ def logarithm(x: Any, xp: Any) -> Any:
 
 
 def reciprocal(x: Any, xp: Any) -> Any:
-    """1/x with |x| floored; copysign keeps it odd even at a negative zero."""
-    return 1.0 / xp.copysign(xp.clip(xp.abs(x), INVERSE_FLOOR, None), x)
+    """1/x with |x| floored; zero counts as positive, whatever its sign bit says."""
+    size = xp.clip(xp.abs(x), INVERSE_FLOOR, None)
+    return 1.0 / xp.where(x < 0, -size, size)
 
 
 def positive_part(x: Any, xp: Any) -> Any:

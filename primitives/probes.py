@@ -101,6 +101,8 @@ def _claims(primitive: Unary) -> Iterator[tuple[str, Doubles, Doubles]]:
     """Each declared property as two arrays that must agree."""
     traits = primitive.traits
     for sample in SAMPLES:
+        if traits.jumps_at_zero:
+            sample = np.where(sample == 0, 1e-3, sample)  # symmetry is claimed beside the jump
         value = np.asarray(primitive(sample))
         if traits.symmetry is Symmetry.EVEN:
             yield "symmetry=EVEN", primitive(-sample), value
@@ -113,6 +115,9 @@ def _claims(primitive: Unary) -> Iterator[tuple[str, Doubles, Doubles]]:
         if traits.fixes is not None:
             inside = np.clip(sample, traits.fixes.low, traits.fixes.high)
             yield f"fixes={traits.fixes}", primitive(inside), inside
+        if traits.mirrors is not None:
+            inside = np.clip(sample, traits.mirrors.low, traits.mirrors.high)
+            yield f"mirrors={traits.mirrors}", primitive(inside), -inside
     if traits.monotone is not None and traits.gives is Gives.SAME:
         rising = np.sort(np.abs(SAMPLES[0]).reshape(-1))[2:].reshape(-1, 1)
         steps = np.diff(np.asarray(primitive(rising)), axis=0)

@@ -108,7 +108,13 @@ class DefinedAs:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Everything a unary primitive declares about itself beside its body."""
+    """Everything a unary primitive declares about itself beside its body.
+
+    monotone holds on the part of the operand that the primitive sees (`blind`), and at a jump on
+    either side of zero; fixes and mirrors are where f(x) = x and f(x) = -x; steady names what, done
+    next, no longer depends on the tensor's values (a reduction, or an operation then a mean), with
+    the result if it is one number; grows is the power of the element count that a sum scales with.
+    """
 
     gives: Gives = Gives.SAME
     range: Interval = REALS
@@ -116,6 +122,7 @@ class Traits:
     symmetry: Symmetry | None = None
     blind: Blind | None = None
     fixes: Interval | None = None
+    mirrors: Interval | None = None
     undoes: tuple[Undoes, ...] = ()
     defined_as: DefinedAs | None = None
     makes: Freedom | None = None

@@ -65,6 +65,7 @@ def abslog(x: Any, xp: Any) -> Any:
     blind=Blind.SIGN,
     symmetry=Symmetry.EVEN,
     fixes=NON_NEGATIVE,
+    mirrors=NON_POSITIVE,
 )
 def abs(x: Any, xp: Any) -> Any:
     """|x|"""
@@ -104,7 +105,7 @@ def exp(x: Any, xp: Any) -> Any:
     symmetry=Symmetry.ODD,
     makes=Freedom.AFFINE,
     ignores=_AFFINE,
-    steady=(("mean", 0.0), ("norm_sum", 0.0), ("std", 1.0), ("fro", None)),
+    steady=(("mean", 0.0), ("norm_sum", 0.0), ("std", 1.0), ("fro", None), ("square", 1.0)),
 )
 def zscore(x: Any, xp: Any) -> Any:
     """(x - mean) / std, 0 where std is only noise"""
@@ -150,6 +151,7 @@ def inverse(x: Any, xp: Any) -> Any:
     range=NON_NEGATIVE,
     blind=Blind.SIGN,
     symmetry=Symmetry.EVEN,
+    defined_as=DefinedAs(("square", "l1", "sqrt")),
     grows=0.5,
 )
 def fro(x: Any, xp: Any) -> Any:

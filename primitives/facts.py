@@ -1,0 +1,119 @@
+"""What is known of an expression before any tensor is seen.
+
+Derived from the declared properties alone: kind, range of the elements, alignment group, exact
+zeros, and reductions whose result only the shape decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from primitives.expressions import Apply, Combine, Expression, Leaf
+from primitives.properties import REALS, Blind, Gives, Interval, Kind
+from primitives.registry import Unary, get_binary, get_statistic, get_unary
+
+_TINY = 5e-324
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """`group` None: one scalar per block. `steady`: reduction -> value (None: set by the shape)."""
+
+    kind: Kind
+    interval: Interval
+    group: str | None
+    has_zeros: bool = False
+    steady: tuple[tuple[str, float | None], ...] = ()
+
+
+@lru_cache(maxsize=65536)
+def facts(expression: Expression) -> Facts:
+    """The facts of an expression without disconnected branches."""
+    if isinstance(expression, Leaf):
+        declared = get_statistic(expression.statistic)
+        return Facts(Kind.MATRIX, declared.range, declared.group)
+    if isinstance(expression, Apply):
+        return _of_unary(get_unary(expression.operation), facts(expression.operand))
+    return _of_binary(expression)
+
+
+def are_aligned(left: Facts, right: Facts) -> bool:
+    """True if the tensors of both sides meet one by one."""
+    return left.group == right.group or left.group is None or right.group is None
+
+
+def _of_unary(primitive: Unary, operand: Facts) -> Facts:
+    traits = primitive.traits
+    kind = Kind.SCALAR if traits.gives is Gives.SCALAR else operand.kind
+    interval = image(primitive, operand)
+    if traits.gives is Gives.SAME:
+        zeros = _keeps_or_makes_zeros(primitive, operand)
+        return Facts(kind, interval, operand.group, zeros, _steady_after(primitive, operand))
+    return Facts(kind, interval, operand.group, traits.always_has_zero, traits.steady)
+
+
+def image(primitive: Unary, operand: Facts) -> Interval:
+    """The range of the primitive's results on that operand."""
+    traits = primitive.traits
+    if operand.kind is Kind.SCALAR and not isinstance(primitive.of_scalar, str):
+        return Interval(primitive.of_scalar, primitive.of_scalar)
+    if traits.gives is Gives.MATRIX:
+        return traits.range
+    if traits.gives is Gives.SCALAR:
+        # An average lies among its elements; of other reductions only the declared range is known.
+        return operand.interval if primitive.of_scalar == "identity" else traits.range
+    seen = seen_part(primitive, operand.interval)
+    if seen.is_point and abs(seen.low) != np.inf:
+        value = _at(primitive, seen.low)
+        return Interval(value, value)
+    if traits.monotone is None or (traits.jumps_at_zero and seen.low < 0 <= seen.high):
+        return traits.range
+    ends = [_at(primitive, seen.low), _at(primitive, seen.high)]
+    if traits.jumps_at_zero and seen.low == 0:
+        ends.append(_at(primitive, _TINY))
+    return Interval(min(ends), max(ends)) & traits.range
+
+
+def seen_part(primitive: Unary, interval: Interval) -> Interval:
+    """The interval after the part to which the primitive is blind was folded away."""
+    if primitive.traits.blind is Blind.SIGN:
+        return interval.magnitudes()
+    if primitive.traits.blind is Blind.NEGATIVE:
+        return interval.positive_part()
+    return interval
+
+
+def _keeps_or_makes_zeros(primitive: Unary, operand: Facts) -> bool:
+    """Exact zeros come from cutting negatives away, and survive any f with f(0) = 0."""
+    maps_zero_to_zero = _at(primitive, 0.0) == 0.0
+    cuts_negatives = primitive.traits.blind is Blind.NEGATIVE and operand.interval.low < 0
+    return maps_zero_to_zero and (operand.has_zeros or cuts_negatives)
+
+
+def _steady_after(primitive: Unary, operand: Facts) -> tuple[tuple[str, float | None], ...]:
+    """Means that stay fixed through an element-wise operation: those of a squared z-score."""
+    known = dict(operand.steady)
+    if primitive.name not in known:
+        return ()
+    value = known[primitive.name]
+    return (("mean", value), ("norm_sum", value), ("l1", None))
+
+
+def _of_binary(expression: Combine) -> Facts:
+    left, right = facts(expression.left), facts(expression.right)
+    primitive = get_binary(expression.operation)
+    is_block_scalar = not are_aligned(left, right)
+    scalars = left.kind is Kind.SCALAR and right.kind is Kind.SCALAR
+    kind = Kind.SCALAR if is_block_scalar or scalars else Kind.MATRIX
+    group = None if is_block_scalar else left.group or right.group
+    if primitive.is_linear or min(left.interval.low, right.interval.low) < 0:
+        return Facts(kind, REALS, group)
+    return Facts(kind, Interval(0.0), group)
+
+
+def _at(primitive: Unary, value: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.asarray(primitive(np.full((1, 1), value))).reshape(()))
