@@ -1,0 +1,166 @@
+"""The LTS tables: GPT-2 decoders with perplexities (Javaheripi et al., 2022).
+
+A folder holds one `model_config.yaml` per architecture and summaries that map names to
+results. Parameter counts in `params_summary.yaml` are never read: one of the released ones
+counts another model, and the space counts for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import spaces
+from spaces.gpt2 import Gpt2Space
+from spaces.tables.reading import architecture_of, field, read_yaml, refuse
+from spaces.tables.source import Origin, Source
+
+if TYPE_CHECKING:
+    from spaces.tables.table import Table
+
+ARCHAI = "microsoft/archai"
+COMMIT = "47770415327900684ed95c0bc9bf7cd0d0047fad"
+CONFIG = "model_config.yaml"
+_RUN = re.compile(r"(config_\d+)_(j\d+)")
+_ROW = re.compile(r"\w+")
+
+
+def read_random(source: Source, folder: Path) -> Table:
+    """The table of a `random_*` folder: perplexity under `valid_ppl`, negated."""
+    summary = folder / "ppl_summary.yaml"
+    rows = _summary(summary)
+    perplexities = {
+        row: field(results, "valid_ppl", float, f"{summary}: {row}")
+        for row, results in rows.items()
+    }
+    return _table(source, folder, perplexities, {})
+
+
+def read_pareto(source: Source, folder: Path) -> Table:
+    """The table of a `pareto_*` folder, with latency (ms) and memory (MB) as extra columns."""
+    columns = {}
+    for name in ("ppl", "latency", "memory"):
+        path = folder / f"{name}_summary.yaml"
+        values = _summary(path)
+        columns[name] = {row: field(values, row, float, str(path)) for row in values}
+    perplexities = columns.pop("ppl")
+    extra = {
+        name: [field(values, row, float, f"{folder}/{name}_summary.yaml") for row in perplexities]
+        for name, values in columns.items()
+    }
+    return _table(source, folder, perplexities, extra)
+
+
+def count(folder: Path) -> int:
+    """The number of architectures, by their files."""
+    if not (folder / "ppl_summary.yaml").is_file():
+        refuse(str(folder / "ppl_summary.yaml"), "the file is missing")
+    return sum(1 for _ in folder.rglob(CONFIG))
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    values = read_yaml(path)
+    if not isinstance(values, dict) or not values:
+        refuse(str(path), "expected names with their results")
+    for row in values:
+        if not isinstance(row, str) or not _ROW.fullmatch(row):
+            refuse(str(path), f"{row!r} is no name of an architecture")
+    return values
+
+
+def _table(
+    source: Source,
+    folder: Path,
+    perplexities: Mapping[str, float],
+    extra: Mapping[str, list[float]],
+) -> Table:
+    from spaces.tables.table import make_table
+
+    space = spaces.get(source.space)
+    assert isinstance(space, Gpt2Space)
+    rows = []
+    for row, perplexity in perplexities.items():
+        if perplexity < 1:
+            refuse(f"{folder}: {row}", f"perplexity {perplexity!r}, expected at least 1")
+        rows.append((row, _architecture(space, _config_path(folder, row)), -perplexity))
+    return make_table(source.name, space, rows, source.target, source.licence, extra)
+
+
+def _config_path(folder: Path, row: str) -> Path:
+    """`config_0_j1` lies in config_0/j1, any other name in the folder of that name."""
+    match = _RUN.fullmatch(row)
+    return folder.joinpath(*(match.groups() if match else (row,)), CONFIG)
+
+
+def _architecture(space: Gpt2Space, path: Path) -> Any:
+    """The architecture of a configuration whose vocabulary and context are the space's."""
+    where = str(path)
+    config = read_yaml(path)
+    n_token = field(config, "n_token", int, where)
+    ends = field(config, "cutoffs", list, where)
+    if not all(type(end) is int for end in ends):
+        refuse(where, f"cutoffs = {ends}, expected a list of integers")
+    # The released code cuts the list at the first entry beyond the vocabulary and closes it.
+    beyond = next((i for i, end in enumerate(ends) if end >= n_token), len(ends))
+    for name, given, expected in (
+        ("n_token", n_token, space.vocabulary),
+        ("tgt_len", field(config, "tgt_len", int, where), space.context),
+        ("cutoffs below n_token", tuple(ends[:beyond]), space.cutoffs),
+        ("n_layer", field(config, "n_layer", int, where), len(_list(config, "d_inner", where))),
+    ):
+        if given != expected:
+            refuse(where, f"{name} = {given}, expected {expected} in space {space.name}")
+    with architecture_of(where):
+        return space.from_json(
+            {
+                "d_model": field(config, "d_model", int, where),
+                "n_head": _list(config, "n_head", where),
+                "d_inner": _list(config, "d_inner", where),
+                "d_embed": field(config, "d_embed", int, where),
+                "div_val": field(config, "div_val", int, where),
+            }
+        )
+
+
+def _list(config: Any, name: str, where: str) -> list[Any]:
+    return field(config, name, list, where)
+
+
+SOURCES = (
+    Source(
+        name="gpt2-wt103",
+        space="gpt2",
+        n=200,
+        target="minus valid_ppl",
+        licence="MIT",
+        path=Path("lts/random_GPT2_wt103"),
+        read=read_random,
+        count=count,
+        origin=Origin(
+            ARCHAI,
+            COMMIT,
+            "archai/nlp/nas/saved_logs/random_GPT2_wt103",
+            "796231ac978c5e7555e2ac6c54ec54529b0b19b024bfc33efebcacdd0286ca98",
+            r"(ppl|params)_summary\.yaml|config_\d+/j\d+/model_config\.yaml",
+        ),
+    ),
+    Source(
+        name="gpt2-lm1b-corei7-pareto",
+        space="gpt2-lm1b",
+        n=38,
+        target="minus ppl",
+        licence="MIT",
+        path=Path("lts/pareto_GPT2_lm1b_corei7"),
+        read=read_pareto,
+        count=count,
+        origin=Origin(
+            ARCHAI,
+            COMMIT,
+            "archai/nlp/nas/saved_logs/pareto_GPT2_lm1b_corei7",
+            "d08f4de3cd81850b38aea8c58cba94c87ac91387acd19f7dcc3bf68312213150",
+            r"(ppl|params|latency|memory)_summary\.yaml|M\d+/model_config\.yaml",
+        ),
+    ),
+)

@@ -1,0 +1,71 @@
+"""The project's own tables: small members of both families, trained by the project's trainer.
+
+One JSON file each: {"schema": 1, "name", "space", "target", "licence", "provenance", "noise",
+"rows": [{"arch", "target", "runs": [{"seed", "target", "seconds", "steps"}, ...]}, ...]}.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import spaces
+from spaces.tables.reading import architecture_of, field, read_json, refuse
+from spaces.tables.source import Source
+
+if TYPE_CHECKING:
+    from spaces.tables.table import Table
+
+SCHEMA = 1
+DATA = Path(__file__).parent.parent / "data"
+
+
+def read(source: Source, path: Path) -> Table:
+    """The table, with the number of runs and the training seconds as extra columns."""
+    from spaces.tables.table import make_table
+
+    document = _document(path)
+    where = str(path)
+    for name, expected in (("name", source.name), ("space", source.space)):
+        given = field(document, name, str, where)
+        if given != expected:
+            refuse(where, f"{name} = {given!r}, expected {expected!r}")
+    space = spaces.get(source.space)
+    rows = []
+    extra: dict[str, list[float]] = {"runs": [], "seconds": []}
+    for index, record in enumerate(document["rows"]):
+        place = f"{path}: row {index}"
+        runs = field(record, "runs", list, place)
+        with architecture_of(place):
+            arch = space.from_json(field(record, "arch", dict, place))
+        rows.append((str(index), arch, field(record, "target", float, place)))
+        extra["runs"].append(float(len(runs)))
+        extra["seconds"].append(sum(field(run, "seconds", float, place) for run in runs))
+    target, licence = (field(document, name, str, where) for name in ("target", "licence"))
+    return make_table(source.name, space, rows, target, licence, extra)
+
+
+def count(path: Path) -> int:
+    """The number of rows."""
+    return len(_document(path)["rows"])
+
+
+def _document(path: Path) -> Any:
+    document = read_json(path)
+    schema = field(document, "schema", int, str(path))
+    if schema != SCHEMA:
+        refuse(str(path), f"schema = {schema}, expected {SCHEMA}: use the version that wrote it")
+    if not field(document, "rows", list, str(path)):
+        refuse(str(path), "rows is empty, expected at least one architecture")
+    return document
+
+
+def _source(name: str, target: str) -> Source:
+    path = DATA / f"{name}.json"
+    return Source(name, name, 128, target, "Apache-2.0", path, read, count)
+
+
+SOURCES = (
+    _source("nano-gpt2", "minus validation loss"),
+    _source("nano-flexibert", "held-out accuracy"),
+)

@@ -1,0 +1,107 @@
+"""Tables by name: what is known of them, and loading them from a data root.
+
+To add a family, write one module with its `SOURCES` and name it here.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import spaces
+from spaces.errors import TableError, UnknownNameError
+from spaces.tables import flexibert, lts, nano
+from spaces.tables.source import Source
+
+if TYPE_CHECKING:
+    from spaces.tables.table import Table
+
+DATA_VARIABLE = "LPZERO_DATA"
+_SOURCES: dict[str, Source] = {
+    source.name: source for family in (flexibert, lts, nano) for source in family.SOURCES
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What `lpzero tables` prints of a table.
+
+    `n` is counted where the table is present, else what the registry states.
+    """
+
+    name: str
+    n: int
+    present: bool
+    target: str
+    licence: str
+    space: str
+    source: str
+
+
+def names() -> list[str]:
+    """Every table's name, sorted."""
+    return sorted(_SOURCES)
+
+
+def source(name: str) -> Source:
+    """What the registry knows of the table of that name."""
+    if name not in _SOURCES:
+        raise UnknownNameError("table", name, _SOURCES)
+    return _SOURCES[name]
+
+
+def data_root(data: str | os.PathLike[str] | None = None) -> Path | None:
+    """The folder of the data given, else of the environment variable LPZERO_DATA, else None."""
+    given = data if data is not None else os.environ.get(DATA_VARIABLE)
+    return Path(given).expanduser() if given else None
+
+
+def describe(data: str | os.PathLike[str] | None = None) -> list[Description]:
+    """A line on every table, without loading any; a table that cannot be read is not present."""
+    return [_describe(entry, data_root(data)) for _, entry in sorted(_SOURCES.items())]
+
+
+def load(name: str, data: str | os.PathLike[str] | None = None, space: str | None = None) -> Table:
+    """The table of that name, read in its own space or in the one named."""
+    entry = source(name)
+    root = data_root(data)
+    path = _locate(entry, root)
+    try:
+        table = entry.read(entry, path)
+    except TableError as error:
+        raise TableError(f"{error}; {_remedy(entry, root, force=True)}") from error
+    return table if space in (None, entry.space) else table.in_space(spaces.get(str(space)))
+
+
+def _describe(entry: Source, root: Path | None) -> Description:
+    try:
+        n, present = entry.count(_locate(entry, root)), True
+    except TableError:
+        n, present = entry.n, False
+    return Description(
+        entry.name, n, present, entry.target, entry.licence, entry.space, entry.provenance
+    )
+
+
+def _locate(entry: Source, root: Path | None) -> Path:
+    if not entry.is_shipped and root is None:
+        raise TableError(
+            f"table {entry.name} needs a data root and none is set: set {DATA_VARIABLE} "
+            f"or give --data FOLDER, and {_remedy(entry, root)}"
+        )
+    path = entry.path if root is None else root / entry.path
+    if not path.exists():
+        raise TableError(f"table {entry.name} is not at {path}; {_remedy(entry, root)}")
+    return path
+
+
+def _remedy(entry: Source, root: Path | None, force: bool = False) -> str:
+    if entry.origin is None:
+        return "it is shipped with the package: install it again"
+    command = f"lpzero tables fetch {entry.name}"
+    if root is not None and root != data_root():
+        command += f" --data {shlex.quote(str(root))}"
+    return f"get it with: {command}{' --force' if force else ''}"

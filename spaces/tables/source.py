@@ -1,0 +1,57 @@
+"""What the registry knows of a table before reading it: where it lies and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spaces.tables.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A file or folder of a public repository at one commit.
+
+    `members` is None for a file. For a folder it is a regular expression: the relative paths
+    that matching files have are kept, everything else of the repository is left out. `digest`
+    is the SHA-256 of the file, or of the folder as `digests.tree_digest` defines it.
+    """
+
+    repository: str
+    commit: str
+    path: str
+    digest: str
+    members: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One table: facts, how to read it, how to count its rows cheaply.
+
+    `path` is relative to the data root, or absolute for a table shipped with the package.
+    """
+
+    name: str
+    space: str
+    n: int
+    target: str
+    licence: str
+    path: Path
+    read: Callable[[Source, Path], Table]
+    count: Callable[[Path], int]
+    origin: Origin | None = None
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether the table comes with the package rather than from a data root."""
+        return self.path.is_absolute()
+
+    @property
+    def provenance(self) -> str:
+        """One word on where the table comes from."""
+        if self.origin is None:
+            return "shipped"
+        return f"github.com/{self.origin.repository}@{self.origin.commit[:8]}"

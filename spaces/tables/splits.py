@@ -1,0 +1,93 @@
+"""Train, valid and test rows of a table: a function of the table's content and a seed alone.
+
+Half of the rows train, a fifth validates, three tenths test, in every depth alike. Equal
+architectures stay in one part (the FlexiBERT benchmark holds nine twice): the test part never
+repeats an architecture that was trained on. The draw sorts by SHA-256, so that it is the same
+in every process, on every platform and with every library version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spaces.errors import TableError
+from spaces.tables.table import IntArray, Table
+
+QUOTAS = {"train": 0.5, "valid": 0.2, "test": 0.3}
+LEAST = 10
+
+
+class Split:
+    """Sorted row numbers of the three parts; the test part stays closed until asked for.
+
+    A search is given `hide_test(table)`, whose test targets are NaN, and so cannot have read
+    them. `is_open` tells whether anyone asked this split for its test rows.
+    """
+
+    def __init__(self, seed: int, train: IntArray, valid: IntArray, test: IntArray) -> None:
+        self.seed = seed
+        self.train = train
+        self.valid = valid
+        self._test = test
+        self._is_open = False
+
+    @property
+    def n_test(self) -> int:
+        """How many rows the test part has."""
+        return len(self._test)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the test rows were ever given out."""
+        return self._is_open
+
+    def open_test(self) -> IntArray:
+        """The test rows; to be called once, when the result is reported."""
+        self._is_open = True
+        return self._test
+
+    def hide_test(self, table: Table) -> Table:
+        """The table without the targets of the test rows."""
+        return table.hide(self._test)
+
+
+def split(table: Table, seed: int) -> Split:
+    """The split of the table with that seed."""
+    if len(table) < LEAST:
+        raise TableError(
+            f"table {table.name} has {len(table)} rows, a split needs at least {LEAST}: "
+            "use a larger table"
+        )
+    parts: dict[str, list[int]] = {part: [] for part in QUOTAS}
+    done = 0
+    for rows in _shuffled_units(table, seed):
+        done += len(rows)
+        # The part furthest below its share takes the next unit, so every stretch of the order,
+        # and with it every depth, is divided alike.
+        part = max(QUOTAS, key=lambda name: QUOTAS[name] * done - len(parts[name]))
+        parts[part].extend(rows)
+    arrays = {part: np.array(sorted(rows), dtype=np.int64) for part, rows in parts.items()}
+    for array in arrays.values():
+        array.flags.writeable = False
+    return Split(seed, **arrays)
+
+
+def _shuffled_units(table: Table, seed: int) -> Sequence[list[int]]:
+    """Rows of equal architectures together; depths one after the other, each shuffled."""
+    units: dict[Any, list[int]] = {}
+    for row, arch in enumerate(table.archs):
+        units.setdefault(arch, []).append(row)
+
+    def order(rows: list[int]) -> tuple[str, str]:
+        depth = table.space.depth(table.archs[rows[0]])
+        return _draw(table, seed, f"depth {depth}"), _draw(table, seed, f"row {rows[0]}")
+
+    return sorted(units.values(), key=order)
+
+
+def _draw(table: Table, seed: int, what: str) -> str:
+    return hashlib.sha256(f"{table.digest} {seed} {what}".encode()).hexdigest()

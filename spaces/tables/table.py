@@ -1,0 +1,110 @@
+"""A table: architectures of one space with their targets, larger always meaning better."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from spaces.base import Space
+from spaces.errors import ArchitectureError, TableError, UnknownNameError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+GroupKind = Literal["depth", "width", "depth-width"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Row i is `archs[i]` with `targets[i]` (n,) and, under each name, `extra[name][i]` (n,).
+
+    `digest` names the content (architectures and targets, in order) whatever the space builds
+    from it, so that the splits of a table are the same in every space it is read in.
+    """
+
+    name: str
+    space: Space[Any]
+    archs: tuple[Any, ...]
+    targets: FloatArray
+    target: str
+    licence: str
+    ids: tuple[str, ...]
+    digest: str
+    extra: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.archs)
+
+    def groups(self, kind: GroupKind) -> IntArray:
+        """A label from 0 upwards for each row (n,): equal labels, equal depth and or width."""
+        if kind not in get_args(GroupKind):
+            raise UnknownNameError("grouping", kind, get_args(GroupKind))
+        columns = {"depth": self.space.depth, "width": self.space.width}
+        keys = [[columns[part](arch) for part in kind.split("-")] for arch in self.archs]
+        labels = np.unique(np.array(keys), axis=0, return_inverse=True)[1]
+        return labels.reshape(-1).astype(np.int64)
+
+    def in_space(self, space: Space[Any]) -> Table:
+        """The same architectures and targets, built and counted by another space."""
+        for row, arch in zip(self.ids, self.archs, strict=True):
+            try:
+                space.validate(arch)
+            except (ArchitectureError, AttributeError) as error:
+                raise TableError(
+                    f"table {self.name} cannot be read in space {space.name}: "
+                    f"row {row} does not fit ({error}); its own space is {self.space.name}"
+                ) from error
+        return replace(self, space=space)
+
+    def hide(self, rows: IntArray) -> Table:
+        """The table with the targets and extra columns of these rows made NaN.
+
+        Whoever holds the result has not seen them; the digest stays that of the whole table.
+        """
+        hidden = {name: _blank(column, rows) for name, column in self.extra.items()}
+        return replace(self, targets=_blank(self.targets, rows), extra=hidden)
+
+
+def make_table(
+    name: str,
+    space: Space[Any],
+    rows: Sequence[tuple[str, Any, float]],
+    target: str,
+    licence: str,
+    extra: Mapping[str, Sequence[float]] | None = None,
+) -> Table:
+    """The table of (id, architecture, target) rows, with its digest."""
+    ids = tuple(row[0] for row in rows)
+    archs = tuple(row[1] for row in rows)
+    targets = _frozen([row[2] for row in rows])
+    columns = {key: _frozen(values) for key, values in (extra or {}).items()}
+    digest = content_digest(space, archs, targets)
+    return Table(name, space, archs, targets, target, licence, ids, digest, columns)
+
+
+def content_digest(space: Space[Any], archs: Sequence[Any], targets: FloatArray) -> str:
+    """SHA-256 over the architectures as canonical JSON and the targets as little-endian floats."""
+    digest = hashlib.sha256()
+    for arch in archs:
+        text = json.dumps(space.to_json(arch), sort_keys=True, separators=(",", ":"))
+        digest.update(text.encode() + b"\n")
+    digest.update(targets.astype("<f8").tobytes())
+    return digest.hexdigest()
+
+
+def _frozen(values: Sequence[float]) -> FloatArray:
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def _blank(column: FloatArray, rows: IntArray) -> FloatArray:
+    hidden: FloatArray = column.copy()
+    hidden[rows] = np.nan
+    hidden.flags.writeable = False
+    return hidden
