@@ -1,0 +1,134 @@
+"""The `lpzero` command: verbs by name, imported when called; every error one line.
+
+Exit codes: 0 done, 2 bad input, 1 failure, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import click
+
+from lpzero.version import VERSION
+
+# Set it to see where an unexpected error comes from.
+TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
+
+# verb: (module, one line for --help). The command is the module's function of that name.
+VERBS = {
+    "tables": ("lpzero.cli.tables", "List the tables, or fetch one."),
+    "counters": ("lpzero.cli.counters", "Correlate sizes alone with the targets of a table."),
+    "stats": ("lpzero.cli.stats", "Extract the statistics of a table's networks, once."),
+    "rules": ("lpzero.cli.formulas", "List the pruning rules and why they hold."),
+    "classics": ("lpzero.cli.formulas", "List the formulas of the papers."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a verb's module only when the verb is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command = getattr(import_module(VERBS[cmd_name][0]), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in VERBS:
+            near = get_close_matches(args[0], VERBS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(VERBS)}"
+            raise click.UsageError(f"unknown command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(VERSION, prog_name="lpzero")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Discover formulas that rank untrained transformers by how well they would train."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of a command; its errors are already on stderr."""
+    try:
+        result = cli.main(list(arguments), prog_name="lpzero", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted")
+        return 130
+    except BrokenPipeError:
+        # Whoever read us has enough; what is still buffered must not fail a second time.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        message, code = explain(error)
+        _complain(f"error: {message}")
+        return code
+    # --help and --version end with a code of their own.
+    return result if isinstance(result, int) else 0
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """One line on the error and the exit code it deserves."""
+    if isinstance(error, click.ClickException):
+        return _one_line(error.format_message()), error.exit_code
+    if isinstance(error, _project_errors()):
+        return _one_line(error), 2 if isinstance(error, (ValueError, LookupError)) else 1
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        is_input = isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError))
+        return _one_line(f"{place}{error.strerror or error}"), 2 if is_input else 1
+    name = type(error).__name__
+    return _one_line(f"unexpected {name}: {error} (set {TRACEBACK_VARIABLE}=1 to see where)"), 1
+
+
+def _project_errors() -> tuple[type[Exception], ...]:
+    """The roots of the three packages' errors."""
+    from lpzero.errors import LPZeroError
+    from spaces.errors import SpaceError
+
+    roots: list[type[Exception]] = [LPZeroError, SpaceError]
+    # Only when the command used the primitives: importing them here would gain nothing.
+    if "primitives.errors" in sys.modules:
+        roots.append(sys.modules["primitives.errors"].PrimitiveError)
+    return tuple(roots)
+
+
+def _one_line(message: Any) -> str:
+    return " ".join(str(message).split())
+
+
+def _complain(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What every reading command shares: options that mean the same everywhere, and printing.
+
+Results go to stdout, as aligned text or as JSON; everything else goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print the result.",
+)
+data_option = click.option(
+    "--data",
+    type=click.Path(file_okay=False),
+    envvar="LPZERO_DATA",
+    show_envvar=True,
+    help="The folder that holds the tables.",
+)
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="The seed of everything random."
+)
+jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many processes work at once; the result is the same for any number.",
+)
+device_option = click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="Where networks run; auto takes CUDA if there is one.",
+)
+
+# Rich cuts what does not fit the width it assumes for a pipe, so a pipe gets all it may need.
+_PIPE_WIDTH = 10_000
+
+
+def print_json(value: Any) -> None:
+    """Write the value to stdout as JSON; a number that is not finite is a defect and raises."""
+    click.echo(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], form: str, title: str | None = None) -> None:
+    """Write the rows to stdout: a JSON list of objects, or a table with a column per key."""
+    if form == "json":
+        print_json([dict(row) for row in rows])
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    for column in columns:
+        numeric = all(_is_numeric(row.get(column)) for row in rows)
+        table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(cell(row.get(column)) for column in columns))
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    Console(width=width, highlight=False, markup=False, emoji=False).print(table)
+
+
+def cell(value: Any) -> str:
+    """A value as the tables show it: numbers to three decimals, intervals in brackets."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(cell(part) for part in value) + "]"
+    return str(value)
+
+
+def _is_numeric(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def note(lines: str | Iterable[str]) -> None:
+    """Write lines to stderr: progress and remarks, never results."""
+    for line in [lines] if isinstance(lines, str) else lines:
+        click.echo(line, err=True)

@@ -1,0 +1,71 @@
+"""`lpzero tables`: what there is to learn from, and how to get it."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+
+import click
+
+from lpzero.cli.output import data_option, format_option, note, print_json, print_rows
+
+
+@click.group(invoke_without_command=True)
+@format_option
+@data_option
+@click.pass_context
+def tables(context: click.Context, form: str, data: str | None) -> None:
+    """List the tables: size, whether present, target, licence."""
+    if context.invoked_subcommand is None:
+        from spaces.tables import describe
+
+        print_rows([dataclasses.asdict(entry) for entry in describe(data)], form)
+
+
+@tables.command()
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Replace what is there if it differs.")
+@format_option
+@data_option
+@click.pass_context
+def fetch(context: click.Context, name: str, force: bool, form: str, data: str | None) -> None:
+    """Download and verify the table NAME into the data root."""
+    from spaces.tables.fetch import fetch as fetch_table
+
+    # `lpzero tables --data FOLDER fetch NAME` means the same.
+    assert context.parent is not None
+    data = context.parent.params["data"] if data is None else data
+    line = ProgressLine(name)
+    try:
+        fetched = fetch_table(name, data, force=force, progress=line.show)
+    finally:
+        line.close()
+    if form == "json":
+        print_json({"name": name, "path": str(fetched.path), "downloaded": fetched.downloaded})
+    else:
+        state = "downloaded and verified" if fetched.downloaded else "already there and whole"
+        click.echo(f"{name}: {state}, {fetched.path}")
+
+
+class ProgressLine:
+    """One line on stderr that rewrites itself on a terminal and stays single elsewhere."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.text = ""
+        self.shown_at = 0.0
+
+    def show(self, done: int, total: int | None) -> None:
+        """Note how far the download is."""
+        share = f" of {total / 1e6:.1f} MB ({done / total:.0%})" if total else " MB"
+        self.text = f"{self.name}: {done / 1e6:.1f}{share}"
+        now = time.monotonic()
+        if sys.stderr.isatty() and now - self.shown_at > 0.1:
+            self.shown_at = now
+            click.echo(f"\r{self.text}", err=True, nl=False)
+
+    def close(self) -> None:
+        """Leave the last state on its line."""
+        if self.text:
+            note(f"\r{self.text}" if sys.stderr.isatty() else self.text)
