@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, 
     """Everything that decides what a sketch holds, as JSON values; needs no torch."""
     return {
         "schema": SCHEMA,
-        "space": _space_identity(space),
+        "space": space_identity(space),
         "arch": space.to_json(arch),
         "options": dataclasses.asdict(options),
     }
@@ -78,7 +78,7 @@ def address(space: Space[Any], arch: Any, options: SketchOptions) -> str:
 
 
 @lru_cache(maxsize=32)
-def _space_identity(space: Space[Any]) -> dict[str, Any]:
+def space_identity(space: Space[Any]) -> dict[str, Any]:
     """The space's version, its fields (batch shape and vocabulary among them) and its text."""
     fields = {f.name: getattr(space, f.name) for f in dataclasses.fields(space)}  # type: ignore[arg-type]
     named: dict[str, Any] = {
@@ -193,3 +193,14 @@ def decode(data: bytes) -> Sketch:
     header_end = _LENGTH_END + int.from_bytes(view[_DIGEST_END:_LENGTH_END], "little")
     header = json.loads(bytes(view[_LENGTH_END:header_end]))
     return Sketch(header, np.frombuffer(data, dtype="<f4", offset=header_end))
+
+
+def read_header(file: BinaryIO) -> dict[str, Any]:
+    """The header alone, not verified: for listings."""
+    start = file.read(_LENGTH_END)
+    if len(start) < _LENGTH_END or start[:8] != MAGIC:
+        raise SketchError("not a sketch of this version")
+    try:
+        return dict(json.loads(file.read(int.from_bytes(start[_DIGEST_END:], "little"))))
+    except (ValueError, OverflowError, MemoryError):
+        raise SketchError("the header cannot be read") from None

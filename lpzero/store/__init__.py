@@ -1,7 +1,8 @@
 """Sketches on disk: made once, found by what they are, shared by every command."""
 
 from lpzero.store.build import Builder, Report, Sketches, build, sketches
-from lpzero.store.folder import Failure, Store, default_folder
+from lpzero.store.folder import Failure, Store, StoreError, default_folder
+from lpzero.store.upkeep import listing, prune
 
 __all__ = [
     "Builder",
@@ -9,7 +10,10 @@ __all__ = [
     "Report",
     "Sketches",
     "Store",
+    "StoreError",
     "build",
     "default_folder",
+    "listing",
+    "prune",
     "sketches",
 ]

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lpzero.sketch import Sketch, SketchError, SketchOptions, address, encode, take
+from lpzero.sketch import Sketch, SketchError, SketchOptions, address, encode, identity, take
 from lpzero.store.folder import Failure, Store, StoreError, default_folder
 
 if TYPE_CHECKING:
@@ -146,8 +146,7 @@ def _fill(space: Space[Any], tasks: list[tuple[str, Any]], builder: Builder) -> 
         for index, outcome in outcomes:
             name = tasks[index][0]
             if isinstance(outcome, Lost):
-                builder.store.record_failure(space.name, Failure(name, outcome.reason))
-                outcome = outcome.reason
+                outcome = maker.fail(*tasks[index], outcome.reason)
             if outcome is not None:
                 reasons[name] = outcome
             elif not builder.store.has(space.name, name):
@@ -173,8 +172,17 @@ class _Maker:
         try:
             sketch = take(self.space, arch, self.options, self.device, self.chunk)
         except Exception as error:  # one architecture's failure is a result, not the end
-            reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-            self.store.record_failure(self.space.name, Failure(name, reason))
-            return reason
+            return self.fail(name, arch, f"{type(error).__name__}: {_first_line(error)}")
         self.store.write(self.space.name, name, encode(sketch))
         return None
+
+    def fail(self, name: str, arch: Any, reason: str) -> str:
+        """Record the reason and give it back."""
+        failure = Failure(reason, identity(self.space, arch, self.options))
+        self.store.record_failure(self.space.name, name, failure)
+        return reason
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else "no message"

@@ -12,9 +12,10 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lpzero.errors import LPZeroError
 from lpzero.sketch import Sketch, SketchError, decode
@@ -31,10 +32,10 @@ class StoreError(LPZeroError, OSError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an architecture has no sketch."""
+    """Why an architecture has no sketch; `identity` is what the sketch's header would say."""
 
-    address: str
     reason: str
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
 
 def default_folder() -> Path:
@@ -59,7 +60,7 @@ class Store:
 
     def size(self, space: str, address: str) -> int:
         """The bytes of the sketch, 0 when there is none."""
-        return _size(self.path(space, address))
+        return file_size(self.path(space, address))
 
     def load(self, space: str, address: str) -> Sketch:
         """The verified sketch; SketchError names the file when it is missing or broken."""
@@ -80,29 +81,20 @@ class Store:
         """The recorded failure, if there is one that can be read."""
         try:
             record = json.loads(self.path(space, address, FAILURE).read_bytes())
-            return Failure(str(record["address"]), str(record["reason"]))
+            return Failure(str(record.pop("reason")), record)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def record_failure(self, space: str, failure: Failure) -> None:
+    def record_failure(self, space: str, address: str, failure: Failure) -> None:
         """Remember why there is no sketch."""
-        data = json.dumps(asdict(failure), sort_keys=True).encode()
-        self._replace(self.path(space, failure.address, FAILURE), data)
+        record = {**failure.identity, "reason": failure.reason}
+        data = json.dumps(record, sort_keys=True, indent=1).encode()
+        self._replace(self.path(space, address, FAILURE), data)
 
     def files(self, space: str | None = None) -> Iterator[Path]:
         """Every sketch and failure record, sorted."""
         for ending in (SKETCH, FAILURE):
-            yield from sorted(self.folder.glob(f"{space or '*'}/??/*{ending}"))
-
-    def sizes(self) -> dict[str, tuple[int, int, int]]:
-        """Per space: number of sketches, number of failure records, bytes."""
-        sizes: dict[str, tuple[int, int, int]] = {}
-        for path in self.files():
-            n, failed, size = sizes.get(path.parts[-3], (0, 0, 0))
-            is_sketch = path.name.endswith(SKETCH)
-            size += _size(path)
-            sizes[path.parts[-3]] = (n + is_sketch, failed + (not is_sketch), size)
-        return sizes
+            yield from sorted(self.folder.glob(f"{space or '*'}/??/[0-9a-f]*{ending}"))
 
     def sweep(self) -> int:
         """Remove what interrupted writers left behind; the number of files removed."""
@@ -129,7 +121,7 @@ class Store:
             raise StoreError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _size(path: Path) -> int:
+def file_size(path: Path) -> int:
     """0 for a file that another process has just removed."""
     try:
         return path.stat().st_size

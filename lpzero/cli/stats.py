@@ -1,0 +1,137 @@
+"""`lpzero stats TABLE`: run every network of a table once and keep what is needed of it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from lpzero.cli import output
+from lpzero.sketch import LOSSES, SketchOptions
+
+if TYPE_CHECKING:
+    from lpzero.store import Report, Store
+    from spaces.tables import Table
+
+BACKENDS = ("loky", "dask", "ray")
+INTERRUPTED = 130
+
+cache_option = click.option(
+    "--cache",
+    type=click.Path(file_okay=False),
+    envvar="LPZERO_CACHE",
+    show_envvar=True,
+    help="The folder that keeps the sketches; ~/.cache/lpzero if not given.",
+)
+
+
+@click.command()
+@click.argument("table", required=False)
+@click.option(
+    "--elements",
+    type=click.IntRange(min=1),
+    default=SketchOptions().limit,
+    show_default=True,
+    help="Numbers kept per matrix.",
+)
+@click.option("--exact", is_flag=True, help="Keep whole matrices; takes much space.")
+@click.option(
+    "--loss",
+    type=click.Choice(LOSSES),
+    default="auto",
+    show_default=True,
+    help="What is differentiated; auto is next-token for language models, else cotangent.",
+)
+@click.option("--space", help="Build in this space instead of the table's own.")
+@click.option("--chunk", type=click.IntRange(min=1), help="Sequences per pass, to save memory.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="loky", show_default=True)
+@click.option("--scheduler", help="The cluster's address, tcp://HOST:PORT.")
+@click.option("--retry-failed", is_flag=True, help="Try again what failed before.")
+@click.option("--list", "list_", is_flag=True, help="Show what the cache holds instead.")
+@click.option("--prune", "what", help="Remove 'stale' sketches, 'all', or those of a space.")
+@cache_option
+@output.format_option
+@output.jobs_option
+@output.seed_option
+@output.device_option
+@output.data_option
+@click.pass_context
+def stats(context: click.Context, /, **given: Any) -> None:
+    """Extract the statistics of TABLE's networks, once; a second call does nothing."""
+    from lpzero.store import Store, default_folder, listing, prune
+
+    store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
+    if given["what"] is not None:
+        n_files, n_bytes = prune(store, given["what"])
+        row = {"cache": str(store.folder), "removed": n_files, "bytes": n_bytes}
+        output.print_rows([row], given["form"])
+    elif given["list_"]:
+        output.print_rows(listing(store), given["form"], title=str(store.folder))
+    elif given["table"] is None:
+        raise click.UsageError("no table given; name one of `lpzero tables`, or use --list")
+    else:
+        _extract(context, store, given)
+
+
+def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> None:
+    from lpzero.parallel import Workers
+    from lpzero.store import Builder, build
+    from spaces.tables import load
+
+    table = load(given["table"], given["data"], given["space"])
+    limit = None if given["exact"] else given["elements"]
+    builder = Builder(
+        SketchOptions(limit, given["loss"], given["seed"], given["seed"]),
+        store,
+        Workers(given["jobs"], given["backend"], given["scheduler"]),
+        given["device"],
+        given["chunk"],
+        given["retry_failed"],
+        label=table.name,
+    )
+    try:
+        report, _ = build(table.space, table.archs, builder)
+    except KeyboardInterrupt:
+        output.note(f"stopped; what is done is kept, go on with: {_same_command(context)}")
+        context.exit(INTERRUPTED)
+    _print(table, store, report, given["form"])
+
+
+def _print(table: Table, store: Store, report: Report, form: str) -> None:
+    failed = [{"id": table.ids[i], "reason": reason} for i, reason in report.failed.items()]
+    row: dict[str, Any] = {
+        "table": table.name,
+        "space": table.space.name,
+        "n": report.n,
+        "built": report.built,
+        "present": report.present,
+        "failed": len(failed),
+        "corrupt": report.corrupt,
+        "bytes": report.bytes,
+        "seconds": round(report.seconds, 3),
+        "cache": str(store.folder),
+    }
+    if form == "json":
+        output.print_json({**row, "failures": failed})
+    else:
+        output.print_rows([row], form)
+    if failed:
+        output.note(f"{len(failed)} failed; --retry-failed tries them again:")
+        output.note(f"  {entry['id']}: {entry['reason']}" for entry in failed)
+
+
+def _same_command(context: click.Context) -> str:
+    """The command line that was given, whatever started it."""
+    words = ["lpzero", "stats"]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if context.get_parameter_source(parameter.name or "") != ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(parameter, click.Option):
+            words.append(parameter.opts[0])
+        if not isinstance(value, bool):
+            words.append(str(value))
+    return shlex.join(words)
