@@ -39,6 +39,11 @@ def key_up_to_sign(formula: Formula) -> str:
     return str(reduced if reduced.sign > 0 else -reduced)
 
 
+def canonical_part(expression: Expression) -> Signed:
+    """(sign, core) of an expression that stands inside a formula, without dead branches."""
+    return _anywhere(expression)
+
+
 def _top(expression: Expression) -> Signed:
     """Canonical form where only the mean will be taken: sums split, and `mean` says nothing."""
     if isinstance(expression, Apply):

@@ -109,6 +109,8 @@ def _of_binary(expression: Combine) -> Facts:
     scalars = left.kind is Kind.SCALAR and right.kind is Kind.SCALAR
     kind = Kind.SCALAR if is_block_scalar or scalars else Kind.MATRIX
     group = None if is_block_scalar else left.group or right.group
+    if expression.operation == "sub" and expression.left == expression.right:
+        return Facts(kind, Interval(0.0, 0.0), group)
     if primitive.is_linear or min(left.interval.low, right.interval.low) < 0:
         return Facts(kind, REALS, group)
     return Facts(kind, Interval(0.0), group)

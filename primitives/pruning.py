@@ -15,7 +15,7 @@ from primitives.errors import UnknownNameError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, children, drop_dead
 from primitives.facts import are_aligned, facts
 from primitives.formula import Formula
-from primitives.properties import Interval
+from primitives.properties import Interval, Kind
 from primitives.registry import get_binary
 from primitives.rejection import Rejected
 from primitives.rewriting import rewrites
@@ -53,11 +53,14 @@ _ALL = (
          "sum(norm_sum(W))", "sum(mean(W))"),
     Rule("zero-term", "one side of the sum has mean zero whatever the tensors hold",
          "sum(add(zscore(W), square(A)))", "sum(square(A))"),
+    Rule("cancels", "both sides of the sum are the same up to sign, and cancel",
+         "sum(sub(W, mean(W)))"),
     Rule("rescaled-mean", "l1 of a non-negative is the mean times the element count: the same"
          " ranking only where all tensors have one size, so this rule is off by default",
          "sum(l1(relu(W)))", "sum(mean(relu(W)))", on_by_default=False),
 )  # fmt: skip
 
+_ZERO = Interval(0.0, 0.0)
 RULES = {rule.name: rule for rule in _ALL}
 DEFAULT_RULES = frozenset(name for name, rule in RULES.items() if rule.on_by_default)
 
@@ -113,23 +116,24 @@ def _at_the_top(expression: Expression) -> Iterator[str]:
         expression = expression.operand
     if "mean" in dict(facts(expression).steady):
         yield "constant"
-    if isinstance(expression, Combine) and get_binary(expression.operation).is_linear:
-        if has_zero_mean(expression.left) or has_zero_mean(expression.right):
+    if not isinstance(expression, Combine):
+        return
+    sides = expression.left, expression.right
+    if get_binary(expression.operation).is_linear:
+        if any(map(has_zero_mean, sides)):
             yield "zero-term"
-        for side in (expression.left, expression.right):
-            if isinstance(side, Combine):
-                yield from (name for name in _at_the_top(side) if name == "zero-term")
+        if facts(canonical(Formula(expression)).expression).interval == _ZERO:
+            yield "cancels"
+    elif any(facts(side).kind is Kind.SCALAR for side in sides) and any(map(has_zero_mean, sides)):
+        yield "constant"  # mean(s·M) = s·mean(M) = 0
 
 
 def _in_binary(expression: Combine) -> Iterator[str]:
     left, right = expression.left, expression.right
-    if not are_aligned(facts(left), facts(right)):
-        is_product = not get_binary(expression.operation).is_linear
-        if is_product and (has_zero_mean(left) or has_zero_mean(right)):
-            yield "constant"
-    elif expression.operation == "sub" and (
-        canonical(Formula(left)) == canonical(Formula(right))
-    ):
+    is_product_of_means = not (
+        get_binary(expression.operation).is_linear or are_aligned(facts(left), facts(right))
+    )
+    if is_product_of_means and (has_zero_mean(left) or has_zero_mean(right)):
         yield "constant"
 
 
@@ -138,7 +142,7 @@ def has_zero_mean(expression: Expression) -> bool:
     while isinstance(expression, Apply) and expression.operation == "neg":
         expression = expression.operand
     known = facts(expression)
-    return dict(known.steady).get("mean") == 0.0 or known.interval == Interval(0.0, 0.0)
+    return dict(known.steady).get("mean") == 0.0 or known.interval == _ZERO
 
 
 def _known(names: Iterable[str]) -> frozenset[str]:

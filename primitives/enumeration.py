@@ -1,0 +1,197 @@
+"""The surviving formulas of the paper's space, as families of branches.
+
+A formula is two branches under a binary operation, so what survives is decided chain by chain:
+441 chains per statistic answer for the 11,668,860 formulas with chains of two. A family is a
+Cartesian product of branches, which a branch table evaluates by matrix algebra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations, combinations_with_replacement, product
+
+from primitives.canonical import canonical_part
+from primitives.errors import FormulaError
+from primitives.expressions import Apply, Combine, Expression, branch, chain_of, drop_dead
+from primitives.facts import facts
+from primitives.formula import Formula, Reduction
+from primitives.properties import Kind
+from primitives.pruning import DEFAULT_RULES, check, check_expression, has_zero_mean
+from primitives.registry import STATISTICS, UNARIES
+
+MAX_UNARIES = 3  # 9,261 chains per statistic; beyond this the space is searched, not enumerated
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A statistic after its chain (operations in the order applied), and what that gives."""
+
+    statistic: str
+    chain: tuple[str, ...]
+    kind: Kind
+
+    @property
+    def expression(self) -> Expression:
+        return branch(self.statistic, *self.chain)
+
+    def averaged(self) -> Branch:
+        """The branch with a mean at its end."""
+        return replace(self, chain=(*self.chain, "mean"), kind=Kind.SCALAR)
+
+
+Branches = tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Every left branch with every right branch under one operation: all distinct, up to sign.
+
+    One-sided formulas have operation None and no right branches. In an `unordered` family both
+    sides are the same branches and each pair counts once; `sub` then leaves out equal ones.
+    """
+
+    operation: str | None
+    left: Branches
+    right: Branches = ()
+    unordered: bool = False
+
+    def pairs(self) -> Iterator[tuple[Branch, Branch]]:
+        """The pairs of a two-sided family, right branches running fastest."""
+        if not self.unordered:
+            return product(self.left, self.right)
+        choose = combinations if self.operation == "sub" else combinations_with_replacement
+        return iter(choose(self.left, 2))
+
+    def __len__(self) -> int:
+        n = len(self.left)
+        if self.operation is None:
+            return n
+        if not self.unordered:
+            return n * len(self.right)
+        return n * (n - 1) // 2 if self.operation == "sub" else n * (n + 1) // 2
+
+    def formulas(self, reduction: Reduction = "sum") -> Iterator[Formula]:
+        """The family's formulas one by one."""
+        if self.operation is None:
+            yield from (Formula(b.expression, reduction) for b in self.left)
+            return
+        for a, b in self.pairs():
+            yield Formula(Combine(self.operation, a.expression, b.expression), reduction)
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """The distinct surviving branches of one statistic, up to sign.
+
+    `terms`: for sums and products of means, where a mean at the end says nothing and is left out.
+    `alone`: those of them that score on their own. `matrices`: for products of aligned matrices.
+    `averages`: the matrices whose mean is a branch too.
+    """
+
+    terms: Branches
+    alone: Branches
+    matrices: Branches
+    averages: Branches
+
+
+def statistic_pairs(same_statistic: bool = False) -> list[tuple[str, str]]:
+    """The unordered pairs of statistics: 15 distinct ones, 21 with each statistic itself."""
+    choose = combinations_with_replacement if same_statistic else combinations
+    return list(choose(STATISTICS, 2))
+
+
+def chains(unaries: int) -> Iterator[tuple[str, ...]]:
+    """Every chain of exactly `unaries` operations; identities make the shorter ones."""
+    if not 1 <= unaries <= MAX_UNARIES:
+        raise FormulaError(f"chains of {unaries} cannot be enumerated; choose 1 to {MAX_UNARIES}")
+    return product(UNARIES, repeat=unaries)
+
+
+@lru_cache(maxsize=128)
+def surviving_branches(
+    statistic: str, unaries: int, rules: frozenset[str] = DEFAULT_RULES
+) -> Survivors:
+    """The branches of a statistic that pruning keeps, each once."""
+    parts: dict[Expression, None] = {}
+    for chain in chains(unaries):
+        expression = drop_dead(branch(statistic, *chain))
+        if expression is not None and check_expression(expression, rules) is None:
+            parts[canonical_part(expression)[1]] = None
+    terms = {_without_mean(part): None for part in parts}
+    alone = [term for term in terms if check(Formula(term), rules) is None]
+    matrices = [part for part in parts if facts(part).kind is Kind.MATRIX]
+    averages = [part for part in matrices if Apply("mean", part) in parts]
+    return Survivors(*(tuple(map(_branch, found)) for found in (terms, alone, matrices, averages)))
+
+
+def families(
+    unaries: int, same_statistic: bool = False, rules: frozenset[str] = DEFAULT_RULES
+) -> Iterator[Family]:
+    """The pruned and deduplicated space for one reduction, as disjoint families."""
+    for statistic in STATISTICS:
+        yield Family(None, surviving_branches(statistic, unaries, rules).alone)
+    for left, right in statistic_pairs(same_statistic):
+        a = surviving_branches(left, unaries, rules)
+        b = surviving_branches(right, unaries, rules)
+        aligned = STATISTICS[left].group == STATISTICS[right].group
+        found = [*_sums(a, b, rules), *(_aligned(a, b, rules) if aligned else
+                                        _products_of_means(a.terms, b.terms, rules))]  # fmt: skip
+        yield from (family for family in found if len(family))
+
+
+def _sums(a: Survivors, b: Survivors, rules: frozenset[str]) -> Iterator[Family]:
+    left, right = (_with_mean(s.terms, "zero-term" in rules) for s in (a, b))
+    for operation in ("add", "sub"):
+        yield Family(operation, left, right, a is b)
+
+
+def _products_of_means(
+    left: Branches, right: Branches, rules: frozenset[str], unordered: bool = False
+) -> Iterator[Family]:
+    """mean(F)·mean(G): what mul and matmul both are unless two aligned matrices meet."""
+    drop = "constant" in rules
+    yield Family("mul", _with_mean(left, drop), _with_mean(right, drop), unordered)
+
+
+def _aligned(a: Survivors, b: Survivors, rules: frozenset[str]) -> Iterator[Family]:
+    """mul and matmul of matrices that correspond one to one, and products with their scalars."""
+    same = a is b
+    yield Family("mul", a.matrices, b.matrices, same)
+    yield Family("matmul", a.matrices, b.matrices)
+    scalars = [tuple(t for t in s.terms if t.kind is Kind.SCALAR) for s in (a, b)]
+    flat = [tuple(t for t in s.terms if t.kind is Kind.MATRIX) for s in (a, b)]
+    yield from _products_of_means(scalars[0], scalars[1], rules, same)
+    yield from _products_of_means(scalars[0], flat[1], rules)
+    if not same:
+        yield from _products_of_means(flat[0], scalars[1], rules)
+    # Two matrices meet as scalars if the mean of one of them is a branch; it is written on the
+    # left where it can be.
+    means = [tuple(m.averaged() for m in s.averages) for s in (a, b)]
+    plain = tuple(m for m in flat[0] if m not in a.averages)
+    if same:
+        yield from _products_of_means(means[0], means[0], rules, unordered=True)
+        yield from _products_of_means(means[0], plain, rules)
+    else:
+        yield from _products_of_means(means[0], flat[1], rules)
+        yield from _products_of_means(plain, means[1], rules)
+
+
+def _with_mean(branches: Branches, drop_zero_means: bool) -> Branches:
+    if not drop_zero_means:
+        return branches
+    return tuple(b for b in branches if not has_zero_mean(b.expression))
+
+
+def _without_mean(expression: Expression) -> Expression:
+    if isinstance(expression, Apply) and expression.operation == "mean":
+        return expression.operand
+    return expression
+
+
+def _branch(expression: Expression) -> Branch:
+    found = chain_of(expression)
+    if found is None:
+        raise FormulaError(f"{expression} is not a branch; expected a statistic and its chain")
+    return Branch(*found, facts(expression).kind)
