@@ -10,13 +10,13 @@ import click
 from click.core import ParameterSource
 
 from lpzero.cli import output
+from lpzero.parallel import BACKENDS, Workers
 from lpzero.sketch import LOSSES, SketchOptions
 
 if TYPE_CHECKING:
     from lpzero.store import Report, Store
     from spaces.tables import Table
 
-BACKENDS = ("loky", "dask", "ray")
 INTERRUPTED = 130
 
 cache_option = click.option(
@@ -77,7 +77,6 @@ def stats(context: click.Context, /, **given: Any) -> None:
 
 
 def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> None:
-    from lpzero.parallel import Workers
     from lpzero.store import Builder, build
     from spaces.tables import load
 
