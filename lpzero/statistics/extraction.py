@@ -11,26 +11,26 @@ Section 3.2 of LPZero names the statistics.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lpzero.errors import LPZeroError
-from lpzero.sketch import LOSSES, SketchOptions, columns_that_fit
+from lpzero.sketch import SketchOptions, columns_that_fit
+from lpzero.statistics.losses import Objective, objective
+from lpzero.statistics.surroundings import (
+    StatisticsError,
+    resolve_device,
+    single_thread,
+    untouched,
+)
 from primitives.tensors import kept_columns
 from spaces.base import Space
 from spaces.taps import Tap
-
-
-class StatisticsError(LPZeroError, RuntimeError):
-    """A model or batch that the statistics cannot be taken from."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,10 +41,7 @@ class Piece:
     true_columns: int
 
 
-_INSIDE: list[int] = []
-_INSIDE_LOCK = threading.Lock()
 BlockStatistics = dict[str, list[Piece]]
-Objective = Callable[[Tensor, Tensor, slice], Tensor]
 
 
 def of(
@@ -83,49 +80,17 @@ def extract(
     tokens = tokens.to(device)
     step = chunk or len(tokens)
     parts: list[list[BlockStatistics]] = []
-    with _untouched(model, [w for block in blocks for w in weight_matrices(block)], device):
-        objective = _objective(model, loss, tokens, seed)
+    with untouched(model, [w for block in blocks for w in weight_matrices(block)], device):
+        part_loss = objective(model, loss, tokens, seed)
         for start in range(0, len(tokens), step):
             part = slice(start, min(start + step, len(tokens)))
-            parts.append(_one_pass(model, blocks, tokens, part, objective, limit))
+            parts.append(_one_pass(model, blocks, tokens, part, part_loss, limit))
     return [_joined(list(of_block)) for of_block in zip(*parts, strict=True)]
 
 
 def weight_matrices(block: nn.Module) -> list[nn.Parameter]:
     """The block's parameters with at least two axes, in the order of their names in the model."""
     return [parameter for parameter in block.parameters() if parameter.ndim >= 2]
-
-
-def resolve_device(name: str) -> torch.device:
-    """The torch device; "auto" is cuda where there is one, else cpu."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise StatisticsError(f"device {name} was asked for but torch sees no GPU; use cpu or auto")
-    return torch.device(name)
-
-
-@contextmanager
-def single_thread() -> Iterator[None]:
-    """One torch thread inside, because sums over several threads round differently.
-
-    The setting belongs to the process: of several Python threads the last one out restores it.
-    """
-    with _INSIDE_LOCK:
-        if not _INSIDE:
-            _INSIDE.append(torch.get_num_threads())
-        else:
-            _INSIDE.append(1)
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        with _INSIDE_LOCK:
-            if len(_INSIDE) == 1:
-                torch.set_num_threads(_INSIDE[0])
-                _INSIDE.clear()
-            else:
-                _INSIDE.pop()
 
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
@@ -137,74 +102,12 @@ def _blocks(model: nn.Module) -> list[nn.Module]:
     return blocks
 
 
-def _objective(model: nn.Module, loss: str, tokens: Tensor, seed: int) -> Objective:
-    """A function from (hidden, tokens, slice of the batch) to that slice's part of the loss.
-
-    Parts add up to the loss of the whole batch, however it is sliced.
-    """
-    if loss not in LOSSES:
-        raise StatisticsError(f"loss {loss!r} is unknown; use one of {', '.join(LOSSES)}")
-    token_losses = getattr(model, "token_losses", None)
-    if loss == "next-token" and token_losses is None:
-        raise StatisticsError(f"{type(model).__name__} predicts no tokens; use loss cotangent")
-    B, T = tokens.shape
-
-    def next_token(hidden: Tensor, part: Tensor, _: slice) -> Tensor:
-        assert token_losses is not None
-        losses: Tensor = token_losses(hidden, part)
-        return losses.sum() / (B * (T - 1))
-
-    def cotangent(hidden: Tensor, _: Tensor, where: slice) -> Tensor:
-        direction = _cotangent((B, T, hidden.shape[-1]), seed).to(hidden)
-        return (hidden * direction[where]).sum() / (B * T)
-
-    def ones(hidden: Tensor, _: Tensor, __: slice) -> Tensor:
-        return hidden.sum() / (B * T)
-
-    auto = cotangent if token_losses is None else next_token
-    return {"auto": auto, "next-token": next_token, "cotangent": cotangent, "ones": ones}[loss]
-
-
-@lru_cache(maxsize=8)
-def _cotangent(shape: tuple[int, ...], seed: int) -> Tensor:
-    """Standard normal numbers from NumPy's Philox, the same on every platform."""
-    # The second word keeps the stream apart from the one that draws the batch.
-    generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, 1])))
-    return torch.from_numpy(generator.standard_normal(shape, dtype=np.float32))
-
-
-@contextmanager
-def _untouched(
-    model: nn.Module, weights: Sequence[nn.Parameter], device: torch.device
-) -> Iterator[None]:
-    """Eval mode and gradients for `weights` inside; every flag and random state as before after."""
-    training = [(module, module.training) for module in model.modules()]
-    frozen = [weight for weight in weights if not weight.requires_grad]
-    gpus = [device] if device.type == "cuda" else []
-    try:
-        model.eval()
-        for weight in frozen:
-            weight.requires_grad_(True)
-        with (
-            torch.random.fork_rng(gpus),
-            torch.inference_mode(False),
-            torch.enable_grad(),
-            torch.autocast(device.type, enabled=False),
-        ):
-            yield
-    finally:
-        for weight in frozen:
-            weight.requires_grad_(False)
-        for module, flag in training:
-            module.training = flag
-
-
 def _one_pass(
     model: nn.Module,
     blocks: Sequence[nn.Module],
     tokens: Tensor,
     part: slice,
-    objective: Objective,
+    part_loss: Objective,
     limit: int | None,
 ) -> list[BlockStatistics]:
     """One forward and one backward of a part of the batch."""
@@ -212,7 +115,7 @@ def _one_pass(
     take_rows = partial(_take, limit=limit, n_parts=n_parts)
     take_weight = partial(_take, limit=limit)
     with _listening(blocks, take_rows) as (taken, inputs):
-        loss = objective(model(tokens[part]), tokens[part], part)
+        loss = part_loss(model(tokens[part]), tokens[part], part)
     for index in range(len(blocks)):
         if index not in inputs:
             raise StatisticsError(f"block {index} of {type(model).__name__} was never run")
@@ -266,9 +169,15 @@ def _take(values: Tensor, limit: int | None, n_parts: float = 1.0) -> Piece:
     rows = round(values.numel() / width * n_parts)
     kept = columns_that_fit(rows, width, limit)
     if kept < width:
-        columns = torch.from_numpy(kept_columns(width, kept)).to(values.device)
-        return Piece(values.index_select(-1, columns).reshape(-1, kept), width)
+        return Piece(
+            values.index_select(-1, _columns(width, kept, values.device)).reshape(-1, kept), width
+        )
     return Piece(values.reshape(-1, width).clone(), width)
+
+
+@lru_cache(maxsize=256)
+def _columns(width: int, kept: int, device: torch.device) -> Tensor:
+    return torch.from_numpy(kept_columns(width, kept)).to(device)
 
 
 def _joined(parts: list[BlockStatistics]) -> BlockStatistics:

@@ -1,0 +1,77 @@
+"""What must hold around an extraction: device, one thread, and a model that stays as it was."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from lpzero.errors import LPZeroError
+
+_INSIDE: list[int] = []
+_INSIDE_LOCK = threading.Lock()
+
+
+class StatisticsError(LPZeroError, RuntimeError):
+    """A model or batch that the statistics cannot be taken from."""
+
+
+def resolve_device(name: str) -> torch.device:
+    """The torch device; "auto" is cuda where there is one, else cpu."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise StatisticsError(f"device {name} was asked for but torch sees no GPU; use cpu or auto")
+    return torch.device(name)
+
+
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """One torch thread inside, because sums over several threads round differently.
+
+    The setting belongs to the process: of several Python threads the last one out restores it.
+    """
+    with _INSIDE_LOCK:
+        if not _INSIDE:
+            _INSIDE.append(torch.get_num_threads())
+        else:
+            _INSIDE.append(1)
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        with _INSIDE_LOCK:
+            if len(_INSIDE) == 1:
+                torch.set_num_threads(_INSIDE[0])
+                _INSIDE.clear()
+            else:
+                _INSIDE.pop()
+
+
+@contextmanager
+def untouched(
+    model: nn.Module, weights: Sequence[nn.Parameter], device: torch.device
+) -> Iterator[None]:
+    """Eval mode and gradients for `weights` inside; every flag and random state as before after."""
+    training = [(module, module.training) for module in model.modules()]
+    frozen = [weight for weight in weights if not weight.requires_grad]
+    gpus = [device] if device.type == "cuda" else []
+    try:
+        model.eval()
+        for weight in frozen:
+            weight.requires_grad_(True)
+        with (
+            torch.random.fork_rng(gpus),
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.autocast(device.type, enabled=False),
+        ):
+            yield
+    finally:
+        for weight in frozen:
+            weight.requires_grad_(False)
+        for module, flag in training:
+            module.training = flag
