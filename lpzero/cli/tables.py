@@ -33,9 +33,11 @@ def fetch(context: click.Context, name: str, force: bool, form: str, data: str |
     """Download and verify the table NAME into the data root."""
     from spaces.tables.fetch import fetch as fetch_table
 
-    # `lpzero tables --data FOLDER fetch NAME` means the same.
-    assert context.parent is not None
-    data = context.parent.params["data"] if data is None else data
+    parent = context.parent
+    typed = click.core.ParameterSource.COMMANDLINE
+    if parent and typed != context.get_parameter_source("data"):
+        # `lpzero tables --data FOLDER fetch NAME` means the same.
+        data = parent.params["data"]
     line = ProgressLine(name)
     try:
         fetched = fetch_table(name, data, force=force, progress=line.show)

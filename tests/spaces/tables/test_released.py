@@ -1,0 +1,87 @@
+"""The released tables themselves: sizes, counts and correlations known from the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+import spaces
+from spaces import tables
+from spaces.base import Space
+from spaces.flexibert import FlexiBertSpace
+from spaces.flexibert.model import FlexiBert
+from spaces.gpt2 import Gpt2Space
+from spaces.gpt2.model import Gpt2
+from spaces.tables.fetch import fetch
+
+
+def laid_out_parameters(space: Space[Any], arch: Any) -> int:
+    with torch.device("meta"):
+        if isinstance(space, FlexiBertSpace):
+            model: torch.nn.Module = FlexiBert(space, space.as_built(arch))
+        else:
+            assert isinstance(space, Gpt2Space)
+            model = Gpt2(space, arch)
+    return sum(p.numel() for p in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "n"), [("flexibert", 500), ("gpt2-wt103", 200), ("gpt2-lm1b-corei7-pareto", 38)]
+)
+def test_the_tables_are_whole(real_data: Path, name: str, n: int) -> None:
+    assert len(tables.load(name, real_data)) == n
+    found = {entry.name: entry for entry in tables.describe(real_data)}
+    assert (found[name].n, found[name].present) == (n, True)
+
+
+@pytest.mark.parametrize("name", ["flexibert", "gpt2-wt103", "gpt2-lm1b-corei7-pareto"])
+def test_the_files_have_the_registered_checksums(real_data: Path, name: str) -> None:
+    assert not fetch(name, real_data, files="http://nowhere", archives="http://nowhere").downloaded
+
+
+@pytest.mark.parametrize(
+    "space", [spaces.FLEXIBERT, spaces.FLEXIBERT_UPSTREAM], ids=lambda s: s.name
+)
+def test_every_flexibert_count_is_the_models(real_data: Path, space: FlexiBertSpace) -> None:
+    table = tables.load("flexibert", real_data, space.name)
+    wrong = [
+        row
+        for row, arch in zip(table.ids, table.archs, strict=True)
+        if space.parameters(arch) != laid_out_parameters(space, arch)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", ["gpt2-wt103", "gpt2-lm1b-corei7-pareto"])
+def test_every_gpt2_count_is_the_released_one_and_the_models(real_data: Path, name: str) -> None:
+    table = tables.load(name, real_data)
+    assert isinstance(table.space, Gpt2Space)
+    path = real_data / tables.source(name).path / "params_summary.yaml"
+    released = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+    for row, arch in zip(table.ids, table.archs, strict=True):
+        assert table.space.parameter_fields(arch) == released[row]
+        assert released[row]["total"] == laid_out_parameters(table.space, arch)
+
+
+def test_the_pareto_folder_has_latency_and_memory(real_data: Path) -> None:
+    table = tables.load("gpt2-lm1b-corei7-pareto", real_data)
+    assert set(table.extra) == {"latency", "memory"}
+    assert all((column > 0).all() and len(column) == 38 for column in table.extra.values())
+
+
+def test_the_benchmark_repeats_nine_architectures_and_splits_keep_them_together(
+    real_data: Path,
+) -> None:
+    table = tables.load("flexibert", real_data)
+    assert len(set(table.archs)) == 491
+    for seed in range(5):
+        drawn = tables.split(table, seed)
+        train, valid, test = (
+            {table.archs[i] for i in rows} for rows in (drawn.train, drawn.valid, drawn.open_test())
+        )
+        assert len(train) + len(valid) + len(test) == 491
+        assert (len(drawn.train), len(drawn.valid), drawn.n_test) == (250, 100, 150)

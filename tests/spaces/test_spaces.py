@@ -1,0 +1,279 @@
+"""Conformance: what every space must do. A new space in the registry inherits these tests."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+import spaces
+from spaces.base import Space
+from spaces.errors import ArchitectureError, UnknownNameError
+from spaces.flexibert import FlexiBertSpace
+from spaces.flexibert.model import FlexiBert
+from spaces.flexibert.space import FlexiBertArch, Layer
+from spaces.gpt2 import Gpt2Space
+from spaces.gpt2.model import Gpt2
+from spaces.gpt2.space import Gpt2Arch
+
+TINY_FLEXIBERT = FlexiBertSpace(
+    name="tiny-flexibert", hidden=(8, 16), n_layers=(1, 2), operations=("sdp", "dft"), ffn=(8,)
+)
+TINY_GPT2 = Gpt2Space(
+    name="tiny-gpt2",
+    n_layers=(1, 2),
+    d_model=(8, 16),
+    d_inner=(16, 24, 32),
+    n_head=(2, 4),
+    d_embed=(4, 8),
+    div_val=(1, 2),
+)
+
+
+@pytest.fixture(params=spaces.names())
+def space(request: pytest.FixtureRequest) -> Space[Any]:
+    return spaces.get(request.param)
+
+
+def layout(space: Space[Any], arch: Any) -> nn.Module:
+    """The model's modules and shapes without memory."""
+    with torch.device("meta"):
+        if isinstance(space, FlexiBertSpace):
+            return FlexiBert(space, space.as_built(arch))
+        assert isinstance(space, Gpt2Space)
+        return Gpt2(space, arch)
+
+
+def n_parameters(model: nn.Module) -> int:
+    return sum(p.numel() for p in model.parameters())
+
+
+def samples(space: Space[Any], n: int) -> list[Any]:
+    rng = random.Random(7)
+    return [space.sample(rng) for _ in range(n)]
+
+
+def small_sample(space: Space[Any]) -> Any:
+    """The smallest of a few samples, because some spaces reach 100 million parameters."""
+    return min(samples(space, 30), key=space.parameters)
+
+
+def test_an_architecture_survives_json(space: Space[Any]) -> None:
+    for arch in samples(space, 20):
+        again = space.from_json(json.loads(json.dumps(space.to_json(arch))))
+        assert again == arch
+        assert hash(again) == hash(arch)
+
+
+def test_samples_are_valid_and_differ(space: Space[Any]) -> None:
+    archs = samples(space, 40)
+    for arch in archs:
+        space.validate(arch)
+    assert len(set(archs)) > 30
+
+
+def test_sampling_uses_the_given_generator_alone(space: Space[Any]) -> None:
+    random.seed(1)
+    before = random.getstate()
+    assert samples(space, 3) == samples(space, 3)
+    assert random.getstate() == before
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.3, 1.0])
+def test_mutation_stays_valid(space: Space[Any], probability: float) -> None:
+    rng = random.Random(3)
+    archs = samples(space, 40)
+    mutants = [space.mutate(arch, probability, rng) for arch in archs]
+    for mutant in mutants:
+        space.validate(mutant)
+    changed = sum(a != b for a, b in zip(archs, mutants, strict=True))
+    assert changed == 0 if probability == 0 else changed > 20
+
+
+def test_crossover_stays_valid_and_mixes(space: Space[Any]) -> None:
+    rng = random.Random(5)
+    archs = samples(space, 60)
+    children = []
+    for first, second in itertools.pairwise(archs):
+        child = space.crossover(first, second, rng)
+        space.validate(child)
+        assert space.width(child) in (space.width(first), space.width(second))
+        assert space.depth(child) in (space.depth(first), space.depth(second))
+        children.append(child not in (first, second))
+    assert sum(children) > 20
+
+
+def test_crossover_of_equals_changes_nothing(space: Space[Any]) -> None:
+    for arch in samples(space, 10):
+        assert space.crossover(arch, arch, random.Random(0)) == arch
+
+
+def test_blocks_can_be_exchanged(space: Space[Any]) -> None:
+    arch = next(arch for arch in samples(space, 50) if space.depth(arch) >= 2)
+    blocks = space.blocks(arch)
+    assert len(blocks) == space.depth(arch)
+    same = space.with_block(arch, 1, blocks[1])
+    assert same == arch
+    other = next(
+        block for a in samples(space, 50) for block in space.blocks(a) if block != blocks[1]
+    )
+    changed = space.with_block(arch, 1, other)
+    assert space.blocks(changed) == (blocks[0], other, *blocks[2:])
+
+
+def test_a_field_out_of_range_is_named(space: Space[Any]) -> None:
+    fields = space.to_json(samples(space, 1)[0])
+    name = "hidden" if "hidden" in fields else "d_model"
+    with pytest.raises(ArchitectureError, match=rf"^{name} = 77 is outside space {space.name}"):
+        space.from_json(fields | {name: 77})
+
+
+def test_a_missing_field_is_named(space: Space[Any]) -> None:
+    fields = space.to_json(samples(space, 1)[0])
+    removed = sorted(fields)[0]
+    del fields[removed]
+    with pytest.raises(ArchitectureError, match=f"expected an object with the fields .*{removed}"):
+        space.from_json(fields)
+
+
+def test_parameters_are_the_models(space: Space[Any]) -> None:
+    for arch in samples(space, 25):
+        assert space.parameters(arch) == n_parameters(layout(space, arch))
+
+
+def test_decoder_parameters_are_those_of_blocks_and_final_norm(space: Space[Any]) -> None:
+    for arch in samples(space, 25):
+        model = layout(space, arch)
+        inside = sum(
+            p.numel() for name, p in model.named_parameters() if name.startswith(("blocks", "norm"))
+        )
+        assert space.decoder_parameters(arch) == inside
+
+
+def test_attention_parameters_are_those_of_the_mixing_halves(space: Space[Any]) -> None:
+    for arch in samples(space, 25):
+        mixing = 0
+        for name, p in layout(space, arch).named_parameters():
+            is_mixing = name.startswith("blocks") and (".attention." in name or ".mixing." in name)
+            mixing += p.numel() if is_mixing and "norm" not in name else 0
+        assert space.attention_parameters(arch) == mixing
+
+
+def test_flops_are_what_torch_counts(space: Space[Any]) -> None:
+    for arch in samples(space, 6):
+        model = layout(space, arch)
+        tokens = torch.zeros(1, space.batch_shape[1], dtype=torch.int64, device="meta")
+        counter = FlopCounterMode(display=False)
+        with counter, torch.no_grad():
+            model(tokens)
+        assert space.flops(arch) == counter.get_total_flops()
+
+
+def test_build_gives_eval_mode_and_leaves_the_global_generator_alone(space: Space[Any]) -> None:
+    torch.manual_seed(11)
+    before = torch.get_rng_state()
+    arch = small_sample(space)
+    model = space.build(arch, seed=0)
+    assert not any(module.training for module in model.modules())
+    assert torch.equal(torch.get_rng_state(), before)
+    assert n_parameters(model) == space.parameters(arch)
+    with torch.no_grad():
+        hidden = model(space.batch()[:1])
+    assert hidden.shape == (1, space.batch_shape[1], space.width(arch))
+    assert torch.isfinite(hidden).all()
+
+
+def test_weights_depend_on_the_seed(space: Space[Any]) -> None:
+    arch = small_sample(space)
+    first, same, other = (dict(space.build(arch, s).named_parameters()) for s in (0, 0, 1))
+    assert all(torch.equal(first[name], same[name]) for name in first)
+    matrices = [name for name in first if first[name].ndim >= 2]
+    assert not any(torch.equal(first[name], other[name]) for name in matrices)
+
+
+REBUILD = """
+import hashlib, json, sys, spaces
+space = spaces.get(sys.argv[1])
+model = space.build(space.from_json(json.loads(sys.argv[2])), int(sys.argv[3]))
+digest = hashlib.sha256()
+for parameter in model.parameters():
+    digest.update(parameter.detach().numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.parametrize("name", ["nano-flexibert", "nano-gpt2"])
+def test_another_process_builds_the_same_weights(name: str) -> None:
+    space = spaces.get(name)
+    arch = small_sample(space)
+    digest = hashlib.sha256()
+    for parameter in space.build(arch, 5).parameters():
+        digest.update(parameter.detach().numpy().tobytes())
+    command = [sys.executable, "-c", REBUILD, name, json.dumps(space.to_json(arch)), "5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == digest.hexdigest()
+
+
+def test_the_batch_fits_the_space_and_its_seed(space: Space[Any]) -> None:
+    first, same, other = space.batch(0), space.batch(0), space.batch(1)
+    assert first.shape == space.batch_shape
+    assert torch.equal(first, same)
+    assert not torch.equal(first, other)
+    assert int(first.min()) >= 0
+    assert int(first.max()) < space.vocabulary
+
+
+def all_flexibert(space: FlexiBertSpace) -> Iterator[FlexiBertArch]:
+    layers = [
+        Layer(*fields)
+        for fields in itertools.product(space.operations, space.heads, space.ffn, space.stacks)
+    ]
+    for hidden, n in itertools.product(space.hidden, space.n_layers):
+        for chosen in itertools.product(layers, repeat=n):
+            yield FlexiBertArch(hidden, chosen)
+
+
+def all_gpt2(space: Gpt2Space) -> Iterator[Gpt2Arch]:
+    for d, n in itertools.product(space.d_model, space.n_layers):
+        inner = [x for x in space.d_inner if x >= space.min_ratio * d]
+        heads = itertools.product(space.n_head, repeat=n)
+        inners = itertools.product(inner, repeat=n)
+        for h, f, e, v in itertools.product(heads, list(inners), space.d_embed, space.div_val):
+            yield Gpt2Arch(d, h, f, e, v)
+
+
+def test_flexibert_cardinality_is_the_count() -> None:
+    archs = set(all_flexibert(TINY_FLEXIBERT))
+    assert TINY_FLEXIBERT.cardinality() == len(archs)
+    rng = random.Random(0)
+    assert {TINY_FLEXIBERT.sample(rng) for _ in range(4000)} == archs
+
+
+def test_gpt2_cardinality_is_the_count() -> None:
+    archs = set(all_gpt2(TINY_GPT2))
+    assert TINY_GPT2.cardinality() == len(archs)
+    rng = random.Random(0)
+    assert {TINY_GPT2.sample(rng) for _ in range(12000)} == archs
+
+
+def test_the_paper_spaces_have_the_sizes_their_ranges_give() -> None:
+    assert spaces.FLEXIBERT.cardinality() == 10_621_440
+    # The papers speak of 10^54, which their own ranges (inner widths in steps of 64) do not give.
+    assert 3 * 10**37 < spaces.GPT2.cardinality() < 4 * 10**37
+
+
+def test_an_unknown_space_is_answered_with_the_nearest() -> None:
+    with pytest.raises(
+        UnknownNameError, match="unknown space 'flexbert'; did you mean 'flexibert'"
+    ):
+        spaces.get("flexbert")
