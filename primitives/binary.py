@@ -19,26 +19,26 @@ statistic("W", "weight matrices", "weights", REALS)
 statistic("S", "attention probabilities, (heads x queries) x keys", "S", UNIT)
 
 
-@binary(latex="{x} + {y}", sympy=lambda x, y: x + y, commutes=True, is_linear=True)
+@binary(latex="{x} + {y}", sympy=lambda x, y, s: x + y, commutes=True, is_linear=True)
 def add(x: Any, y: Any, xp: Any) -> Any:
     """x + y"""
     return x + y
 
 
-@binary(latex="{x} - {y}", sympy=lambda x, y: x - y, is_linear=True)
+@binary(latex="{x} - {y}", sympy=lambda x, y, s: x - y, is_linear=True)
 def sub(x: Any, y: Any, xp: Any) -> Any:
     """x - y"""
     return x - y
 
 
-@binary(latex=r"{x} \cdot {y}", sympy=lambda x, y: x * y, contracts=True)
+@binary(latex=r"{x} \cdot {y}", sympy=lambda x, y, s: s.contraction(x, y), contracts=True)
 def matmul(x: Any, y: Any, xp: Any) -> Any:
     """the matrix product; a plain product where a scalar is involved"""
     is_product_of_matrices = x.shape != (1, 1) and y.shape != (1, 1)
     return xp.matmul(x, y) if is_product_of_matrices else x * y
 
 
-@binary(latex=r"{x} \odot {y}", sympy=lambda x, y: x * y, commutes=True)
+@binary(latex=r"{x} \odot {y}", sympy=lambda x, y, s: x * y, commutes=True)
 def mul(x: Any, y: Any, xp: Any) -> Any:
     """the product element by element"""
     return x * y

@@ -19,7 +19,7 @@ from primitives.properties import Gives, Interval, Traits
 from primitives.tensors import Array, namespace
 
 Body = Callable[..., Array]
-Symbolic = Callable[[Any, Any], Any]
+Symbolic = Callable[..., Any]  # operands, then the vocabulary of primitives.symbolic
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,7 @@ def l1(x: Any, xp: Any) -> Any:
 
 @unary(
     latex=r"\eta\left({x}\right)",
-    sympy=lambda x, s: s.exp(x - s.peak(x)) / s.axis_total(s.exp(x - s.peak(x))),
+    sympy=lambda x, s: s.softmax(x),
     gives=Gives.MATRIX,
     range=UNIT,
     ignores=_SHIFTS,
@@ -215,7 +215,7 @@ def sigmoid(x: Any, xp: Any) -> Any:
 
 @unary(
     latex=r"\log\left(\eta\left({x}\right)\right)",
-    sympy=lambda x, s: x - s.peak(x) - s.log(s.axis_total(s.exp(x - s.peak(x)))),
+    sympy=lambda x, s: s.log(s.softmax(x)),
     gives=Gives.MATRIX,
     range=NON_POSITIVE,
     makes=Freedom.COLUMN_SHIFT,

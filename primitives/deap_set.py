@@ -1,0 +1,184 @@
+"""DEAP's typed primitive set, built from the registry, and exact conversion both ways.
+
+DEAP tells primitives apart by name and gives each one fixed types, so an operation appears once
+for matrices under its own name and once for scalars with a suffix. The root carries reduction and
+sign. A tree is a genotype only: nothing in it can be called; convert it and score the formula.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+from deap import gp
+
+from primitives.errors import FormulaError
+from primitives.expressions import Apply, Combine, Expression, Leaf
+from primitives.formula import REDUCTIONS, Formula
+from primitives.properties import Gives
+from primitives.registry import BINARIES, STATISTICS, UNARIES, reads_whole_tensor
+
+
+class MatrixNode:
+    """DEAP type of an expression that gives a matrix per tensor."""
+
+
+class ScalarNode:
+    """DEAP type of an expression that gives a scalar per tensor."""
+
+
+class ScoreNode:
+    """DEAP type of a whole formula."""
+
+
+_LETTER: dict[type, str] = {MatrixNode: "m", ScalarNode: "s"}
+
+
+def build_set(degenerate: bool = True) -> Any:
+    """A PrimitiveSetTyped that expresses every formula.
+
+    Without `degenerate` operations, reductions and normalisations of scalars are left out, which
+    pruning would reject anyway.
+    """
+    made = gp.PrimitiveSetTyped("formula", [], ScoreNode)
+    for name in STATISTICS:
+        made.addTerminal(name, MatrixNode, name=name)
+    for name, primitive in UNARIES.items():
+        gives = ScalarNode if primitive.traits.gives is Gives.SCALAR else MatrixNode
+        _add(made, name, [MatrixNode], gives)
+        if degenerate or not reads_whole_tensor(primitive):
+            _add(made, f"{name}_s", [ScalarNode], ScalarNode)
+    for name, kinds in product(BINARIES, product(_LETTER, repeat=2)):
+        gives = ScalarNode if kinds == (ScalarNode, ScalarNode) else MatrixNode
+        _add(made, _binary_name(name, kinds), list(kinds), gives)
+    for reduction, sign, kind in product(REDUCTIONS, (1, -1), _LETTER):
+        _add(made, _root_name(reduction, sign, kind), [kind], ScoreNode)
+    return made
+
+
+def to_tree(formula: Formula, primitive_set: Any) -> Any:
+    """The formula as a PrimitiveTree of the set."""
+    nodes, kind = _nodes(formula.expression, primitive_set)
+    root = _look_up(primitive_set, _root_name(formula.reduction, formula.sign, kind))
+    return gp.PrimitiveTree([root, *nodes])
+
+
+def from_tree(tree: Any) -> Formula:
+    """The formula that the tree spells."""
+    root, *rest = [node.name for node in tree]
+    meanings = _meanings()
+    if root not in meanings["root"]:
+        raise FormulaError(f"the tree starts with {root!r}; expected a reduction over blocks")
+    reduction, sign = meanings["root"][root]
+    names = iter(rest)
+    expression = _read(names, meanings)
+    if next(names, None) is not None:
+        raise FormulaError("the tree goes on after its formula ended")
+    return Formula(expression, reduction, sign)
+
+
+def grow(
+    primitive_set: Any,
+    min_: int,
+    max_: int,
+    type_: Any = None,
+    rng: random.Random | None = None,
+) -> list[Any]:
+    """A random expression between the two depths, for DEAP's initialisation and mutation.
+
+    DEAP's own generators fail on scalars and scores, which have no terminal: at the depth limit
+    this one takes the shortest way down to a statistic instead.
+    """
+    # DEAP's operators draw from the global generator, which a campaign seeds and saves.
+    draw: Any = random if rng is None else rng
+    limit = draw.randint(min_, max_)
+    made: list[Any] = []
+    todo = [(0, type_ or primitive_set.ret)]
+    while todo:
+        depth, kind = todo.pop()
+        terminals = primitive_set.terminals[kind]
+        choices = primitive_set.primitives[kind]
+        if terminals and (depth >= limit or (depth >= min_ and draw.random() < 0.2)):
+            made.append(draw.choice(terminals))
+            continue
+        if depth >= limit:
+            choices = [p for p in choices if set(p.args) == {MatrixNode}] or choices
+        chosen = draw.choice(choices)
+        made.append(chosen)
+        todo.extend((depth + 1, argument) for argument in reversed(chosen.args))
+    return made
+
+
+def _nodes(expression: Expression, primitive_set: Any) -> tuple[list[Any], type]:
+    if isinstance(expression, Leaf):
+        terminals = primitive_set.terminals[MatrixNode]
+        return [next(t for t in terminals if t.name == expression.statistic)], MatrixNode
+    if isinstance(expression, Apply):
+        below, kind = _nodes(expression.operand, primitive_set)
+        suffix = "_s" if kind is ScalarNode else ""
+        node = _look_up(primitive_set, expression.operation + suffix)
+        return [node, *below], node.ret
+    left, first = _nodes(expression.left, primitive_set)
+    right, second = _nodes(expression.right, primitive_set)
+    node = _look_up(primitive_set, _binary_name(expression.operation, (first, second)))
+    return [node, *left, *right], node.ret
+
+
+def _read(names: Any, meanings: dict[str, dict[str, Any]]) -> Expression:
+    name = next(names, None)
+    if name is None:
+        raise FormulaError("the tree ends before its formula does")
+    if name in STATISTICS:
+        return Leaf(name)
+    if name in meanings["unary"]:
+        return Apply(meanings["unary"][name], _read(names, meanings))
+    if name in meanings["binary"]:
+        left = _read(names, meanings)
+        return Combine(meanings["binary"][name], left, _read(names, meanings))
+    raise FormulaError(f"the tree holds {name!r}, which is no operation of this language")
+
+
+def _meanings() -> dict[str, dict[str, Any]]:
+    """Names in the set -> what they mean in a formula."""
+    kinds = list(product(_LETTER, repeat=2))
+    return {
+        "unary": {name + suffix: name for name in UNARIES for suffix in ("", "_s")},
+        "binary": {_binary_name(name, pair): name for name in BINARIES for pair in kinds},
+        "root": {
+            _root_name(reduction, sign, kind): (reduction, sign)
+            for reduction, sign, kind in product(REDUCTIONS, (1, -1), _LETTER)
+        },
+    }
+
+
+def _binary_name(name: str, kinds: tuple[type, ...]) -> str:
+    if kinds == (MatrixNode, MatrixNode):
+        return name
+    return f"{name}_{''.join(_LETTER[kind] for kind in kinds)}"
+
+
+def _root_name(reduction: str, sign: int, kind: type) -> str:
+    minus = "minus_" if sign < 0 else ""
+    return f"{minus}blocks_{reduction}{'_s' if kind is ScalarNode else ''}"
+
+
+def _add(made: Any, name: str, takes: list[type], gives: type) -> None:
+    made.addPrimitive(_uncallable(name), takes, gives, name=name)
+
+
+def _uncallable(name: str) -> Callable[..., Any]:
+    def node(*operands: Any) -> Any:
+        raise FormulaError(f"{name} is a node of a tree; convert the tree with from_tree")
+
+    return node
+
+
+def _look_up(primitive_set: Any, name: str) -> Any:
+    found = primitive_set.mapping.get(name)
+    if found is None:
+        raise FormulaError(
+            f"the primitive set has no {name!r}; build it with degenerate=True to express this"
+        )
+    return found
