@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no failure.
+settings.register_profile("lpzero", deadline=None)
+settings.load_profile("lpzero")
 
 
 @pytest.fixture(scope="session")
