@@ -1,7 +1,8 @@
 """The wanted files of a .tar.gz, and nothing else of it.
 
 Content is copied to paths this module makes itself, never by tarfile's own extraction. An
-archive with an absolute path, a `..` or a link among the wanted files is refused as a whole.
+archive with an absolute path or a `..` anywhere, or with anything but plain files among the
+wanted ones, is refused as a whole.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _relative(
 ) -> PurePosixPath | None:
     """The member's path below the wanted folder, None if it lies elsewhere."""
     path = PurePosixPath(member.name)
-    if path.is_absolute() or ".." in path.parts or "\\" in member.name or ":" in member.name:
+    if path.is_absolute() or ".." in path.parts:
         raise FetchError(f"{archive}: unsafe member {member.name!r}; the archive is refused")
     inner = PurePosixPath(*path.parts[1:])
     return inner.relative_to(prefix) if inner.is_relative_to(prefix) else None

@@ -299,7 +299,6 @@ def test_a_truncated_archive_of_unknown_length_is_an_error(
     [
         (lambda tar: add(tar, "repo-123/../../evil", b"x"), "unsafe member 'repo-123/../../evil'"),
         (lambda tar: add(tar, "/tmp/evil", b"x"), "unsafe member '/tmp/evil'"),
-        (lambda tar: add(tar, "repo-123\\..\\evil", b"x"), "unsafe member"),
         (
             lambda tar: add(
                 tar,
@@ -321,7 +320,7 @@ def test_a_truncated_archive_of_unknown_length_is_an_error(
             "'.*c_summary.yaml' is too large",
         ),
     ],
-    ids=["parent", "absolute", "backslash", "symlink", "hardlink", "twice", "large"],
+    ids=["parent", "absolute", "symlink", "hardlink", "twice", "large"],
 )
 def test_an_archive_that_tries_to_escape_is_refused(
     server: Server,
@@ -335,6 +334,18 @@ def test_an_archive_that_tries_to_escape_is_refused(
         get("gpt2-wt103")
     assert [path for path in (tmp_path / "root").rglob("*") if path.is_file()] == []
     assert not (tmp_path / "evil").exists()
+
+
+def test_odd_members_elsewhere_in_the_repository_do_not_matter(
+    server: Server, get: Callable[..., Fetched]
+) -> None:
+    def odd(tar: tarfile.TarFile) -> None:
+        add(tar, "repo-123/docs/a:b\\c.txt", b"x")
+        add(tar, "repo-123/docs/link", type=tarfile.SYMTYPE, linkname="../README.md")
+        add(tar, "repo-123/data.bin", bytes(17 << 20))
+
+    server.body = archive(odd)
+    assert get("gpt2-wt103").downloaded
 
 
 def test_an_archive_with_other_files_fails_the_checksum(
