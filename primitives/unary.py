@@ -145,7 +145,7 @@ def inverse(x: Any, xp: Any) -> Any:
 
 
 @unary(
-    latex=r"\left\lVert {x} \right\rVert_F",
+    latex=r"\left\| {x} \right\|_F",
     sympy=lambda x, s: s.sqrt(s.total(x**2)),
     gives=Gives.SCALAR,
     range=NON_NEGATIVE,
@@ -173,7 +173,7 @@ def norm_sum(x: Any, xp: Any) -> Any:
 
 
 @unary(
-    latex=r"\left\lVert {x} \right\rVert_1",
+    latex=r"\left\| {x} \right\|_1",
     sympy=lambda x, s: s.total(s.Abs(x)),
     gives=Gives.SCALAR,
     range=NON_NEGATIVE,

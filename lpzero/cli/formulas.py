@@ -1,4 +1,4 @@
-"""`lpzero rules` and `lpzero classics`: what pruning removes, and the papers' proxies as formulas."""
+"""`lpzero rules` and `lpzero classics`: what pruning removes, and the papers' formulas."""
 
 from __future__ import annotations
 

@@ -1,0 +1,37 @@
+"""Random architectures for the tests: blocks of tensors with the properties the statistics have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from primitives import Matrix, cut
+from primitives.naive import Block
+
+Architecture = list[Block]
+Make = Callable[..., Architecture]
+
+
+def make_architecture(
+    seed: int, n_blocks: int = 2, n_tensors: int = 2, rows: int = 4, columns: int = 6,
+    limit: int = 10_000, scale: float | None = None,
+) -> Architecture:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    scale = float(np.exp(rng.normal())) if scale is None else scale
+
+    def tensor(name: str) -> Matrix:
+        values = rng.normal(loc=0.1, size=(rows, columns)) * scale
+        if name == "S":
+            values = np.exp(values / scale)
+            values /= values.sum(axis=1, keepdims=True)
+        return cut(values, limit)
+
+    return [{name: [tensor(name) for _ in range(n_tensors)] for name in "AJGHWS"}
+            for _ in range(n_blocks)]  # fmt: skip
+
+
+@pytest.fixture(name="make_architecture")
+def make_architecture_fixture() -> Make:
+    return make_architecture
