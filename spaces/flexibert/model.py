@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import torch
@@ -35,7 +36,7 @@ class FlexiBert(nn.Module):
         self.blocks = nn.ModuleList(Block(h, layer) for layer in arch.layers)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        x = self.embeddings(tokens)
+        x: Tensor = self.embeddings(tokens)
         for block in self.blocks:
             x = block(x)
         return x
@@ -50,7 +51,7 @@ class Embeddings(nn.Module):
         self.position = nn.Embedding(context, embedding)
         self.segment = nn.Embedding(2, embedding)
         self.norm = nn.LayerNorm(embedding, eps=LAYER_NORM_EPS)
-        self.projection = nn.Linear(embedding, h) if embedding != h else nn.Identity()
+        self.projection: nn.Module = nn.Linear(embedding, h) if embedding != h else nn.Identity()
 
     def forward(self, tokens: Tensor) -> Tensor:
         positions = torch.arange(tokens.shape[1], device=tokens.device)
@@ -78,9 +79,7 @@ class FeedForward(nn.Module):
     def __init__(self, h: int, f: int, stacks: int) -> None:
         super().__init__()
         widths = [h] + [f] * stacks
-        self.stacks = nn.ModuleList(
-            nn.Linear(i, o) for i, o in zip(widths, widths[1:], strict=False)
-        )
+        self.stacks = nn.ModuleList(nn.Linear(i, o) for i, o in pairwise(widths))
         self.taps = nn.ModuleList(Tap("A") for _ in range(stacks))
         self.output = Residual(f, h)
 
@@ -226,14 +225,15 @@ class DynamicConvolution(nn.Module):
         return y
 
     def convolve(self, kernels: Tensor, values: Tensor) -> Tensor:
-        """Each position's own kernel over its neighbourhood: (B, T, n k), (B, T, a) to (B, T, a)."""
+        """Each position's own kernel over its neighbours: (B, T, n k), (B, T, a) to (B, T, a)."""
         B, T, a = values.shape
-        weights = kernels.view(B, T, self.kernel_heads, self.kernel).softmax(-1)
+        weights: Tensor = kernels.view(B, T, self.kernel_heads, self.kernel).softmax(-1)
         weights = self.tap_s(weights)
         padding = self.kernel // 2
         windows = functional.pad(values, (0, 0, padding, padding)).unfold(1, self.kernel, 1)
         windows = windows.reshape(B, T, self.kernel_heads, -1, self.kernel)  # (B, T, n, w, k)
-        return (windows @ weights.unsqueeze(-1)).reshape(B, T, a)
+        convolved: Tensor = (windows @ weights.unsqueeze(-1)).reshape(B, T, a)
+        return convolved
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

@@ -71,7 +71,8 @@ class FlexiBertSpace(Space[FlexiBertArch]):
 
     def cardinality(self) -> int:
         per_layer = len(self.operations) * len(self.heads) * len(self.ffn) * len(self.stacks)
-        return len(self.hidden) * sum(per_layer**n for n in self.n_layers)
+        stacked: int = sum(per_layer**n for n in self.n_layers)
+        return len(self.hidden) * stacked
 
     def sample(self, rng: random.Random) -> FlexiBertArch:
         hidden, n_layers = rng.choice(self.hidden), rng.choice(self.n_layers)

@@ -136,23 +136,25 @@ class AdaptiveEmbedding(nn.Module):
         self.cluster_sizes = cluster_sizes
         self.d = d
         table_sizes = cluster_sizes if len(widths) == len(cluster_sizes) else (sum(cluster_sizes),)
-        self.tables = nn.ModuleList(
-            nn.Embedding(size, width) for size, width in zip(table_sizes, widths, strict=True)
+        self.tables = nn.ParameterList(
+            nn.Parameter(torch.empty(size, width))
+            for size, width in zip(table_sizes, widths, strict=True)
         )
         self.projections = nn.ParameterList(
             nn.Parameter(torch.empty(d, width)) for width in widths if projected
         )
 
     def forward(self, tokens: Tensor) -> Tensor:
-        x: Tensor | None = None
-        start = 0
-        for index, table in enumerate(self.tables):
-            inside = (tokens >= start) & (tokens < start + table.num_embeddings)
-            rows = (tokens - start).clamp(0, table.num_embeddings - 1)
-            part = self.project(table(rows), index)
-            x = part if x is None else torch.where(inside.unsqueeze(-1), part, x)
-            start += table.num_embeddings
-        assert x is not None
+        x = self.project(
+            functional.embedding(tokens.clamp(max=len(self.tables[0]) - 1), self.tables[0]), 0
+        )
+        start = len(self.tables[0])
+        for index in range(1, len(self.tables)):
+            table = self.tables[index]
+            rows = (tokens - start).clamp(0, len(table) - 1)
+            part = self.project(functional.embedding(rows, table), index)
+            x = torch.where((tokens >= start).unsqueeze(-1), part, x)
+            start += len(table)
         return x * math.sqrt(self.d)
 
     def project(self, x: Tensor, index: int) -> Tensor:
@@ -172,7 +174,7 @@ class AdaptiveSoftmax(nn.Module):
         self._shared = (embedding,)
         sizes = embedding.cluster_sizes
         n_tails = len(sizes) - 1
-        width = embedding.tables[0].embedding_dim
+        width = embedding.tables[0].shape[1]
         self.bias = nn.Parameter(torch.empty(sum(sizes)))
         if n_tails:
             self.cluster_weight = nn.Parameter(torch.empty(n_tails, width))
@@ -185,7 +187,7 @@ class AdaptiveSoftmax(nn.Module):
         embedding = self._shared[0]
         sizes = embedding.cluster_sizes
         tables = self._tables(embedding)
-        biases = self.bias.split(list(sizes))
+        biases = torch.split(self.bias, list(sizes))
         weight, bias = tables[0], biases[0]
         if len(sizes) > 1:
             weight = torch.cat([weight, self.cluster_weight])
@@ -206,8 +208,8 @@ class AdaptiveSoftmax(nn.Module):
 
     def _tables(self, embedding: AdaptiveEmbedding) -> tuple[Tensor, ...]:
         if len(embedding.tables) > 1:
-            return tuple(table.weight for table in embedding.tables)
-        return embedding.tables[0].weight.split(list(embedding.cluster_sizes))
+            return tuple(embedding.tables)
+        return torch.split(embedding.tables[0], list(embedding.cluster_sizes))
 
     def _tail(self, hidden: Tensor, table: Tensor, bias: Tensor, index: int) -> Tensor:
         projections = self._shared[0].projections

@@ -39,7 +39,8 @@ def download(url: str, part: Path, timeout: float, progress: Progress) -> bool:
             f"{url}: the server answered {error.code} {error.reason}; check the address"
         ) from error
     except (OSError, http.client.HTTPException) as error:
-        if isinstance(error, FetchError):
+        # Our own words, or a file of ours that cannot be written: not the server's fault.
+        if isinstance(error, FetchError) or getattr(error, "filename", None):
             raise
         reason = getattr(error, "reason", None) or error or type(error).__name__
         raise FetchError(f"{url}: {reason}; run the same command again to resume") from error

@@ -17,7 +17,7 @@ from spaces.errors import FetchError, TableError
 from spaces.tables.archive import unpack
 from spaces.tables.digests import file_digest, tree_digest
 from spaces.tables.download import Progress, download
-from spaces.tables.registry import DATA_VARIABLE, data_root, source
+from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
 from spaces.tables.source import Origin, Source
 
 FILES = "https://raw.githubusercontent.com"
@@ -55,7 +55,7 @@ def fetch(
     """
     entry = source(name)
     if entry.origin is None:
-        return Fetched(name, entry.path, downloaded=False)
+        return Fetched(name, locate(entry, None), downloaded=False)
     root = data_root(data)
     if root is None:
         raise TableError(f"no place for {name}: set {DATA_VARIABLE} or give --data FOLDER")

@@ -68,7 +68,7 @@ def load(name: str, data: str | os.PathLike[str] | None = None, space: str | Non
     """The table of that name, read in its own space or in the one named."""
     entry = source(name)
     root = data_root(data)
-    path = _locate(entry, root)
+    path = locate(entry, root)
     try:
         table = entry.read(entry, path)
     except TableError as error:
@@ -78,7 +78,7 @@ def load(name: str, data: str | os.PathLike[str] | None = None, space: str | Non
 
 def _describe(entry: Source, root: Path | None) -> Description:
     try:
-        n, present = entry.count(_locate(entry, root)), True
+        n, present = entry.count(locate(entry, root)), True
     except TableError:
         n, present = entry.n, False
     return Description(
@@ -86,7 +86,8 @@ def _describe(entry: Source, root: Path | None) -> Description:
     )
 
 
-def _locate(entry: Source, root: Path | None) -> Path:
+def locate(entry: Source, root: Path | None) -> Path:
+    """Where the table lies; an error that prints the fetch command if it does not."""
     if not entry.is_shipped and root is None:
         raise TableError(
             f"table {entry.name} needs a data root and none is set: set {DATA_VARIABLE} "

@@ -17,7 +17,7 @@ import numpy as np
 from spaces.errors import TableError
 from spaces.tables.table import IntArray, Table
 
-QUOTAS = {"train": 0.5, "valid": 0.2, "test": 0.3}
+TENTHS = {"train": 5, "valid": 2, "test": 3}
 LEAST = 10
 
 
@@ -62,13 +62,13 @@ def split(table: Table, seed: int) -> Split:
             f"table {table.name} has {len(table)} rows, a split needs at least {LEAST}: "
             "use a larger table"
         )
-    parts: dict[str, list[int]] = {part: [] for part in QUOTAS}
+    parts: dict[str, list[int]] = {part: [] for part in TENTHS}
     done = 0
     for rows in _shuffled_units(table, seed):
         done += len(rows)
         # The part furthest below its share takes the next unit, so every stretch of the order,
         # and with it every depth, is divided alike.
-        part = max(QUOTAS, key=lambda name: QUOTAS[name] * done - len(parts[name]))
+        part = max(TENTHS, key=lambda name: TENTHS[name] * done - 10 * len(parts[name]))
         parts[part].extend(rows)
     arrays = {part: np.array(sorted(rows), dtype=np.int64) for part, rows in parts.items()}
     for array in arrays.values():

@@ -1,0 +1,1 @@
+"""The trainer that makes the nano tables: tasks, optimiser loop, resumable table building."""

@@ -1,0 +1,87 @@
+"""A small, honest trainer: AdamW, warm-up and cosine, deterministic on one thread."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from spaces.base import Space
+from spaces.training.tasks import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides a run besides the architecture and the seed."""
+
+    steps: int
+    learning_rate: float
+    windows: int = 16
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    clip: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One finished training run."""
+
+    seed: int
+    target: float
+    steps: int
+    seconds: float
+
+
+def train(space: Space[Any], arch: Any, task: Task, recipe: Recipe, seed: int) -> Run:
+    """Train one architecture from one seed and measure it.
+
+    The seed decides the initial weights and the order of the data. One thread, because the
+    order of float additions, and with it the target, depends on the number of threads.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    try:
+        module = task.prepare(space, arch, seed)
+        _descend(module, task, recipe, seed)
+        target = task.target(module)
+    finally:
+        torch.set_num_threads(threads)
+    return Run(seed, target, recipe.steps, time.perf_counter() - started)
+
+
+def _descend(module: nn.Module, task: Task, recipe: Recipe, seed: int) -> None:
+    generator = torch.Generator().manual_seed(1_000_003 * (seed + 1))
+    optimiser = torch.optim.AdamW(
+        _decayed_groups(module, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
+    )
+    for step in range(recipe.steps):
+        for group in optimiser.param_groups:
+            group["lr"] = recipe.learning_rate * schedule(step, recipe)
+        loss = task.loss(module, task.draw(recipe.windows, generator), generator)
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(module.parameters(), recipe.clip)
+        optimiser.step()
+
+
+def _decayed_groups(module: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    matrices = [p for p in module.parameters() if p.ndim >= 2]
+    vectors = [p for p in module.parameters() if p.ndim < 2]
+    return [
+        {"params": matrices, "weight_decay": weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+
+
+def schedule(step: int, recipe: Recipe) -> float:
+    """The learning rate's share at a step: linear warm-up, then a cosine to a tenth."""
+    n_warmup = max(1, int(recipe.warmup * recipe.steps))
+    if step < n_warmup:
+        return (step + 1) / n_warmup
+    progress = (step - n_warmup) / max(1, recipe.steps - n_warmup)
+    return 0.1 + 0.45 * (1 + math.cos(math.pi * progress))
