@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lpzero.correlation import _ratio
+from lpzero.correlation import bounded_ratio
 from lpzero.ranks import FloatArray, rank, rank_targets
 
 Interval = tuple[float, float]
@@ -52,14 +52,16 @@ def spearman_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> Floa
     centre = (len(x) + 1) / 2
     u, v = (_ranks_resampled(counts, z) - centre for z in (x, y))
     products = (counts * u * v).sum(axis=1)
-    return _ratio(products, np.sqrt((counts * u * u).sum(axis=1) * (counts * v * v).sum(axis=1)))
+    return bounded_ratio(
+        products, np.sqrt((counts * u * u).sum(axis=1) * (counts * v * v).sum(axis=1))
+    )
 
 
 def kendall_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Tau-b of x and y (n,) in each resample (R,); 0 where a resample is constant."""
     a, b = (np.sign(z[:, np.newaxis] - z) for z in (x, y))
     both, of_x, of_y = (((counts @ m) * counts).sum(axis=1) for m in (a * b, a * a, b * b))
-    return _ratio(both, np.sqrt(of_x * of_y))
+    return bounded_ratio(both, np.sqrt(of_x * of_y))
 
 
 def _ranks_resampled(counts: FloatArray, x: FloatArray) -> FloatArray:

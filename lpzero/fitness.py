@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from lpzero.bootstrap import Interval, intervals
 from lpzero.correlation import (
@@ -22,7 +21,7 @@ from lpzero.correlation import (
     top_precision,
     within_spearman,
 )
-from lpzero.ranks import FloatArray, rank_targets
+from lpzero.ranks import FloatArray, LabelArray, rank_targets
 
 Flaw = Literal["constant", "non-finite"]
 
@@ -59,7 +58,7 @@ def judge(
     targets: FloatArray,
     *,
     parameters: FloatArray | None = None,
-    groups: npt.NDArray[np.int64] | None = None,
+    groups: LabelArray | None = None,
     sign: int = 1,
     seed: int = 0,
     resamples: int = 1000,
@@ -70,25 +69,15 @@ def judge(
     the table; the seed and the number of resamples make the bootstrap intervals.
     """
     scores = sign * np.asarray(scores, dtype=np.float64)
-    rho, constant, non_finite = (
-        column[0] for column in spearman_many(scores[np.newaxis], rank_of(targets))
-    )
-    n = len(scores)
-    if constant or non_finite:
-        flaw: Flaw = "constant" if constant else "non-finite"
-        within = None if groups is None else within_spearman(np.zeros(n), targets, groups)
-        return Judgement(
-            n, 0.0, (0.0, 0.0), 0.0, (0.0, 0.0), sign, 0.0,
-            None if parameters is None else 0.0,
-            None if within is None else 0.0,
-            0 if within is None else within.n_archs,
-            flaw,
-        )  # fmt: skip
+    found = spearman_many(scores[np.newaxis], rank_targets(targets))
+    if found.constant[0] or found.non_finite[0]:
+        flaw: Flaw = "constant" if found.constant[0] else "non-finite"
+        return _flawed(flaw, targets, parameters, groups, sign)
     around = intervals(scores, targets, seed, resamples)
     within = None if groups is None else within_spearman(scores, targets, groups)
     return Judgement(
-        n=n,
-        rho=float(rho),
+        n=len(scores),
+        rho=float(found.values[0]),
         rho_ci=around.rho,
         tau=float(kendall_many(scores[np.newaxis], targets).values[0]),
         tau_ci=around.tau,
@@ -102,10 +91,29 @@ def judge(
     )
 
 
-def rank_of(targets: FloatArray) -> FloatArray:
-    """The ranks (n,) that `spearman_many` wants; targets that are not finite stay visible."""
-    targets = np.asarray(targets, dtype=np.float64)
-    return rank_targets(targets) if np.isfinite(targets).all() else targets
+def _flawed(
+    flaw: Flaw,
+    targets: FloatArray,
+    parameters: FloatArray | None,
+    groups: LabelArray | None,
+    sign: int,
+) -> Judgement:
+    """The judgement of scores that rank nothing."""
+    n = len(targets)
+    within = None if groups is None else within_spearman(np.zeros(n), targets, groups)
+    return Judgement(
+        n=n,
+        rho=0.0,
+        rho_ci=(0.0, 0.0),
+        tau=0.0,
+        tau_ci=(0.0, 0.0),
+        sign=sign,
+        top_precision=0.0,
+        rho_given_params=None if parameters is None else 0.0,
+        rho_within=None if within is None else 0.0,
+        n_within=0 if within is None else within.n_archs,
+        flaw=flaw,
+    )
 
 
 def orient(scores: FloatArray, targets: FloatArray) -> int:

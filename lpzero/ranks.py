@@ -11,9 +11,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from lpzero.errors import FitnessError
+
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 KeyArray = npt.NDArray[np.int64]
+LabelArray = npt.NDArray[np.int64]
 
 DIGITS = 6
 MOST_ARCHS = 1 << 20
@@ -77,7 +80,10 @@ def sorted_ranks(keys: KeyArray) -> FloatArray:
 
 def rank_many(scores: FloatArray) -> FloatArray:
     """Average ranks (F, n) of finite scores (F, n) rounded to six significant digits."""
-    keys, positions = sort_keys(quantise_keys(np.ascontiguousarray(scores, dtype=np.float64)))
+    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    if not np.isfinite(scores).all():
+        raise FitnessError("scores that are not finite have no ranks: leave those rows out")
+    keys, positions = sort_keys(quantise_keys(scores))
     ranks = np.empty(scores.shape)
     np.put_along_axis(ranks, positions, sorted_ranks(keys), axis=1)
     return ranks
@@ -85,7 +91,7 @@ def rank_many(scores: FloatArray) -> FloatArray:
 
 def rank(scores: FloatArray) -> FloatArray:
     """Average ranks (n,) of one vector of finite scores, rounded to six significant digits."""
-    ranks: FloatArray = rank_many(scores[np.newaxis])[0]
+    ranks: FloatArray = rank_many(np.asarray(scores)[np.newaxis])[0]
     return ranks
 
 
@@ -93,7 +99,14 @@ def rank_targets(targets: FloatArray) -> FloatArray:
     """Average ranks (n,) of finite targets, rounded to ten significant digits.
 
     Targets are measured, often to more than six digits; only the float noise of a mean goes.
+    Hidden test targets are NaN and raise: nothing can be learnt from them by accident.
     """
+    bad = np.flatnonzero(~np.isfinite(targets))
+    if len(bad):
+        raise FitnessError(
+            f"target {bad[0]} is {targets[bad[0]]}, expected a finite number: "
+            "judge rows whose targets are not hidden"
+        )
     rounded = np.array([float(f"{value:.9e}") for value in targets])
     _, groups, counts = np.unique(rounded, return_inverse=True, return_counts=True)
     middles = np.cumsum(counts) - (counts - 1) / 2

@@ -99,7 +99,9 @@ def run(arguments: Sequence[str]) -> int:
 def explain(error: Exception) -> tuple[str, int]:
     """One line on the error and the exit code it deserves."""
     if isinstance(error, click.ClickException):
-        return _one_line(error.format_message()), error.exit_code
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        return _one_line(error.format_message() + hint), error.exit_code
     if isinstance(error, _project_errors()):
         return _one_line(error), 2 if isinstance(error, (ValueError, LookupError)) else 1
     if isinstance(error, OSError):

@@ -286,3 +286,24 @@ def test_what_cannot_be_compared_is_an_error(
 ) -> None:
     with pytest.raises(FitnessError, match=message):
         fitness.judge(scores, targets)
+
+
+def test_hidden_targets_cannot_be_ranked_by_any_function() -> None:
+    scores, targets = np.arange(20.0), np.arange(20.0)
+    targets[7] = np.nan
+    for use in (
+        correlation.spearman,
+        correlation.top_precision,
+        bootstrap.intervals,
+        fitness.orient,
+        lambda s, t: correlation.kendall_many(s[np.newaxis], t),
+        lambda s, t: correlation.partial_spearman(s, t, s),
+        lambda s, t: correlation.within_spearman(s, t, np.zeros(20, dtype=int)),
+    ):
+        with pytest.raises(FitnessError, match="target 7 is nan"):
+            use(scores, targets)
+
+
+def test_scores_that_are_not_finite_have_no_ranks() -> None:
+    with pytest.raises(FitnessError, match="not finite have no ranks"):
+        ranks.rank(np.array([1.0, np.inf]))

@@ -356,8 +356,29 @@ def test_an_archive_with_other_files_fails_the_checksum(
         get("gpt2-wt103")
 
 
-def test_a_shipped_table_needs_no_fetching(get: Callable[..., Fetched]) -> None:
-    assert not get("nano-gpt2").downloaded
+def test_a_shipped_table_needs_no_fetching(
+    server: Server,
+    get: Callable[..., Fetched],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "nano.json"
+    shipped = replace(registry.source("nano-gpt2"), path=path)
+    monkeypatch.setattr(registry, "_SOURCES", {"nano-gpt2": shipped})
+    with pytest.raises(TableError, match="shipped with the package: install it again"):
+        get("nano-gpt2")
+    path.touch()
+    assert get("nano-gpt2") == Fetched("nano-gpt2", path, downloaded=False)
+    assert server.requests == []
+
+
+def test_a_place_that_cannot_be_written_is_not_blamed_on_the_server(
+    server: Server, get: Callable[..., Fetched], tmp_path: Path
+) -> None:
+    server.body = CONTENT
+    (tmp_path / "root/flexibert/.BERT_benchmark.json.part").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        get()
 
 
 def test_fetching_without_a_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
