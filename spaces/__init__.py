@@ -16,9 +16,10 @@ GPT2 = Gpt2Space()
 GPT2_LM1B = Gpt2Space(name="gpt2-lm1b", cutoffs=(), context=32, d_embed=(-1,), batch_shape=(2, 32))
 NANO_FLEXIBERT = FlexiBertSpace(
     name="nano-flexibert",
-    hidden=(32, 64, 96, 128),
-    n_layers=(1, 2, 3, 4, 5, 6),
+    hidden=(32, 64, 96),
+    n_layers=(1, 2, 3, 4),
     ffn=(64, 128, 256),
+    stacks=(1, 2),
     vocabulary=257,
     context=64,
     embedding=64,

@@ -8,6 +8,7 @@ Blocks carry taps (see `spaces.taps`) for the statistics A, H and S.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -248,7 +249,7 @@ def join_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).reshape(B, T, n * w)
 
 
-MIXINGS = {
+MIXINGS: dict[str, Callable[[int, int], nn.Module]] = {
     "sdp": SelfAttention,
     "wma": lambda h, heads: SelfAttention(h, heads, multiplicative=True),
     "dft": lambda h, heads: LinearTransform(h, heads, cosine=False),

@@ -33,7 +33,7 @@ class TablePlan:
 PLANS = {
     plan.name: plan
     for plan in (
-        TablePlan("nano-gpt2", "causal", Recipe(steps=300, learning_rate=2e-3), 112, 2, 16, 3),
+        TablePlan("nano-gpt2", "causal", Recipe(steps=300, learning_rate=2e-3), 104, 1, 32, 3),
         TablePlan(
             "nano-flexibert", "replaced", Recipe(steps=400, learning_rate=4e-3), 104, 2, 16, 3
         ),
