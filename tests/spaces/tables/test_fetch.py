@@ -79,6 +79,11 @@ class Handler(BaseHTTPRequestHandler):
         """Quiet."""
 
 
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
 @pytest.fixture
 def server() -> Iterator[Server]:
     with Server() as running:
