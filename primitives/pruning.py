@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from primitives.canonical import canonical
 from primitives.errors import UnknownNameError, did_you_mean
-from primitives.expressions import Apply, Combine, Expression, children, drop_dead
+from primitives.expressions import Apply, Combine, Expression, children, drop_dead, walk
 from primitives.facts import are_aligned, facts
 from primitives.formula import Formula
 from primitives.properties import Interval, Kind
@@ -91,7 +91,8 @@ def check_expression(
         if below is not None:
             return below
     for found in rewrites(expression):
-        if found.rule in rules:
+        # What stands for it must be no longer, or it might lie outside a bounded space.
+        if found.rule in rules and not _is_longer(found.result, expression):
             return rejection(found.rule)
     if isinstance(expression, Combine):
         for name in _in_binary(expression):
@@ -143,6 +144,10 @@ def has_zero_mean(expression: Expression) -> bool:
         expression = expression.operand
     known = facts(expression)
     return dict(known.steady).get("mean") == 0.0 or known.interval == _ZERO
+
+
+def _is_longer(result: Expression | None, than: Expression) -> bool:
+    return result is not None and len(list(walk(result))) > len(list(walk(than)))
 
 
 def _known(names: Iterable[str]) -> frozenset[str]:

@@ -107,7 +107,7 @@ def test_a_statistic_is_declared_once() -> None:
 
 @pytest.mark.parametrize("look_up", [get_unary, get_binary, get_statistic])
 def test_an_unknown_name_is_answered_with_the_known_ones(look_up: Any) -> None:
-    with pytest.raises(UnknownNameError, match="did you mean|choose from"):
+    with pytest.raises(UnknownNameError, match=r"did you mean|choose from"):
         look_up("sqare")
 
 
