@@ -135,7 +135,9 @@ def as_numpy(form: Any, names: Sequence[str]) -> Any:
     """A NumPy function of the named statistics' tensors."""
     own = {name: (lambda x, p=primitive: p(x)) for name, primitive in UNARIES.items()}
     arguments = [symbol(name) if name in STATISTICS else sympy.Symbol(name) for name in names]
-    return sympy.lambdify(arguments, form, modules=[_NUMPY, own, "numpy"])
+    # 1/0 stands in pieces that a guard never reaches, and has no name in NumPy.
+    reachable = form.xreplace({sympy.zoo: sympy.nan})
+    return sympy.lambdify(arguments, reachable, modules=[_NUMPY, own, "numpy"])
 
 
 def _whole_values(matrix: Any) -> Any:

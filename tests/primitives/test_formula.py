@@ -19,7 +19,7 @@ def test_formulas_are_values() -> None:
 
 def test_negation_flips_the_sign_only() -> None:
     assert str(-parse("sum(W)")) == "-sum(W)"
-    assert --parse("sum(W)") == parse("sum(W)")
+    assert -parse("-sum(W)") == parse("sum(W)")
 
 
 def test_complexity_counts_nodes() -> None:

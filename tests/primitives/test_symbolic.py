@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import sympy
+
+from primitives import FormulaError, Rejected, TensorError, cut, parse, score
+from primitives.pruning import check
+from primitives.sampling import random_formula, random_tree
+from primitives.symbolic import score_form, simplify, symbol, to_sympy
+
+
+def test_the_sympy_form_and_its_simplification_keep_the_score(make_architecture: Any) -> None:
+    blocks = make_architecture(0, scale=1.0)
+    rng = random.Random(2)
+    compared = 0
+    while compared < 120:
+        formula = random_formula(rng, 2) if compared % 3 else random_tree(rng, 5)
+        ours = score(formula, blocks)
+        if isinstance(ours, Rejected) or check(formula) is not None:
+            continue  # a pruned formula may be rounding noise and nothing else
+        form = to_sympy(formula)
+        expected = pytest.approx(ours, rel=1e-5, abs=1e-8)
+        assert score_form(form, formula, blocks) == expected, str(formula)
+        assert score_form(simplify(form), formula, blocks) == expected, str(formula)
+        compared += 1
+
+
+def test_sympy_does_not_reach_into_a_mean(make_architecture: Any) -> None:
+    """Left alone, sympy folds the guard of log out of the mean and changes the score."""
+    formula = parse("sum(mul(W, std(log(W))))")
+    blocks = make_architecture(1)
+    expected = pytest.approx(score(formula, blocks))
+    assert score_form(simplify(to_sympy(formula)), formula, blocks) == expected
+    folded = sympy.simplify(to_sympy(formula))
+    assert score_form(folded, formula, blocks) != expected
+
+
+def test_simplification_simplifies() -> None:
+    form = simplify(to_sympy(parse("sum(sub(add(W, G), W))")))
+    assert form.args[0] == symbol("G")
+
+
+def test_guards_are_part_of_the_form() -> None:
+    assert "50" in str(to_sympy(parse("sum(exp(W))")))
+    assert "Piecewise" in str(to_sympy(parse("sum(log(W))")))
+
+
+def test_unaligned_statistics_meet_as_block_means() -> None:
+    assert str(to_sympy(parse("sum(matmul(W, A))"))).count("block_mean") == 3
+    assert str(to_sympy(parse("sum(mul(W, G))"))) == "block_mean(G*W)"
+
+
+def test_a_cut_tensor_is_refused(make_architecture: Any) -> None:
+    formula = parse("sum(W)")
+    block = {"W": [cut(make_architecture(0)[0]["W"][0].values, 8)]}
+    with pytest.raises(TensorError, match="whole"):
+        score_form(to_sympy(formula), formula, [block])
+
+
+def test_a_formula_with_nothing_left_has_no_form() -> None:
+    with pytest.raises(FormulaError, match="disconnected"):
+        to_sympy(parse("sum(disconnect(W))"))
