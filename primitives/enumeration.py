@@ -19,7 +19,7 @@ from primitives.facts import facts
 from primitives.formula import Formula, Reduction
 from primitives.properties import Kind
 from primitives.pruning import DEFAULT_RULES, check, check_expression, has_zero_mean
-from primitives.registry import STATISTICS, UNARIES
+from primitives.registry import STATISTICS, UNARIES, on_change
 
 MAX_UNARIES = 3  # 9,261 chains per statistic; beyond this the space is searched, not enumerated
 
@@ -124,6 +124,9 @@ def surviving_branches(
     matrices = [part for part in parts if facts(part).kind is Kind.MATRIX]
     averages = [part for part in matrices if Apply("mean", part) in parts]
     return Survivors(*(tuple(map(_branch, found)) for found in (terms, alone, matrices, averages)))
+
+
+on_change(surviving_branches.cache_clear)
 
 
 def families(

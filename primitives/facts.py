@@ -13,7 +13,7 @@ import numpy as np
 
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.properties import REALS, Blind, Gives, Interval, Kind
-from primitives.registry import Unary, get_binary, get_statistic, get_unary
+from primitives.registry import Unary, get_binary, get_statistic, get_unary, on_change
 
 _TINY = 5e-324
 
@@ -38,6 +38,9 @@ def facts(expression: Expression) -> Facts:
     if isinstance(expression, Apply):
         return _of_unary(get_unary(expression.operation), facts(expression.operand))
     return _of_binary(expression)
+
+
+on_change(facts.cache_clear)
 
 
 def are_aligned(left: Facts, right: Facts) -> bool:

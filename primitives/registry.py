@@ -77,12 +77,11 @@ _statistics: dict[str, Statistic] = {}
 UNARIES: Mapping[str, Unary] = MappingProxyType(_unaries)
 BINARIES: Mapping[str, Binary] = MappingProxyType(_binaries)
 STATISTICS: Mapping[str, Statistic] = MappingProxyType(_statistics)
+_on_change: list[Callable[[], None]] = []
 _RESERVED = frozenset({"sum"})  # the reduction over blocks; `mean` is told apart by its place
 
 
-def unary(
-    *, latex: str, sympy: Symbolic | None = None, **traits: Any
-) -> Callable[[Body], Unary]:
+def unary(*, latex: str, sympy: Symbolic | None = None, **traits: Any) -> Callable[[Body], Unary]:
     """Declare a unary primitive: the decorated body becomes a probed, registered `Unary`."""
     known = [field.name for field in fields(Traits)]
     for name in traits:
@@ -95,6 +94,7 @@ def unary(
         name = _fresh_name(body)
         primitive = probe(Unary(name, body, Traits(**traits), latex, sympy, "itself"))
         _unaries[name] = primitive
+        _announce_change()
         return primitive
 
     return declare
@@ -117,6 +117,7 @@ def binary(
         primitive = Binary(name, body, latex, sympy, commutes, is_linear, contracts)
         probe_binary(primitive)
         _binaries[name] = primitive
+        _announce_change()
         return primitive
 
     return declare
@@ -155,6 +156,17 @@ def forget(name: str) -> None:
     """Take a primitive out again: for tests and notebooks that declare and redeclare."""
     _unaries.pop(name, None)
     _binaries.pop(name, None)
+    _announce_change()
+
+
+def on_change(callback: Callable[[], None]) -> None:
+    """Call back whenever a primitive comes or goes: what is cached of the language is then old."""
+    _on_change.append(callback)
+
+
+def _announce_change() -> None:
+    for callback in _on_change:
+        callback()
 
 
 def _fresh_name(body: Body) -> str:

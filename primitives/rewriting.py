@@ -208,4 +208,3 @@ _FINDERS: tuple[Callable[[Unary, Expression, Facts], Rewrite | None], ...] = (
     _shortened,
     _rescaled_mean,
 )
-

@@ -18,7 +18,7 @@ from primitives.expressions import Combine, Expression, branch, drop_dead
 from primitives.facts import facts
 from primitives.formula import Formula
 from primitives.pruning import DEFAULT_RULES, check, check_expression, has_zero_mean
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, STATISTICS, UNARIES, on_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,9 @@ def _class_chains(
         examples.setdefault(name, chain)
         counts[name] += 1
     return tuple((examples[name], count) for name, count in counts.items())
+
+
+on_change(_class_chains.cache_clear)
 
 
 def _class_of(written: Expression, rules: frozenset[str]) -> object:

@@ -72,7 +72,11 @@ def simplify(form: Any) -> Any:
         for node in _outermost(form, lambda node: isinstance(node, AppliedUndef))
     }
     names = {node: sympy.Dummy(real=True) for node in inside}
-    simple = sympy.simplify(form.xreplace(names))
+    opaque = form.xreplace(names)
+    try:
+        simple = sympy.simplify(opaque)
+    except (TypeError, ValueError, NotImplementedError):
+        simple = opaque  # sympy gives up on some guards (it compares 1/0); the form stays right
     return simple.xreplace({names[node]: inside[node] for node in inside})
 
 

@@ -12,6 +12,7 @@ from primitives import UNARIES, DeclarationError, UnknownNameError, parse, score
 from primitives.properties import NON_NEGATIVE, Blind, Gives, Interval, Symmetry
 from primitives.pruning import check
 from primitives.registry import forget, get_binary, get_statistic, get_unary, statistic, unary
+from primitives.sizes import measure
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,17 @@ def test_pruning_follows_the_properties_of_a_new_primitive() -> None:
 
     rules = [check(parse(f"sum({text})")) for text in ("abs(fourth(W))", "fourth(neg(W))")]
     assert [found.rule for found in rules if found] == ["no-effect", "absorbed"]
+
+
+def test_what_was_known_of_a_name_is_forgotten_with_it() -> None:
+    before = measure(1)
+    for traits, rule in (({"range": NON_NEGATIVE}, "no-effect"), ({}, None)):
+        unary(latex="{x}", **traits)(lambda_named("shift", lambda x, xp: xp.abs(x) / 2))
+        found = check(parse("sum(abs(shift(W)))"))
+        assert (found and found.rule) == rule
+        assert measure(1).before > before.before
+        forget("shift")
+    assert measure(1) == before
 
 
 def refuse(body: Any, reason: str, **traits: Any) -> None:

@@ -1,12 +1,25 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import Any
 
 import pytest
 import sympy
 
-from primitives import FormulaError, Rejected, TensorError, cut, parse, score
+from primitives import (
+    UNARIES,
+    Formula,
+    FormulaError,
+    Rejected,
+    TensorError,
+    branch,
+    cut,
+    parse,
+    score,
+)
+from primitives.canonical import key
+from primitives.properties import Gives
 from primitives.pruning import check
 from primitives.sampling import random_formula, random_tree
 from primitives.symbolic import score_form, simplify, symbol, to_sympy
@@ -36,6 +49,16 @@ def test_sympy_does_not_reach_into_a_mean(make_architecture: Any) -> None:
     assert score_form(simplify(to_sympy(formula)), formula, blocks) == expected
     folded = sympy.simplify(to_sympy(formula))
     assert score_form(folded, formula, blocks) != expected
+
+
+def test_chains_that_sympy_finds_equal_share_a_key() -> None:
+    by_form: dict[Any, set[str]] = {}
+    local = [name for name, f in UNARIES.items() if f.traits.gives is Gives.SAME]
+    for chain in product(local, repeat=2):
+        formula = Formula(branch("W", *chain))
+        by_form.setdefault(simplify(to_sympy(formula)), set()).add(key(formula))
+    assert len(by_form) < len(local) ** 2
+    assert [keys for keys in by_form.values() if len(keys) > 1] == []
 
 
 def test_simplification_simplifies() -> None:
