@@ -13,6 +13,7 @@ import secrets
 import socket
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ class Store:
 
     def write(self, space: str, address: str, data: bytes) -> None:
         """Put the file in its place and forget an earlier failure."""
-        self._replace(self.path(space, address), data)
+        self.replace(self.path(space, address), data)
         self.path(space, address, FAILURE).unlink(missing_ok=True)
 
     def failure(self, space: str, address: str) -> Failure | None:
@@ -89,7 +90,7 @@ class Store:
         """Remember why there is no sketch."""
         record = {**failure.identity, "reason": failure.reason}
         data = json.dumps(record, sort_keys=True, indent=1).encode()
-        self._replace(self.path(space, address, FAILURE), data)
+        self.replace(self.path(space, address, FAILURE), data)
 
     def files(self, space: str | None = None) -> Iterator[Path]:
         """Every sketch and failure record, sorted."""
@@ -105,7 +106,7 @@ class Store:
                 removed += 1
         return removed
 
-    def _replace(self, path: Path, data: bytes) -> None:
+    def replace(self, path: Path, data: bytes) -> None:
         """Write beside, flush to disk, rename: readers see the old file or the new one."""
         writer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         temporary = path.with_name(f".{path.name}.{writer}{TEMPORARY}")
@@ -117,7 +118,8 @@ class Store:
                 os.fsync(file.fileno())
             os.replace(temporary, path)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink()
             raise StoreError(f"cannot write {path}: {error.strerror or error}") from error
 
 

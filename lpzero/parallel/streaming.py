@@ -17,8 +17,8 @@ from typing import Generic, TypeVar
 
 import joblib
 
+from lpzero.parallel.bars import progress
 from lpzero.parallel.clusters import Workers, backend
-from lpzero.parallel.progress import progress
 
 T = TypeVar("T")
 R = TypeVar("R")
