@@ -8,9 +8,9 @@ Two formulas of one key have one score; the converse is not promised.
 from __future__ import annotations
 
 from primitives.errors import FormulaError
-from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
+from primitives.expressions import Apply, Combine, Expression, Leaf, depth, drop_dead
 from primitives.facts import are_aligned, facts
-from primitives.formula import Formula
+from primitives.formula import MAX_DEPTH, Formula
 from primitives.properties import Interval, Kind, Symmetry
 from primitives.registry import get_binary, get_unary
 from primitives.rewriting import rewrites
@@ -25,6 +25,8 @@ def canonical(formula: Formula) -> Formula:
     if expression is None:
         raise FormulaError(f"every branch of {formula} is disconnected; connect one")
     sign, core = _top(expression)
+    if depth(core) > MAX_DEPTH:  # a rewrite can add a level; then the formula stays as it is
+        sign, core = 1, expression
     return Formula(core, formula.reduction, formula.sign * sign)
 
 
@@ -84,8 +86,8 @@ def _apply(operation: str, sign: int, core: Expression) -> Signed:
     if sign < 0:
         symmetry = primitive.traits.symmetry
         # 1/x is odd but at zero, where the guard takes the positive side.
-        zero = Interval(0.0, 0.0) in facts(core).interval
-        if symmetry is Symmetry.ODD and not (primitive.traits.jumps_at_zero and zero):
+        may_be_zero = _ZERO in facts(core).interval
+        if symmetry is Symmetry.ODD and not (primitive.traits.jumps_at_zero and may_be_zero):
             outer = -1
         elif symmetry is not Symmetry.EVEN:
             core = Apply("neg", core)

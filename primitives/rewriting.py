@@ -1,6 +1,6 @@
 """Equalities between unary chains, derived from what the primitives declare.
 
-`rewrite` is the one place that knows when an operation can be replaced. Pruning reads the name of
+`rewrites` is the one place that knows when an operation can be replaced. Pruning reads the name of
 the rule, canonical form the replacement (only where it is exact, guards included).
 """
 
@@ -58,8 +58,7 @@ def _conflict(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | 
 
 def _constant(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
     is_fixed = primitive.name in dict(known.steady)
-    is_flat = primitive.traits.gives is Gives.SAME and facts(Apply(primitive.name, operand)
-                                                             ).interval.is_point  # fmt: skip
+    is_flat = primitive.traits.gives is Gives.SAME and image(primitive, known).is_point
     return Rewrite("constant", None) if is_fixed or is_flat else None
 
 

@@ -10,6 +10,7 @@ import pytest
 from primitives import UNARIES, Formula, FormulaError, Rejected, branch, parse, score, whole
 from primitives.canonical import canonical, key, key_up_to_sign
 from primitives.expressions import drop_dead
+from primitives.formula import MAX_DEPTH
 from primitives.sampling import random_formula, random_tree
 
 CALLABLE = [name for name in UNARIES if name != "disconnect"]
@@ -160,3 +161,8 @@ def test_canonical_form_is_its_own_canonical_form() -> None:
         if drop_dead(formula.expression) is not None:
             reduced = canonical(formula)
             assert canonical(reduced) == reduced, str(formula)
+
+
+def test_the_deepest_formula_has_a_canonical_form_too() -> None:
+    deepest = "sum(" + "exp(" * (MAX_DEPTH - 2) + "abslog(S" + ")" * MAX_DEPTH
+    assert canonical(parse(deepest)) == parse(deepest)
