@@ -80,7 +80,6 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
     from lpzero.store import Builder, build
     from spaces.tables import load
 
-    table = load(given["table"], given["data"], given["space"])
     limit = None if given["exact"] else given["elements"]
     builder = Builder(
         SketchOptions(limit, given["loss"], given["seed"], given["seed"]),
@@ -89,8 +88,9 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
         given["device"],
         given["chunk"],
         given["retry_failed"],
-        label=table.name,
+        label=given["table"],
     )
+    table = load(given["table"], given["data"], given["space"])
     try:
         report, _ = build(table.space, table.archs, builder)
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -43,10 +44,20 @@ def backend(workers: Workers) -> Iterator[Errors]:
         elif workers.backend == "ray":
             chosen, lost = _ray(workers)
         else:
+            _allow_recycling()
             # One job runs in this very process.
             chosen, lost = ("loky" if workers.jobs > 1 else "sequential"), (BrokenProcessPool,)
         stack.enter_context(joblib.parallel_config(backend=chosen))
         yield lost
+
+
+def _allow_recycling() -> None:
+    """Let loky replace a worker whose memory grew, as it does when it imports torch.
+
+    It warns of that in its own manager thread, which dies if warnings are errors, and then
+    nothing ever comes back.
+    """
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
 
 
 def _dask(workers: Workers, stack: ExitStack) -> tuple[Any, Errors]:

@@ -105,6 +105,7 @@ def build(space: Space[Any], archs: Sequence[Any], builder: Builder) -> tuple[Re
         # Dear ones first, so that no worker is left with a long one at the end.
         order = sorted(missing, key=lambda name: (-space.flops(known[name]), name))
         reasons |= _fill(space, [(name, known[name]) for name in order], builder)
+        builder.store.sweep()
     report.failed = {i: reasons[name] for i, name in enumerate(addresses) if name in reasons}
     report.built = sum(name in missing and name not in reasons for name in addresses)
     report.present = report.n - report.built - len(report.failed)

@@ -133,16 +133,25 @@ def file_size(path: Path) -> int:
 
 def _is_abandoned(path: Path) -> bool:
     """Whether the writer named in a temporary file's name is gone."""
-    host, _, rest = path.name[: -len(TEMPORARY)].rpartition("-")[0].rpartition("-")
-    if os.name == "posix" and rest.isdigit() and host.endswith(f".{socket.gethostname()}"):
-        try:
-            os.kill(int(rest), 0)
-        except ProcessLookupError:
-            return True
-        except OSError:
-            return False
-        return False
+    host, _, process = path.name[: -len(TEMPORARY)].rpartition("-")[0].rpartition("-")
+    if os.name == "posix" and process.isdigit() and host.endswith(f".{socket.gethostname()}"):
+        return not _is_running(int(process))
     try:
         return time.time() - path.stat().st_mtime > STALE_SECONDS
     except FileNotFoundError:
         return False
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is such a process and it is not merely waiting to be buried."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state != "Z"

@@ -1,0 +1,135 @@
+"""Spreading work: same results anywhere, errors surface, a dying worker costs one item."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from lpzero.errors import InputError
+from lpzero.parallel import Lost, Workers, progress, stream
+
+# Functions for workers are local ones on purpose: they are sent by value, and a worker cannot
+# import a test module.
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """The address of a Dask scheduler with two worker processes on loopback."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs="CRITICAL",
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_every_item_comes_back_once_with_its_result(jobs: int) -> None:
+    def square(x: int) -> int:
+        return x * x
+
+    found = dict(stream(square, range(20), Workers(jobs)))
+    assert found == {i: i * i for i in range(20)}
+
+
+def test_nothing_to_do_starts_nothing() -> None:
+    assert list(stream(abs, [], Workers(2))) == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_of_the_function_surfaces(jobs: int) -> None:
+    def fail(x: int) -> int:
+        raise ZeroDivisionError(f"item {x}")
+
+    with pytest.raises(ZeroDivisionError, match="item"):
+        list(stream(fail, range(4), Workers(jobs)))
+
+
+def deadly_for(bad: int) -> object:
+    def work(x: int) -> int:
+        if x == bad:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return -x
+
+    return work
+
+
+def test_an_item_that_kills_its_worker_is_given_up_alone() -> None:
+    found = dict(stream(deadly_for(3), range(8), Workers(2)))  # type: ignore[arg-type]
+    assert isinstance(found.pop(3), Lost)
+    assert found == {i: -i for i in range(8) if i != 3}
+
+
+def test_a_worker_whose_memory_grows_is_replaced_in_silence() -> None:
+    pytest.importorskip("psutil")  # without it workers do not look at their memory
+
+    def hoard(x: int) -> int:
+        import builtins
+        import time
+
+        if x == 4:
+            setattr(builtins, "hoard", bytearray(b"x" * 400_000_000))  # noqa: B010
+        time.sleep(0.3)
+        return x
+
+    assert dict(stream(hoard, range(20), Workers(2))) == {i: i for i in range(20)}
+
+
+def test_results_stop_when_the_stream_is_closed() -> None:
+    results = stream(abs, range(100), Workers(1))
+    assert next(results) == (0, 0)
+    results.close()
+    assert list(results) == []
+
+
+@pytest.mark.slow
+def test_dask_gives_the_same_though_a_worker_is_killed(scheduler: str) -> None:
+    def work(x: int) -> tuple[int, int]:
+        import time
+
+        time.sleep(0.05)
+        return x * x, os.getpid()
+
+    found: dict[int, int] = {}
+    for index, result in stream(work, range(24), Workers(2, "dask", scheduler)):
+        assert not isinstance(result, Lost)
+        if len(found) == 4:
+            os.kill(result[1], signal.SIGKILL)
+        found[index] = result[0]
+    assert found == {i: i * i for i in range(24)}
+
+
+def test_an_unknown_backend_or_number_of_jobs_is_refused() -> None:
+    with pytest.raises(InputError, match="backend 'slurm' is unknown"):
+        Workers(backend="slurm")
+    with pytest.raises(InputError, match="at least 1"):
+        Workers(jobs=0)
+    with pytest.raises(InputError, match="needs a scheduler"):
+        Workers(backend="dask")
+
+
+def test_a_missing_extra_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"pip install 'lpzero\[ray\]'"):
+        list(stream(abs, [1], Workers(backend="ray")))
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'lpzero\[dask\]'"):
+        list(stream(abs, [1], Workers(backend="dask", scheduler="tcp://127.0.0.1:1")))
+
+
+def test_progress_goes_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress("sketches", 2) as advance:
+        advance()
+        advance()
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "sketches" in err
+    assert "2/2" in err
