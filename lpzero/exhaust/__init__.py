@@ -1,0 +1,17 @@
+"""The paper's whole space, every formula, on one table."""
+
+from lpzero.exhaust.report import choose, report
+from lpzero.exhaust.results import NEEDS_GRADIENTS, Entry, Query, Results
+from lpzero.exhaust.running import Exhaustion, exhaust, yardstick
+
+__all__ = [
+    "NEEDS_GRADIENTS",
+    "Entry",
+    "Exhaustion",
+    "Query",
+    "Results",
+    "choose",
+    "exhaust",
+    "report",
+    "yardstick",
+]

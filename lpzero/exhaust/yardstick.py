@@ -1,0 +1,92 @@
+"""Three measures of many score vectors: rho, rho given the parameters, rho within groups.
+
+Ranks are multiples of a half, so their products are exact in float64 and one matrix product
+serves all targets, whatever adds it up.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lpzero.ranks import BoolArray, FloatArray, rank, rank_many, rank_targets
+
+MEASURES = ("rho", "given-params", "within")
+_LEAST = 5  # architectures in a group that tells anything
+_ELEMENTS = 1 << 15
+IntArray = npt.NDArray[np.int64]
+
+
+class Measured(NamedTuple):
+    """values: (measures, F), NaN for vectors that are not finite; flags (F,)."""
+
+    values: FloatArray
+    constant: BoolArray
+    non_finite: BoolArray
+
+
+class Yardstick:
+    """Targets (n,), parameters (n,) and group labels (n,) to measure score vectors against."""
+
+    def __init__(self, targets: FloatArray, parameters: FloatArray, groups: IntArray) -> None:
+        self.n = len(targets)
+        self._both = _centred(np.stack([rank_targets(targets), rank(parameters)]))
+        given = _rho(self._both[:1] @ self._both[1:].T, self._both[:1], self._both[1:])
+        self._target_given = float(given[0, 0])
+        self._groups: list[tuple[IntArray, FloatArray]] = []
+        for label in np.unique(groups):
+            rows = np.flatnonzero(groups == label)
+            ranks = rank_targets(targets[rows])
+            if len(rows) >= _LEAST and np.ptp(ranks) > 0:
+                self._groups.append((rows, _centred(ranks[np.newaxis])))
+
+    @property
+    def n_within(self) -> int:
+        """Architectures in groups that tell anything."""
+        return sum(len(rows) for rows, _ in self._groups)
+
+    def measure(self, scores: FloatArray) -> Measured:
+        """The measures of each row of scores (F, n)."""
+        values = np.zeros((len(MEASURES), len(scores)))
+        constant, non_finite = (np.zeros(len(scores), dtype=np.bool_) for _ in range(2))
+        step = max(1, _ELEMENTS // self.n)
+        for start in range(0, len(scores), step):
+            part = slice(start, start + step)
+            with np.errstate(invalid="ignore", over="ignore"):
+                suspects = ~np.isfinite(scores[part].sum(axis=1))
+            bad = suspects & ~np.isfinite(scores[part]).all(axis=1)
+            block = np.where(bad[:, np.newaxis], 0.0, scores[part]) if bad.any() else scores[part]
+            values[:, part], constant[part] = self._measure(block)
+            values[:, part][:, bad] = np.nan
+            non_finite[part], constant[part] = bad, constant[part] & ~bad
+        return Measured(values, constant, non_finite)
+
+    def _measure(self, scores: FloatArray) -> tuple[FloatArray, BoolArray]:
+        ranks = _centred(rank_many(scores))
+        both = _rho(ranks @ self._both.T, ranks, self._both)
+        rho, by_size = both[:, 0], both[:, 1]
+        left = (1 - by_size * by_size) * (1 - self._target_given**2)
+        rest = rho - by_size * self._target_given
+        given = np.divide(rest, np.sqrt(left), out=np.zeros_like(rho), where=left > 1e-12)
+        within = np.zeros(len(scores))
+        for rows, targets in self._groups:
+            inside = _centred(rank_many(scores[:, rows]))
+            within += len(rows) * _rho(inside @ targets.T, inside, targets)[:, 0]
+        if self._groups:
+            within /= self.n_within
+        return np.stack([rho, np.clip(given, -1, 1), within]), np.all(ranks == 0, axis=1)
+
+
+def _centred(ranks: FloatArray) -> FloatArray:
+    """Average ranks (F, n) minus their mean, which is always (n + 1) / 2."""
+    return np.asarray(ranks - (ranks.shape[1] + 1) / 2)
+
+
+def _rho(products: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
+    """Products (F, K) of centred ranks u (F, n) and v (K, n) as correlations; 0 if constant."""
+    sizes = [np.sqrt(np.einsum("fn,fn->f", x, x)) for x in (u, v)]
+    below = np.multiply.outer(*sizes)
+    ratio = np.divide(products, below, out=np.zeros_like(products), where=below > 0)
+    return np.asarray(np.clip(ratio, -1.0, 1.0))
