@@ -12,7 +12,9 @@ import os
 import platform
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -66,18 +68,22 @@ def build(plan: TablePlan, folder: Path, jobs: int, report: Callable[[int, int],
     header = _header(plan)
     runs = _read_journal(journal, header)
     wanted = [(i, seed) for i in range(plan.n_archs) for seed in plan.seeds_of(i)]
-    # Seeds outermost, so that an unfinished build has every architecture once before any twice.
-    missing = sorted((s, i) for i, s in wanted if (i, s) not in runs)
+    # Repeated architectures first: the noise is known before the rest is paid for.
+    missing = [pair for pair in wanted if pair not in runs]
     with journal.open("a", encoding="utf-8") as lines:
         if lines.tell() == 0:
             _append(lines, header)
-        results: Iterator[dict[str, Any]] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-            delayed(train_one)(plan, index, seed) for seed, index in missing
+        pool = Parallel(n_jobs=jobs, return_as="generator_unordered")
+        results: Generator[dict[str, Any], None, None] = pool(
+            delayed(train_one)(plan, index, seed) for index, seed in missing
         )
-        for run in results:
-            _append(lines, run)
-            runs[run["index"], run["seed"]] = run
-            report(len(runs), len(wanted))
+        # Closed at once when interrupted: abandoned, joblib's generator complains at exit.
+        with warnings.catch_warnings(), closing(results):
+            warnings.filterwarnings("ignore", message=".*have been cancelled")
+            for run in results:
+                _append(lines, run)
+                runs[run["index"], run["seed"]] = run
+                report(len(runs), len(wanted))
     table = folder / f"{plan.name}.json"
     write_atomically(table, to_table(plan, runs, header))
     return table

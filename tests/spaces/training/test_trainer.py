@@ -1,0 +1,43 @@
+"""The trainer: deterministic, and it learns."""
+
+import pytest
+import torch
+
+import spaces
+from spaces.flexibert import FlexiBertArch, Layer
+from spaces.gpt2 import Gpt2Arch
+from spaces.training.tasks import TASKS
+from spaces.training.trainer import Recipe, schedule, train
+
+SHORT = Recipe(steps=6, learning_rate=3e-3, windows=4)
+DECODER = Gpt2Arch(32, (2,), (64,), -1, 1)
+ENCODER = FlexiBertArch(32, (Layer("dsc5", 2, 64, 1),))
+
+
+@pytest.mark.parametrize(
+    ("space", "arch", "task"),
+    [(spaces.NANO_GPT2, DECODER, "causal"), (spaces.NANO_FLEXIBERT, ENCODER, "replaced")],
+)
+def test_same_seed_same_target_and_nothing_global_changes(space, arch, task) -> None:
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    first, again, other = (train(space, arch, TASKS[task](64), SHORT, seed) for seed in (0, 0, 1))
+    assert first.target == again.target
+    assert first.target != other.target
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+
+
+def test_training_lowers_the_loss() -> None:
+    task = TASKS["causal"](64)
+    before = task.target(task.prepare(spaces.NANO_GPT2, DECODER, 0))
+    after = train(spaces.NANO_GPT2, DECODER, task, Recipe(30, 5e-3, windows=8), 0).target
+    assert after > before + 1.0
+
+
+def test_the_learning_rate_rises_then_falls_to_a_tenth() -> None:
+    recipe = Recipe(steps=100, learning_rate=1.0)
+    shares = [schedule(step, recipe) for step in range(recipe.steps)]
+    assert shares[0] == pytest.approx(0.1)
+    assert max(shares) == shares[10] == pytest.approx(1.0)
+    assert shares[-1] == pytest.approx(0.1, abs=0.01)
+    assert all(a >= b for a, b in zip(shares[10:], shares[11:], strict=False))
