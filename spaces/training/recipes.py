@@ -35,7 +35,13 @@ PLANS = {
     for plan in (
         TablePlan("nano-gpt2", "causal", Recipe(steps=300, learning_rate=2e-3), 104, 1, 32, 3),
         TablePlan(
-            "nano-flexibert", "replaced", Recipe(steps=400, learning_rate=3e-3), 100, 1, 24, 3
+            "nano-flexibert",
+            "replaced",
+            Recipe(steps=400, learning_rate=3e-3, windows=8),
+            96,
+            1,
+            16,
+            3,
         ),
     )
 }

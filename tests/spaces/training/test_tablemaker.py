@@ -69,7 +69,7 @@ def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -
     process.kill()
     process.wait()
     n_saved = n_lines(journal)
-    assert 3 <= n_saved
+    assert n_saved >= 3
     with journal.open("a") as lines:
         lines.write('{"index": 3, "targ')  # a line torn by the kill
     resumed = build(PLAN, folder, 2, silent)

@@ -1,5 +1,7 @@
 """The trainer: deterministic, and it learns."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -40,4 +42,4 @@ def test_the_learning_rate_rises_then_falls_to_a_tenth() -> None:
     assert shares[0] == pytest.approx(0.1)
     assert max(shares) == shares[10] == pytest.approx(1.0)
     assert shares[-1] == pytest.approx(0.1, abs=0.01)
-    assert all(a >= b for a, b in zip(shares[10:], shares[11:], strict=False))
+    assert all(a >= b for a, b in pairwise(shares[10:]))
