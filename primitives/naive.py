@@ -1,6 +1,6 @@
 """Score a formula on tensors, one operation after another: the reference for anything faster.
 
-A block maps each statistic to its list of matrices. SPEC section 5 fixes how they meet:
+A block maps each statistic to its list of matrices. They meet so:
 aligned statistics tensor by tensor, a scalar with anything by broadcasting, everything else after
 both sides were reduced to their mean over the block's tensors.
 """

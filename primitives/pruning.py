@@ -1,6 +1,6 @@
 """Predictive pruning: formulas that need no evaluation, each with the rule that says so.
 
-The rules follow from declared properties (Table 6 of LPZero, SPEC section 6). A pruned formula is
+The rules follow from declared properties (Table 6 of LPZero). A pruned formula is
 constant, or decided by a guard's epsilon, or has the score of a formula that is kept; which one
 is part of the rule. `check(formula, rules=...)` with fewer rules is the ablation switch.
 """

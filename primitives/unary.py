@@ -1,4 +1,4 @@
-r"""The 21 unary primitives of Table 2 of LPZero, with the protected meaning of SPEC section 5.
+r"""The 21 unary primitives of Table 2 of LPZero, protected where they would not be finite.
 
 Every body is written over `xp`, which is numpy or torch, and takes a matrix (rows, columns).
 """

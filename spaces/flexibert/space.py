@@ -1,4 +1,4 @@
-"""FlexiBERT architectures and their exact sizes (SPEC of the parts: see `model`)."""
+"""FlexiBERT architectures and their exact sizes; the parts they count are in `model`."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ class FlexiBertSpace(Space[FlexiBertArch]):
     def crossover(
         self, first: FlexiBertArch, second: FlexiBertArch, rng: random.Random
     ) -> FlexiBertArch:
-        longer = flip(first, second, rng)
-        other = second if longer is first else first
-        layers = list(longer.layers)
+        base = flip(first, second, rng)
+        other = second if base is first else first
+        layers = list(base.layers)
         for index, layer in enumerate(other.layers[: len(layers)]):
             layers[index] = flip(layers[index], layer, rng)
         return FlexiBertArch(flip(first.hidden, second.hidden, rng), tuple(layers))

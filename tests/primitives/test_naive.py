@@ -1,4 +1,4 @@
-"""The shape rules of SPEC section 5, on tensors small enough to work by hand."""
+"""The rules of how shapes meet, on tensors small enough to work by hand."""
 
 from __future__ import annotations
 
