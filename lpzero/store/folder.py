@@ -12,7 +12,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,10 +92,12 @@ class Store:
         data = json.dumps(record, sort_keys=True, indent=1).encode()
         self.replace(self.path(space, address, FAILURE), data)
 
-    def files(self, space: str | None = None) -> Iterator[Path]:
-        """Every sketch and failure record, sorted."""
-        for ending in (SKETCH, FAILURE):
-            yield from sorted(self.folder.glob(f"{space or '*'}/??/[0-9a-f]*{ending}"))
+    def groups(self, space: str | None = None) -> dict[tuple[str, str], list[Path]]:
+        """By space and address: the sketch or failure record, and what was derived from it."""
+        groups: dict[tuple[str, str], list[Path]] = {}
+        for path in sorted(self.folder.glob(f"{space or '*'}/??/[0-9a-f]*")):
+            groups.setdefault((path.parts[-3], path.name.partition(".")[0]), []).append(path)
+        return groups
 
     def sweep(self) -> int:
         """Remove what interrupted writers left behind; the number of files removed."""

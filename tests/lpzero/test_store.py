@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import spaces
+from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.sketch import SketchError, SketchOptions, encode, take
 from lpzero.store import Builder, Store, StoreError, build, listing, prune, sketches
@@ -152,6 +153,7 @@ FILL = """
 import random, sys
 from pathlib import Path
 import spaces
+from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.store import Builder, Store, build
 if __name__ == "__main__":
@@ -219,10 +221,15 @@ def test_listing_and_pruning(tmp_path: Path) -> None:
     }
     assert sum(r["bytes"] for r in rows) == sum(map(len, contents(tmp_path).values()))
     assert prune(store, "stale") == (0, 0)
-    broken = next(store.files("nano-gpt2"))
+    [[broken]] = store.groups("nano-gpt2").values()
     broken.write_bytes(b"nothing")
+    assert [r["sketches"] for r in listing(store) if not r["readable"]] == [1]
     assert prune(store, "stale") == (1, 7)
-    assert prune(store, "nano-flexibert")[0] == 3
+    [sketch, *_] = next(iter(store.groups().values()))
+    sketch.with_name(f"{sketch.stem}.derived").write_bytes(b"goes with it")
+    assert prune(store, "nano-flexibert")[0] == 4
+    with pytest.raises(InputError, match="cannot prune 'nano'"):
+        prune(store, "nano")
     assert prune(store, "all") == (0, 0)
 
 

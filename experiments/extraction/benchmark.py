@@ -1,0 +1,118 @@
+"""What extraction costs: against a bare forward and backward, in bytes, and with two jobs.
+
+Everything is timed in one run, the ways to be compared taking turns, because the speed of a
+machine changes from one minute to the next. Costs are processor time of one thread; filling a
+store with one or two jobs is timed by the clock.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import torch
+
+import spaces
+from lpzero import statistics
+from lpzero.cli.output import format_option, print_rows
+from lpzero.parallel import Workers
+from lpzero.sketch import SketchOptions
+from lpzero.store import Builder, Store, build
+
+
+@click.command()
+@click.option("--space", "names", multiple=True, default=("flexibert", "gpt2"), show_default=True)
+@click.option("--archs", "n_archs", default=20, show_default=True)
+@click.option("--repeats", default=5, show_default=True)
+@format_option
+def main(names: tuple[str, ...], n_archs: int, repeats: int, form: str) -> None:
+    """Print the cost per architecture and the gain of a second job for each space."""
+    torch.set_num_threads(1)
+    print_rows([cost(spaces.get(name), n_archs, repeats) for name in names], form, "one at a time")
+    print_rows([scaling(spaces.get(name), n_archs) for name in names], form, "with two jobs")
+
+
+def cost(space: Any, n_archs: int, repeats: int) -> dict[str, Any]:
+    """Medians over architectures; each time is the least of its repeats.
+
+    bare: forward, loss, gradients of the blocks' weight matrices. backward: forward, loss,
+    `loss.backward()`, which differentiates every parameter.
+    """
+    rng = random.Random(0)
+    times: list[dict[str, float]] = []
+    for arch in (space.sample(rng) for _ in range(n_archs)):
+        start = time.process_time()
+        model, tokens = space.build(arch, 0), space.batch(0)
+        building = time.process_time() - start
+        ways = {
+            "bare": lambda m=model, t=tokens: bare(m, t),
+            "backward": lambda m=model, t=tokens: backward(m, t),
+            "extract": lambda m=model, t=tokens: statistics.extract(m, t, limit=4096),
+        }
+        times.append({"build": building, **least(ways, repeats)})
+    seconds = {f"{name}_ms": 1e3 * median(t[name] for t in times) for name in times[0]}
+    ratios = {
+        f"over_{name}": median(t["extract"] / t[name] for t in times)
+        for name in ("bare", "backward")
+    }
+    return {"space": space.name, "archs": n_archs, **seconds, **ratios}
+
+
+def least(ways: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """The least processor time of each way, taking turns after one round to warm up."""
+    found = dict.fromkeys(ways, float("inf"))
+    for round_ in range(repeats + 1):
+        for name, way in ways.items():
+            start = time.process_time()
+            way()
+            if round_:
+                found[name] = min(found[name], time.process_time() - start)
+    return found
+
+
+def loss_of(model: Any, tokens: torch.Tensor) -> torch.Tensor:
+    objective = statistics.objective(model, "auto", tokens, 0)
+    return objective(model(tokens), tokens, slice(0, len(tokens)))
+
+
+def bare(model: Any, tokens: torch.Tensor) -> None:
+    weights = [w for block in model.blocks for w in statistics.weight_matrices(block)]
+    torch.autograd.grad(loss_of(model, tokens), weights)
+
+
+def backward(model: Any, tokens: torch.Tensor) -> None:
+    loss_of(model, tokens).backward()
+    model.zero_grad(set_to_none=True)
+
+
+def scaling(space: Any, n_archs: int) -> dict[str, Any]:
+    """Seconds to fill an empty store with 1 and with 2 jobs, workers already started."""
+    rng = random.Random(0)
+    archs = [space.sample(rng) for _ in range(2 * n_archs)]
+    reports = {}
+    for jobs in (1, 2):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as warm:
+            workers = Workers(jobs)
+            build(space, archs[:4], Builder(SketchOptions(), Store(Path(warm)), workers))
+            reports[jobs], _ = build(
+                space, archs, Builder(SketchOptions(), Store(Path(folder)), workers)
+            )
+    one, two = reports[1], reports[2]
+    return {
+        "space": space.name,
+        "archs": one.n,
+        "bytes_per_arch": one.bytes // one.n,
+        "seconds_per_arch_1": one.seconds / one.n,
+        "seconds_per_arch_2": two.seconds / two.n,
+        "gain": one.seconds / two.seconds,
+    }
+
+
+if __name__ == "__main__":
+    main()
