@@ -119,7 +119,8 @@ def write(folder: Path, number: int, counted: Counted) -> None:
 def read(folder: Path, number: int) -> Counted | None:
     """The block, None if it is not there or not whole (the archive carries checksums)."""
     try:
-        with np.load(path(folder, number), allow_pickle=False) as archive:
+        data = io.BytesIO(path(folder, number).read_bytes())
+        with np.load(data, allow_pickle=False) as archive:
             values, counts = archive["values"], archive["counts"]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None

@@ -168,7 +168,7 @@ def claim(folder: Path, config: dict[str, Any]) -> None:
         return
     except ValueError:
         raise InputError(f"{path} cannot be read: remove the directory or name another") from None
-    for key in sorted({*wanted, *found}):
+    for key in [*wanted, *found]:
         if wanted.get(key) != found.get(key):
             raise InputError(
                 f"{folder} holds another run ({key} is {found.get(key)!r}, this one has"
