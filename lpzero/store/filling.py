@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from lpzero.sketch import Sketch, SketchError, SketchOptions, address, encode, identity, take
 from lpzero.store.folder import Failure, Store, StoreError, default_folder
@@ -74,7 +74,11 @@ class Sketches(Sequence[Sketch]):
     def __len__(self) -> int:
         return len(self.addresses)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Sketch: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Sketch]: ...
+    def __getitem__(self, index: int | slice) -> Sketch | list[Sketch]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         where = range(len(self))[index]

@@ -32,10 +32,13 @@ from lpzero.sketch import (
     take,
 )
 from primitives.tensors import cut
-from spaces.flexibert import FlexiBertArch, Layer
+from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.gpt2.space import Gpt2Arch
 
-SPACE = spaces.get("nano-flexibert")
+# Reads text, so that the text is part of the address.
+SPACE = FlexiBertSpace(
+    name="tiny", hidden=(32,), ffn=(64, 128), vocabulary=257, embedding=32, reads_text=True
+)
 ARCH = FlexiBertArch(32, (Layer("wma", 2, 64, 1), Layer("dsc5", 4, 128, 3)))
 
 
