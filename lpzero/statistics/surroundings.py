@@ -15,8 +15,8 @@ _INSIDE: list[int] = []
 _INSIDE_LOCK = threading.Lock()
 
 
-class StatisticsError(LPZeroError, RuntimeError):
-    """A model or batch that the statistics cannot be taken from."""
+class StatisticsError(LPZeroError, ValueError):
+    """A model, loss or device that statistics cannot be taken with."""
 
 
 def resolve_device(name: str) -> torch.device:

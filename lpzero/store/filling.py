@@ -173,9 +173,13 @@ class _Maker:
     chunk: int | None
 
     def __call__(self, task: tuple[str, Any]) -> str | None:
+        from lpzero.statistics import StatisticsError
+
         name, arch = task
         try:
             sketch = take(self.space, arch, self.options, self.device, self.chunk)
+        except StatisticsError:  # a loss or device that no architecture could use
+            raise
         except Exception as error:  # one architecture's failure is a result, not the end
             return self.fail(name, arch, f"{type(error).__name__}: {_first_line(error)}")
         self.store.write(self.space.name, name, encode(sketch))

@@ -20,6 +20,7 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.sketch import SketchError, SketchOptions, encode, take
+from lpzero.statistics import StatisticsError
 from lpzero.store import Builder, Store, StoreError, build, listing, prune, sketches
 from spaces.flexibert import FlexiBertSpace
 
@@ -133,6 +134,14 @@ def test_a_failure_is_recorded_stops_nothing_and_is_retried_on_request(tmp_path:
     assert store.failure(space.name, addresses[wide[0]]) is None
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_loss_that_no_architecture_has_is_no_failure_of_theirs(jobs: int, tmp_path: Path) -> None:
+    builder = Builder(SketchOptions(loss="next-token"), Store(tmp_path), Workers(jobs))
+    with pytest.raises(StatisticsError, match="predicts no tokens"):
+        build(SPACE, ARCHS[:2], builder)
+    assert contents(tmp_path) == {}
+
+
 def test_a_failed_architecture_says_why_when_asked_for(tmp_path: Path) -> None:
     space = Fragile()
     archs = tuple(space.sample(random.Random(seed)) for seed in range(6))
@@ -155,6 +164,7 @@ from pathlib import Path
 import spaces
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
+from lpzero.statistics import StatisticsError
 from lpzero.store import Builder, Store, build
 if __name__ == "__main__":
     space = spaces.get("nano-flexibert")
