@@ -57,11 +57,6 @@ class SketchOptions:
             raise InputError(f"loss {self.loss!r} is unknown; use one of {', '.join(LOSSES)}")
 
 
-def columns_that_fit(rows: int, columns: int, limit: int | None) -> int:
-    """How many of the columns a matrix keeps: the rule of `primitives.tensors.cut`."""
-    return columns if limit is None else max(1, min(columns, limit // rows))
-
-
 def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, Any]:
     """Everything that decides what a sketch holds, as JSON values; needs no torch."""
     return {

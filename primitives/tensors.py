@@ -74,6 +74,11 @@ class Matrix:
         return self.rows, self.true_columns
 
 
+def columns_that_fit(rows: int, columns: int, limit: int | None) -> int:
+    """How many columns a matrix keeps in `limit` elements: at least one, all without a limit."""
+    return columns if limit is None else max(1, min(columns, limit // rows))
+
+
 def whole(values: Array) -> Matrix:
     """The matrix with every column kept, in float64."""
     doubled = as_float64(values)
@@ -86,7 +91,7 @@ def cut(values: Array, limit: int) -> Matrix:
     if limit < 1:
         raise TensorError(f"a limit of {limit} elements was given; expected at least 1")
     full = whole(values)
-    kept = max(1, min(full.kept, limit // full.rows))
+    kept = columns_that_fit(full.rows, full.kept, limit)
     if kept == full.kept:
         return full
     return Matrix(full.values[:, kept_columns(full.kept, kept)], full.kept)

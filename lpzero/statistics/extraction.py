@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lpzero.sketch import SketchOptions, columns_that_fit
+from lpzero.sketch import SketchOptions
 from lpzero.statistics.losses import Objective, objective
 from lpzero.statistics.surroundings import (
     StatisticsError,
@@ -28,7 +28,7 @@ from lpzero.statistics.surroundings import (
     single_thread,
     untouched,
 )
-from primitives.tensors import kept_columns
+from primitives.tensors import columns_that_fit, kept_columns
 from spaces.base import Space
 from spaces.taps import Tap
 

@@ -25,7 +25,6 @@ from lpzero.sketch import (
     SketchError,
     SketchOptions,
     address,
-    columns_that_fit,
     decode,
     encode,
     read_header,
@@ -45,14 +44,6 @@ ARCH = FlexiBertArch(32, (Layer("wma", 2, 64, 1), Layer("dsc5", 4, 128, 3)))
 @pytest.fixture(scope="module")
 def sketch() -> Sketch:
     return take(SPACE, ARCH, SketchOptions())
-
-
-@given(rows=st.integers(1, 50), columns=st.integers(1, 50), limit=st.integers(1, 3000))
-def test_as_many_columns_are_kept_as_the_primitives_say(
-    rows: int, columns: int, limit: int
-) -> None:
-    assert columns_that_fit(rows, columns, limit) == cut(np.ones((rows, columns)), limit).kept
-    assert columns_that_fit(rows, columns, None) == columns
 
 
 @pytest.mark.parametrize("limit", [1, 700, 4096, None])
