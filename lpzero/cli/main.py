@@ -25,6 +25,7 @@ VERBS = {
     "counters": ("lpzero.cli.counters", "Correlate sizes alone with the targets of a table."),
     "stats": ("lpzero.cli.stats", "Extract the statistics of a table's networks, once."),
     "exhaust": ("lpzero.cli.exhaust", "Judge every formula of the paper's space on a table."),
+    "discover": ("lpzero.cli.discover", "Search for the formula that best ranks a table."),
     "rules": ("lpzero.cli.formulas", "List the pruning rules and why they hold."),
     "classics": ("lpzero.cli.formulas", "List the formulas of the papers."),
 }

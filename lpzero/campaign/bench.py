@@ -1,0 +1,195 @@
+"""The judge of a campaign: formulas against the training rows of one table or several.
+
+Sketches are read once; a formula costs look-ups or a few matrix passes. Targets of the test rows
+are not here: the tables a bench is given have them hidden.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lpzero import counters
+from lpzero.branches import ChainSet, surviving
+from lpzero.correlation import spearman
+from lpzero.errors import InputError
+from lpzero.evaluate import Evaluator
+from lpzero.evolve.candidates import Candidate, Measures, Verdict
+from lpzero.evolve.settings import OBJECTIVES, Settings
+from lpzero.exhaust import yardstick
+from lpzero.parallel import Workers
+from lpzero.ranks import FloatArray, quantise_keys
+from lpzero.sketch import Sketch
+from primitives.canonical import canonical
+from primitives.formula import Formula
+from primitives.rejection import NON_FINITE, Rejected
+
+if TYPE_CHECKING:
+    from spaces.tables import Split, Table
+
+LEAST = 10  # training rows
+_FEW = 6  # architectures of the early look
+_CONSTANT = Rejected("constant-score", "every architecture has the same score")
+_NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
+
+
+class Ground:
+    """One table to search on: its rows, and evaluators for them, made when first needed."""
+
+    def __init__(
+        self,
+        table: Table,
+        parts: Split,
+        sketches: Callable[[], Sequence[Sketch]],
+        settings: Settings,
+        workers: Workers | None = None,
+        label: str | None = None,
+    ) -> None:
+        self.table, self.parts, self._make = parts.hide_test(table), parts, sketches
+        self.workers, self.label = workers or Workers(), label
+        # Longer chains are computed from those of two.
+        self.chains = surviving(min(2, max(1, settings.unaries)))
+        self.rows = fitness_rows(self.table, parts, settings)
+        self.yardstick = yardstick(self.table, self.rows)
+        if "within" in settings.objectives and self.yardstick.n_within == 0:
+            raise InputError(
+                f"table {table.name} has no group of equal depth and width with 5 training"
+                " architectures: --objective within has nothing to measure"
+            )
+
+    @cached_property
+    def sketches(self) -> Sequence[Sketch]:
+        """The sketches of every row."""
+        return self._make()
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """Scores on the rows of the fitness."""
+        return self._evaluator(self.rows, self.label)
+
+    @cached_property
+    def glance(self) -> Evaluator:
+        """Scores on a few of these rows, of sizes far apart."""
+        sizes = counters.score("parameters", self.table)[self.rows]
+        picked = np.argsort(sizes, kind="stable")[np.linspace(0, len(sizes) - 1, _FEW).astype(int)]
+        return self._evaluator(self.rows[np.sort(picked)], None)
+
+    @cached_property
+    def on_valid(self) -> Evaluator:
+        """Scores on the validation rows, for the few formulas that are shown."""
+        return self._evaluator(self.parts.valid, None, surviving(1))
+
+    @cached_property
+    def everywhere(self) -> Evaluator:
+        """Scores on all rows, for the formulas that are reported."""
+        return self._evaluator(None, None, surviving(1))
+
+    def _evaluator(self, rows: Any, label: str | None, chains: ChainSet | None = None) -> Evaluator:
+        workers = self.workers
+        return Evaluator(
+            self.sketches,
+            chains or self.chains,
+            rows=rows,
+            workers=workers,
+            jobs=workers.jobs,
+            label=label,
+        )
+
+    def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
+        """Rho, rho given the parameters and rho within groups of each formula.
+
+        A formula that fails on the few is not looked at on the many.
+        """
+        results: list[Measures | Rejected] = [_flaw(s) or (0, 0, 0) for s in
+                                              self.glance.scores(formulas)]  # fmt: skip
+        passed = [i for i, result in enumerate(results) if not isinstance(result, Rejected)]
+        scored: list[tuple[int, FloatArray]] = []
+        scores = self.evaluator.scores([formulas[i] for i in passed])
+        for i, found in zip(passed, scores, strict=True):
+            if isinstance(found, Rejected):
+                results[i] = found
+            else:
+                scored.append((i, found))
+        if scored:
+            measured = self.yardstick.measure(np.stack([found for _, found in scored]))
+            for place, (i, _) in enumerate(scored):
+                if measured.constant[place] or measured.non_finite[place]:
+                    results[i] = _CONSTANT if measured.constant[place] else _NON_FINITE
+                else:
+                    rho, given, within = (float(value) for value in measured.values[:, place])
+                    results[i] = rho, given, within
+        return results
+
+
+class Bench:
+    """Judges formulas on every ground at once."""
+
+    def __init__(self, grounds: Sequence[Ground], settings: Settings) -> None:
+        self.grounds, self.settings = tuple(grounds), settings
+        self._columns = [OBJECTIVES.index(name) for name in settings.objectives]
+        # What an interrupted run has measured beyond its last saved state, by key.
+        self.remembered: dict[str, Verdict | Rejected] = {}
+        self._valid: dict[int, float] = {}
+
+    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]:
+        found = [self.remembered.get(str(formula)) for formula in formulas]
+        missing = [i for i, verdict in enumerate(found) if verdict is None]
+        if missing:
+            asked = [formulas[i] for i in missing]
+            per_table = [ground.measure(asked) for ground in self.grounds]
+            for place, i in enumerate(missing):
+                found[i] = self._verdict([results[place] for results in per_table])
+        return [verdict for verdict in found if verdict is not None]
+
+    def valid(self, candidate: Candidate) -> float:
+        """The lowest rho over the tables on their validation rows; for showing, not for search."""
+        if candidate.id not in self._valid:
+            rhos = []
+            for ground in self.grounds:
+                scores = ground.on_valid.score(canonical(candidate.formula))
+                targets = ground.table.targets[ground.parts.valid]
+                rhos.append(0.0 if isinstance(scores, Rejected) else spearman(scores, targets))
+            self._valid[candidate.id] = min(rhos)
+        return self._valid[candidate.id]
+
+    def _verdict(self, results: Sequence[Measures | Rejected]) -> Verdict | Rejected:
+        measures: list[Measures] = []
+        for result in results:
+            if isinstance(result, Rejected):
+                return result
+            measures.append(result)
+        first = [found[self._columns[0]] for found in measures]
+        # One sign for all tables: the one with which the worst of them comes out best.
+        sign = -1 if min(first) < -max(first) else 1
+        if sign < 0:
+            measures = [(0.0 - rho, 0.0 - given, 0.0 - within) for rho, given, within in measures]
+        fitness = []
+        for column in self._columns:
+            values = [found[column] for found in measures]
+            fitness += [min(values)] if self.settings.across == "min" else values
+        return Verdict(sign, tuple(measures), tuple(fitness))
+
+
+def fitness_rows(table: Table, parts: Split, settings: Settings) -> Any:
+    """The rows (n,) the fitness is measured on: all training rows, or a drawn few of them."""
+    n = len(parts.train)
+    if n < LEAST:
+        raise InputError(
+            f"table {table.name} has {len(table)} rows, which leaves {n} to train on;"
+            f" a campaign needs at least {LEAST}"
+        )
+    if settings.archs is None or settings.archs >= n:
+        return parts.train
+    picked = random.Random(f"rows {settings.seed}").sample(range(n), settings.archs)
+    return parts.train[np.sort(picked)]
+
+
+def _flaw(scores: FloatArray | Rejected) -> Rejected | None:
+    if isinstance(scores, Rejected):
+        return scores
+    keys = quantise_keys(scores[np.newaxis])[0]
+    return _CONSTANT if np.ptp(keys) == 0 else None

@@ -1,0 +1,115 @@
+"""One generation after another: (state, rng) -> state, without printing and without files.
+
+    State --step--> State      births: everything that was tried, in order, with its lineage
+
+A candidate is pruned, or repeats an earlier one, or is judged; only the last costs an evaluation
+and counts against the offspring of a generation.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from lpzero.errors import InputError
+from lpzero.evolve.brood import Brood, Origin, State
+from lpzero.evolve.candidates import Candidate, Judge
+from lpzero.evolve.language import Language
+from lpzero.evolve.selection import best_first, by_front, tournament
+from lpzero.evolve.settings import Settings
+from lpzero.evolve.variation import Variation, borrowed
+from primitives.formula import Formula
+
+_REGENERATE = 100  # from the same parents
+
+
+class Evolution:
+    """The settings at work: a language to draw from, operators, and a judge."""
+
+    def __init__(self, settings: Settings, judge: Judge) -> None:
+        self.settings, self.judge = settings, judge
+        self.language = Language(settings)
+        self.variation = Variation(self.language)
+
+    def step(self, state: State, rng: random.Random) -> State:
+        """The state after one more generation; generation 0 draws the first population."""
+        with borrowed(rng):
+            if state.generation == 0:
+                return self._begin(state)
+            if self.settings.method == "random":
+                return self._random(state)
+            return self._paper(state) if self.settings.method == "paper" else self._front(state)
+
+    def _begin(self, state: State) -> State:
+        starts = [self.language.read(text) for text in self.settings.start]
+        brood = Brood(self.language, self.judge, state)
+        for formula in starts:
+            brood.consider((formula, "start", ()))
+        brood.fill(self.settings.population, self._draw)
+        after = brood.hatch()
+        if not any(child.is_scored for child in after.births):
+            raise InputError(
+                "no formula of this space has a score on these tables: allow more statistics,"
+                " unaries or depth"
+            )
+        return self._select(state, replace(after, exhausted=False))
+
+    def _random(self, state: State) -> State:
+        """As many new draws as another method would evaluate."""
+        brood = Brood(self.language, self.judge, state)
+        brood.fill(self.settings.offspring, self._draw)
+        return self._select(state, brood.hatch())
+
+    def _paper(self, state: State) -> State:
+        """Algorithm 1, lines 6 to 16."""
+        brood = Brood(self.language, self.judge, state)
+        pool = state.population[: max(2, round(self.settings.pool * len(state.population)))]
+        parents = [random.choice(pool) for _ in range(2)]
+        tries = 0
+
+        def make() -> Origin:
+            nonlocal parents, tries
+            tries += 1
+            if tries % _REGENERATE == 0:  # line 13 would try these two for ever
+                parents = [random.choice(pool) for _ in range(2)]
+            return self._vary(parents[0], parents[1])
+
+        brood.fill(self.settings.offspring, make)
+        return self._select(state, brood.hatch())
+
+    def _front(self, state: State) -> State:
+        """Parents by tournament, immigrants among the offspring, survivors by NSGA-II."""
+
+        def make() -> Origin:
+            if random.random() < self.settings.immigrants:
+                return self._draw()
+            return self._vary(tournament(state.population), tournament(state.population))
+
+        brood = Brood(self.language, self.judge, state)
+        brood.fill(self.settings.offspring, make)
+        return self._select(state, brood.hatch())
+
+    def _draw(self) -> Origin:
+        return self.language.draw(random), "random", ()
+
+    def _vary(self, first: Candidate, second: Candidate) -> Origin:
+        # The sign is fitted anew for every child.
+        formula, other = (Formula(c.formula.expression, c.formula.reduction)
+                          for c in (first, second))  # fmt: skip
+        names, parents = [], [first.id]
+        if random.random() < self.settings.crossover:
+            formula = self.variation.crossover(formula, other)
+            names, parents = ["crossover"], [first.id, second.id]
+        if random.random() < self.settings.mutation:
+            formula = self.variation.mutate(formula)
+            names.append("mutation")
+        return formula, "+".join(names) or "copy", tuple(parents)
+
+    def _select(self, before: State, after: State) -> State:
+        everyone = [*before.population, *(child for child in after.births if child.is_scored)]
+        size = self.settings.population
+        if self.settings.method == "front":
+            kept = by_front(everyone, size)
+        else:
+            kept = best_first(everyone)[:size]
+        return replace(after, population=tuple(kept), generation=before.generation + 1)
