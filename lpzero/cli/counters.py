@@ -29,4 +29,6 @@ def counters(table: str, space: str | None, form: str, seed: int, data: str | No
         fields = judged.to_json()
         shown = ("n", "rho", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
         rows.append({"proxy": name} | {key: fields[key] for key in (*shown, "top_precision")})
-    print_rows(rows, form, title=f"{loaded.name}: {loaded.target}, space {loaded.space.name}")
+    ceiling = "" if loaded.ceiling is None else f", noise ceiling {loaded.ceiling:.3f}"
+    title = f"{loaded.name}: {loaded.target}, space {loaded.space.name}{ceiling}"
+    print_rows(rows, form, title=title)

@@ -42,7 +42,9 @@ def read(source: Source, path: Path) -> Table:
         extra["runs"].append(float(len(runs)))
         extra["seconds"].append(sum(field(run, "seconds", float, place) for run in runs))
     target, licence = (field(document, name, str, where) for name in ("target", "licence"))
-    return make_table(source.name, space, rows, target, licence, extra)
+    noise = field(document, "noise", dict, where)
+    ceiling = field(noise, "rho_between_targets", float, f"{where}: noise")
+    return make_table(source.name, space, rows, target, licence, extra, ceiling)
 
 
 def count(path: Path) -> int:
@@ -60,12 +62,12 @@ def _document(path: Path) -> Any:
     return document
 
 
-def _source(name: str, target: str) -> Source:
+def _source(name: str, n: int, target: str) -> Source:
     path = DATA / f"{name}.json"
-    return Source(name, name, 128, target, "Apache-2.0", path, read, count)
+    return Source(name, name, n, target, "Apache-2.0", path, read, count)
 
 
 SOURCES = (
-    _source("nano-gpt2", "minus validation loss"),
-    _source("nano-flexibert", "held-out accuracy"),
+    _source("nano-gpt2", 104, "minus validation loss"),
+    _source("nano-flexibert", 96, "held-out balanced accuracy"),
 )

@@ -24,7 +24,9 @@ class Table:
     """Row i is `archs[i]` with `targets[i]` (n,) and, under each name, `extra[name][i]` (n,).
 
     `digest` names the content (architectures and targets, in order) whatever the space builds
-    from it, so that the splits of a table are the same in every space it is read in.
+    from it, so that the splits of a table are the same in every space it is read in. `ceiling`
+    is the rank correlation of the targets with those of independent trainings, where known: no
+    proxy can be expected above it.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Table:
     ids: tuple[str, ...]
     digest: str
     extra: Mapping[str, FloatArray] = field(default_factory=dict)
+    ceiling: float | None = None
 
     def __len__(self) -> int:
         return len(self.archs)
@@ -77,6 +80,7 @@ def make_table(
     target: str,
     licence: str,
     extra: Mapping[str, Sequence[float]] | None = None,
+    ceiling: float | None = None,
 ) -> Table:
     """The table of (id, architecture, target) rows, with its digest."""
     ids = tuple(row[0] for row in rows)
@@ -84,7 +88,7 @@ def make_table(
     targets = _frozen([row[2] for row in rows])
     columns = {key: _frozen(values) for key, values in (extra or {}).items()}
     digest = content_digest(space, archs, targets)
-    return Table(name, space, archs, targets, target, licence, ids, digest, columns)
+    return Table(name, space, archs, targets, target, licence, ids, digest, columns, ceiling)
 
 
 def content_digest(space: Space[Any], archs: Sequence[Any], targets: FloatArray) -> str:

@@ -12,8 +12,8 @@ from spaces.training.trainer import Recipe
 class TablePlan:
     """What to train: `n_archs` architectures, each from the seeds 0 .. n_seeds - 1.
 
-    The first `n_repeated` are trained from `n_repeated_seeds` seeds, so that the noise of the
-    table is known. A target is the mean over the first `n_seeds` seeds of its architecture.
+    A target is the mean over these seeds. The first `n_repeated` architectures are trained from
+    `n_repeated_seeds` seeds, at least twice as many, so that the noise of a target is known.
     """
 
     name: str
@@ -33,15 +33,24 @@ class TablePlan:
 PLANS = {
     plan.name: plan
     for plan in (
-        TablePlan("nano-gpt2", "causal", Recipe(steps=300, learning_rate=2e-3), 104, 1, 32, 3),
+        TablePlan(
+            "nano-gpt2",
+            "causal",
+            Recipe(steps=300, learning_rate=2e-3),
+            n_archs=104,
+            n_seeds=1,
+            n_repeated=32,
+            n_repeated_seeds=3,
+        ),
+        # Detection is the noisier target: the mean of three seeds instead of one.
         TablePlan(
             "nano-flexibert",
             "replaced",
             Recipe(steps=400, learning_rate=3e-3, windows=8),
-            96,
-            1,
-            16,
-            3,
+            n_archs=96,
+            n_seeds=3,
+            n_repeated=16,
+            n_repeated_seeds=6,
         ),
     )
 }

@@ -156,27 +156,26 @@ def to_table(
 
 
 def noise(plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[str, Any]:
-    """Rank correlations between seeds: what no proxy can be expected to exceed by much.
+    """The noise ceiling: how alike two independent sets of trainings rank the same architectures.
 
-    `rho_between_seeds` compares seed 0 with seed 1 over every architecture that has both;
-    `rho_of_targets` is the Spearman-Brown estimate for two independent means over n_seeds.
+    `rho_between_targets` compares the mean over seeds 0 .. k - 1, which is the target, with the
+    mean over the next k seeds, on the repeated architectures; `rho_between_seeds` single seeds.
     """
     from scipy.stats import spearmanr
 
-    def rho(first: int, second: int, n: int) -> float:
-        a, b = ([runs[i, seed]["target"] for i in range(n)] for seed in (first, second))
+    def rho(first: range, second: range) -> float:
+        a, b = (
+            [float(np.mean([runs[i, s]["target"] for s in seeds])) for i in range(plan.n_repeated)]
+            for seeds in (first, second)
+        )
         return round(float(spearmanr(a, b).statistic), 4)
 
-    n_paired = plan.n_archs if plan.n_seeds > 1 else plan.n_repeated
-    single = rho(0, 1, n_paired)
-    pairs = [(a, b) for b in plan.seeds_of(0) for a in range(b)]
+    k, seeds = plan.n_seeds, plan.seeds_of(0)
     return {
-        "rho_between_seeds": single,
-        "n": n_paired,
-        "rho_of_targets": round(plan.n_seeds * single / (1 + (plan.n_seeds - 1) * single), 4),
-        "repeated": {
-            "n": plan.n_repeated,
-            "rho": {f"{a}-{b}": rho(a, b, plan.n_repeated) for a, b in pairs},
+        "n": plan.n_repeated,
+        "rho_between_targets": rho(range(k), range(k, 2 * k)),
+        "rho_between_seeds": {
+            f"{a}-{b}": rho(range(a, a + 1), range(b, b + 1)) for b in seeds for a in range(b)
         },
     }
 

@@ -77,7 +77,7 @@ def nano_document(name: str = "nano-gpt2", n: int = 12) -> dict[str, Any]:
         for i in range(n)
     ]
     head = {"schema": 1, "name": name, "space": name, "target": "t", "licence": "Apache-2.0"}
-    return head | {"provenance": {}, "noise": {}, "rows": rows}
+    return head | {"provenance": {}, "noise": {"rho_between_targets": 0.95}, "rows": rows}
 
 
 def read_nano(tmp_path: Path, document: Any) -> Table:

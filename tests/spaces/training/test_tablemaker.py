@@ -117,5 +117,5 @@ def test_shipped_tables_carry_signal(name: str) -> None:
     table = json.loads((nano.DATA / f"{name}.json").read_text())
     assert len(table["rows"]) >= 96
     assert sum(len(row["runs"]) >= 3 for row in table["rows"]) >= 12
-    assert table["noise"]["rho_between_seeds"] >= 0.9
+    assert table["noise"]["rho_between_targets"] >= 0.9
     assert table["provenance"]["plan"]["recipe"]["steps"] == table["rows"][0]["runs"][0]["steps"]
