@@ -1,0 +1,120 @@
+"""The formula chosen on half of a table, tested on rows it has not seen, over several splits.
+
+For each split: every formula with chains of two is measured on the training rows, the best of
+each reduction is taken, and only then the test rows are opened.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+
+from lpzero import counters
+from lpzero.cli.output import data_option, format_option, jobs_option, note, print_rows
+from lpzero.cli.stats import cache_option
+from lpzero.correlation import partial_spearman, spearman, within_spearman
+from lpzero.evaluate import Evaluator
+from lpzero.exhaust import NEEDS_GRADIENTS, Exhaustion, Query, choose, exhaust
+from lpzero.parallel import Workers
+from lpzero.store import Builder, Store, default_folder, sketches
+from spaces.tables import load, split
+
+SETTINGS = {
+    "flexibert": ("flexibert", None),
+    "flexibert-upstream": ("flexibert", "flexibert-upstream"),
+    "gpt2-wt103": ("gpt2-wt103", None),
+}
+QUERIES = {
+    "sum": Query(reduction="sum", top=1),
+    "mean": Query(reduction="mean", top=1),
+    "best within groups": Query(by="within", top=1),
+    "best given parameters": Query(by="given-params", top=1),
+    "forward only": Query(without=NEEDS_GRADIENTS, top=1),
+}
+
+
+@click.command()
+@click.option("--setting", "names", multiple=True, default=tuple(SETTINGS), show_default=True)
+@click.option("--splits", default=5, show_default=True)
+@click.option("--unaries", type=click.IntRange(1, 2), default=2, show_default=True)
+@click.option("--out", default="runs/splits", show_default=True)
+@cache_option
+@jobs_option
+@format_option
+@data_option
+def main(
+    names: tuple[str, ...],
+    splits: int,
+    unaries: int,
+    out: str,
+    cache: str | None,
+    jobs: int,
+    form: str,
+    data: str | None,
+) -> None:
+    """Print medians over the splits, the chosen formulas beside the counters."""  # fmt: skip
+    asked = Exhaustion(unaries, workers=Workers(jobs), progress=True)
+    for name in names:
+        table = load(SETTINGS[name][0], data, SETTINGS[name][1])
+        store = Store(Path(cache) if cache else default_folder())
+        found = sketches(table, Builder(store=store, workers=Workers(jobs)))
+        lines: dict[str, list[dict[str, Any]]] = {}
+        for seed in range(splits):
+            folder = Path(out, f"{name}-{unaries}-split{seed}")
+            for key, line in one_split(table, found, seed, folder, asked).items():
+                lines.setdefault(key, []).append(line)
+        rows = [summary(key, of_splits) for key, of_splits in lines.items()]
+        print_rows(rows, form, f"{name}: medians over {splits} splits, range in brackets")
+        note(f"{name}, split {i}, {key}: {line['formula']}"
+             for key in QUERIES for i, line in enumerate(lines[key]))  # fmt: skip
+
+
+def one_split(
+    table: Any, found: Any, seed: int, folder: Path, asked: Exhaustion
+) -> dict[str, dict[str, Any]]:
+    """What was chosen and every counter, on the rows of one split."""
+    parts = split(table, seed)
+    closed = parts.hide_test(table)
+    results, branches = exhaust(closed, found, parts, folder, asked)
+    evaluator = Evaluator(found, table=branches)
+    chosen = {
+        key: choose(closed, parts, results, evaluator, query)[0] for key, query in QUERIES.items()
+    }
+    test = parts.open_test()
+    lines = {
+        key: judged(table, parts.train, test, scores) | {"formula": str(entry.formula)}
+        for key, (entry, scores) in chosen.items()
+    }
+    for name in counters.names():
+        lines[name] = judged(table, parts.train, test, counters.score(name, table))
+    return lines
+
+
+def judged(table: Any, train: Any, test: Any, scores: Any) -> dict[str, Any]:
+    targets, parameters = table.targets[test], counters.score("parameters", table)[test]
+    within = within_spearman(scores[test], targets, table.groups("depth-width")[test])
+    return {
+        "train": spearman(scores[train], table.targets[train]),
+        "test": spearman(scores[test], targets),
+        "given_params": partial_spearman(scores[test], targets, parameters),
+        "within": within.rho if within else None,
+    }
+
+
+def summary(name: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Medians, and the range of the test rho."""
+    row: dict[str, Any] = {"chosen or counter": name}
+    for key in ("train", "test", "given_params", "within"):
+        values = [line[key] for line in lines if line[key] is not None]
+        row[key] = median(values) if values else None
+        if key == "test":
+            row["test range"] = [float(np.min(values)), float(np.max(values))]
+    return row
+
+
+if __name__ == "__main__":
+    main()
