@@ -38,6 +38,11 @@ class BranchTable:
     def n_archs(self) -> int:
         return len(self.n_blocks)
 
+    @property
+    def nbytes(self) -> int:
+        """What the means and products take."""
+        return sum(array.nbytes for part in (self.means, self.products) for array in part.values())
+
     @cached_property
     def block_means(self) -> dict[str, FloatArray]:
         """The mean over each block's tensors (chains, A, B)."""

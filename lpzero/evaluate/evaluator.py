@@ -21,6 +21,7 @@ from lpzero.branches import (
     surviving,
 )
 from lpzero.branches.stacks import apply
+from lpzero.errors import InputError
 from lpzero.evaluate.matrices import Matrices
 from lpzero.evaluate.meeting import NonFiniteError, finite
 from lpzero.evaluate.shelf import Shelf
@@ -62,6 +63,10 @@ class Evaluator:
     ) -> None:
         chains = table.chains if table is not None else chains or surviving(2)
         picked = range(len(sketches)) if rows is None else rows
+        if table is not None and table.n_archs != len(picked):
+            raise InputError(
+                f"the branch table has {table.n_archs} architectures, {len(picked)} were asked for"
+            )
         self.table = table or branch_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
         self._has_block: BoolArray = (

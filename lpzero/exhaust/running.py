@@ -99,9 +99,11 @@ def _measure(
 ) -> None:
     workers = asked.workers or Workers()
     laid_out = scorer(branches, train)
-    room = (asked.memory - 2 * laid_out.nbytes) // (2 * workers.jobs)
+    # Twice, because the table was put together from parts, and workers map a copy of theirs.
+    fixed = 2 * (branches.nbytes + laid_out.nbytes)
+    room = (asked.memory - fixed) // (2 * workers.jobs)
     if room < _LEAST:
-        least = (2 * laid_out.nbytes + 2 * workers.jobs * _LEAST) / GIGABYTE
+        least = (fixed + 2 * workers.jobs * _LEAST) / GIGABYTE
         raise InputError(f"this run needs at least {least:.2f} GB: give --memory more")
     measurer = Measurer(laid_out, yardstick(table, train), results.families, results.folder, room)
     label = "formulas" if asked.progress else None

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import spaces
 from lpzero.branches import surviving
+from lpzero.errors import InputError
 from lpzero.evaluate import Evaluator
 from lpzero.evaluate.shelf import Shelf
 from lpzero.sketch import STATISTICS, Sketch, SketchOptions, take
@@ -142,6 +143,13 @@ def test_a_formula_without_branches_is_rejected() -> None:
     found = Evaluator([drawn.sketch(0)]).score(parse("sum(add(disconnect(W), disconnect(G)))"))
     assert isinstance(found, Rejected)
     assert found.rule == "both-disconnected"
+
+
+def test_a_table_of_other_architectures_is_refused() -> None:
+    sketches = [drawn.sketch(seed) for seed in range(3)]
+    table = Evaluator(sketches, surviving(1)).table
+    with pytest.raises(InputError, match="the branch table has 3 architectures, 2 were asked for"):
+        Evaluator(sketches, rows=[0, 1], table=table)
 
 
 def test_sign_and_reduction() -> None:
