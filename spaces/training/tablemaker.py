@@ -148,7 +148,7 @@ def to_table(
         "space": plan.name,
         "target": TASKS[plan.task].target_name,
         "licence": LICENCE,
-        "provenance": header | _environment() | {"space_version": space.version},
+        "provenance": header | _versions(space),
         "noise": noise(plan, runs),
     }
     lines = ",\n".join(json.dumps(row) for row in rows)
@@ -180,10 +180,18 @@ def noise(plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[
     }
 
 
-def _environment() -> dict[str, str]:
+def _versions(space: Any) -> dict[str, Any]:
+    """What made the table: the code of the space and of the trainer, Python, torch."""
     import torch
 
-    return {"python": platform.python_version(), "torch": torch.__version__}
+    from spaces.training.trainer import VERSION
+
+    return {
+        "space_version": space.version,
+        "trainer_version": VERSION,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
 
 
 def write_atomically(path: Path, text: str) -> None:

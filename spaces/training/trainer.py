@@ -14,6 +14,10 @@ from spaces.base import Space
 from spaces.training.tasks import Task
 
 
+# Raised whenever a run of the same recipe and seed would give another target.
+VERSION = 1
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """Everything that decides a run besides the architecture and the seed."""
