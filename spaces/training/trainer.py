@@ -13,7 +13,6 @@ from torch import nn
 from spaces.base import Space
 from spaces.training.tasks import Task
 
-
 # Raised whenever a run of the same recipe and seed would give another target.
 VERSION = 1
 
