@@ -1,0 +1,41 @@
+"""Every proxy of the papers under one protocol, hand-made or discovered.
+
+Importing the package registers the families, in this order.
+"""
+
+from lpzero.proxies import activations as activations
+from lpzero.proxies import attention as attention
+from lpzero.proxies import counting as counting
+from lpzero.proxies import formulas as formulas
+from lpzero.proxies import jacobian as jacobian
+from lpzero.proxies import kernels as kernels
+from lpzero.proxies import saliency as saliency
+from lpzero.proxies import trazor as trazor
+from lpzero.proxies.combining import Combined, rank_mean, rank_sum
+from lpzero.proxies.context import Context, Record, evaluate
+from lpzero.proxies.finding import find
+from lpzero.proxies.formulas import FormulaProxy
+from lpzero.proxies.network import Network
+from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, get, names, proxy, register
+from lpzero.proxies.tracing import Layout
+
+__all__ = [
+    "Combined",
+    "Context",
+    "FormulaProxy",
+    "Layout",
+    "Measure",
+    "Needs",
+    "Network",
+    "NetworkProxy",
+    "Proxy",
+    "Record",
+    "evaluate",
+    "find",
+    "get",
+    "names",
+    "proxy",
+    "rank_mean",
+    "rank_sum",
+    "register",
+]

@@ -1,0 +1,61 @@
+"""Gradients of the sum of outputs under absolute weights and an input of ones.
+
+Equation 11 of T-Razor: only products of absolute weights matter. LayerNorms are left out of this
+pass, because the sum of what a LayerNorm gives has no gradient. In float64, since products over
+many blocks leave float32. One sequence as long as the batch's; the tokens do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from lpzero.proxies.tracing import first_tensor
+
+if TYPE_CHECKING:
+    from lpzero.proxies.network import Network
+
+
+def gradients(network: Network) -> list[list[Tensor]]:
+    """Of each block's matrices, in two dimensions."""
+    positive = [
+        {
+            name: parameter.detach().abs().double().requires_grad_(parameter.ndim >= 2)
+            for name, parameter in block.named_parameters()
+        }
+        for block in network.blocks
+    ]
+    T = network.tokens.shape[1]
+    x = torch.ones(1, T, _width(network), dtype=torch.float64, device=network.device)
+    with _without_norms(network.blocks):
+        for block, parameters in zip(network.blocks, positive, strict=True):
+            x = first_tensor(torch.func.functional_call(block, parameters, (x,)))
+    wanted = [p for parameters in positive for p in parameters.values() if p.ndim >= 2]
+    found = iter(torch.autograd.grad(x.sum(), wanted, materialize_grads=True))
+    return [[next(found).flatten(1) for _ in block] for block in network.matrices]
+
+
+def _width(network: Network) -> int:
+    with torch.no_grad():
+        return int(network.trace(slice(0, 1)).inputs[0].shape[-1])
+
+
+@contextmanager
+def _without_norms(blocks: list[nn.Module]) -> Iterator[None]:
+    """LayerNorms give what they get."""
+
+    def skip(_: nn.Module, args: tuple[Any, ...], __: Tensor) -> Tensor:
+        x: Tensor = args[0]
+        return x
+
+    norms = [m for block in blocks for m in block.modules() if isinstance(m, nn.LayerNorm)]
+    handles = [norm.register_forward_hook(skip) for norm in norms]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,112 @@
+"""Formulas as proxies: scored on sketches of the architectures, which are made once.
+
+The two published ones are here under `lpzero-flexibert` and `lpzero-gpt2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.proxies.registry import Needs, register
+from lpzero.ranks import FloatArray
+from lpzero.sketch import SketchOptions
+from primitives.classics import CLASSICS
+from primitives.expressions import Leaf, walk
+from primitives.formula import Formula
+from primitives.rejection import Rejected
+from spaces.base import Space
+
+if TYPE_CHECKING:
+    from lpzero.evaluate import Evaluator
+    from lpzero.proxies.context import Context
+    from lpzero.store import Sketches
+
+
+class Architectures(NamedTuple):
+    """What sketches are made of."""
+
+    space: Space[Any]
+    archs: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaProxy:
+    """A formula, discovered or written by hand."""
+
+    name: str
+    formula: Formula
+    paper: str = ""
+
+    @property
+    def needs(self) -> Needs:
+        used = {n.statistic for n in walk(self.formula.expression) if isinstance(n, Leaf)}
+        forward = Needs.FORWARD | Needs.TAPS
+        return forward | Needs.GRADIENT | Needs.LABELS if used & {"G", "J"} else forward
+
+    @property
+    def definition(self) -> str:
+        return str(self.formula)
+
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        evaluator, usable = _evaluator(space, archs, context)
+        scores = np.full(len(archs), np.nan)
+        found = evaluator.score(self.formula)
+        if not isinstance(found, Rejected):
+            scores[usable] = found
+        return scores
+
+    def block_scores(
+        self, space: Space[Any], archs: Sequence[Any], context: Context
+    ) -> list[FloatArray]:
+        """Of each architecture the values of its blocks, before the sum or mean over them."""
+        evaluator, usable = _evaluator(space, archs, context)
+        if len(usable) < len(archs):
+            raise InputError("some architecture has no sketch; `lpzero stats` says which and why")
+        found = self.formula.sign * evaluator.block_means(self.formula.expression)
+        return [found[row, : space.depth(arch)] for row, arch in enumerate(archs)]
+
+
+def _evaluator(
+    space: Space[Any], archs: Sequence[Any], context: Context
+) -> tuple[Evaluator, list[int]]:
+    """Scores of formulas on the architectures, and which of them have a sketch."""
+    from lpzero.branches import surviving
+    from lpzero.evaluate import Evaluator
+
+    key = (space, tuple(archs), context.options)
+    if key not in context.memory:
+        found = _sketches(space, archs, context)
+        if not found.usable:
+            reason = next(iter(found.failed.values()), "there are no architectures")
+            raise InputError(f"no architecture has a sketch: {reason}")
+        context.memory[key] = (
+            Evaluator(found, surviving(1), rows=found.usable, workers=context.workers),
+            found.usable,
+        )
+    evaluator, usable = context.memory[key]
+    return evaluator, usable
+
+
+def _sketches(space: Space[Any], archs: Sequence[Any], context: Context) -> Sketches:
+    from lpzero.store import Builder, Store, sketches
+
+    options = SketchOptions(loss=context.loss, seed=context.seed, batch_seed=context.batch_seed)
+    builder = Builder(
+        options,
+        Store(context.folder),
+        context.workers,
+        context.device,
+        context.chunk,
+        label=None if context.label is None else "sketches",
+    )
+    return sketches(Architectures(space, archs), builder)
+
+
+for _classic in CLASSICS:
+    if _classic.name.startswith("lpzero-") and _classic.formula is not None:
+        register(FormulaProxy(_classic.name, _classic.formula, "LPZero"))

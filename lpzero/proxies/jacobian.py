@@ -1,0 +1,89 @@
+"""How alike the loss's gradients at different inputs are.
+
+An input is a sequence as it enters the first block; J_n (T d,) is the gradient of its own loss
+there. Mellor et al. take the eigenvalues of the correlations of J, Celotti et al. cosines. The
+papers do not say how much noise their noisy variants add; ours is stated with each.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from lpzero.proxies.network import Network
+from lpzero.proxies.registry import Needs, proxy
+
+_LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
+_CELOTTI = "Celotti et al. 2020"
+_K = 1e-5
+_NOISE = 3  # the random stream of the noise
+
+
+@proxy(needs=_LOSS, paper="Mellor et al. 2021")
+def jacobian_covariance(network: Network) -> float:
+    """-sum log(v + k) + 1 / (v + k), v the eigenvalues of the correlations of J, k = 1e-5"""
+    J = network.passed.input_gradients[0].flatten(1).double()
+    return spectrum_score(correlations(J))
+
+
+def correlations(rows: Tensor) -> Tensor:
+    """Pearson's coefficients of each pair of rows (N, features); 0 with a constant row."""
+    centred = rows - rows.mean(1, keepdim=True)
+    unit = torch.nn.functional.normalize(centred, dim=1, eps=1e-300)
+    return unit @ unit.T
+
+
+def spectrum_score(kernel: Tensor) -> float:
+    """The Kullback-Leibler score of a correlation matrix (N, N)."""
+    values = torch.linalg.eigvalsh(kernel).clamp(min=0) + _K
+    return -float((values.log() + 1 / values).sum())
+
+
+@proxy(needs=_LOSS, paper=_CELOTTI)
+def jacobian_cosine(network: Network) -> float:
+    """1 - mean over pairs of inputs of |cos(J_i, J_j)|^(1/20)"""
+    return cosine_score(network.passed.input_gradients[0])
+
+
+@proxy(needs=_LOSS, paper=_CELOTTI)
+def jacobian_cosine_large_noise(network: Network) -> float:
+    """jacobian-cosine of inputs with Gaussian noise as large as themselves"""
+    B = len(network.tokens)
+    return cosine_score(_noised(network, torch.ones(B)))
+
+
+@proxy(needs=_LOSS, paper=_CELOTTI)
+def jacobian_cosine_more_noised(network: Network) -> float:
+    """jacobian-cosine of inputs with noise that grows from none to as large as the last input"""
+    B = len(network.tokens)
+    return cosine_score(_noised(network, torch.linspace(0, 1, B)))
+
+
+def cosine_score(J: Tensor) -> float:
+    """1 - the mean of |cosine|^(1/20) over the pairs of J (N, ...)."""
+    unit = torch.nn.functional.normalize(J.flatten(1).double(), dim=1, eps=1e-300)
+    N = len(unit)
+    if N < 2:
+        return math.nan
+    apart = (unit @ unit.T - torch.eye(N, dtype=unit.dtype, device=unit.device)).abs()
+    apart.fill_diagonal_(0.0)
+    return 1.0 - float((apart ** (1 / 20)).sum() / (N * N - N))
+
+
+def _noised(network: Network, levels: Tensor) -> Tensor:
+    """The gradients at the inputs (B, T, d), each input with noise of `level` times its spread."""
+    inputs = network.passed.inputs[0]
+    drawn = network.draw(_NOISE).standard_normal(tuple(inputs.shape))
+    noise = torch.from_numpy(drawn).to(inputs)
+    spread = inputs.flatten(1).std(1, correction=0)
+    source = inputs + (levels.to(inputs) * spread)[:, None, None] * noise
+    found: list[Tensor] = []
+    with network.untouched():
+        for start in range(0, len(inputs), network.chunk):
+            part = slice(start, min(start + network.chunk, len(inputs)))
+            seen = network.trace(part, source[part])
+            loss = network.part_loss(seen.output, part)
+            found += torch.autograd.grad(loss, seen.inputs[:1])
+    return torch.cat(found)

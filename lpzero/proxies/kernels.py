@@ -1,0 +1,67 @@
+"""Gradients of single inputs against each other: tangent kernels, ZiCo, GradSign, KNAS.
+
+The tangent kernel is traced over tokens and outputs by one probe of random signs on the last
+block's output (ETAS, equations 2 and 3); the kernel of losses takes each input's own loss.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from lpzero.proxies.combining import Combined
+from lpzero.proxies.network import Network
+from lpzero.proxies.registry import Needs, Terms, get, proxy, register
+
+_OUTPUT = Needs.FORWARD | Needs.GRADIENT
+_LOSS = _OUTPUT | Needs.LABELS
+
+
+@proxy(needs=_OUTPUT, paper="ETAS")
+def ntkt(network: Network) -> float:
+    """sum over inputs, tokens and outputs of ||dz/dW||^2 / T^2, z the last block's output"""
+    return float(network.tangent.trace()) / network.tokens.shape[1] ** 2
+
+
+@proxy(needs=_OUTPUT, paper="Chen et al. 2021 (TE-NAS)")
+def ntk_condition(network: Network) -> float:
+    """-(largest over least eigenvalue) of the tangent kernel"""
+    values = torch.linalg.eigvalsh(network.tangent)
+    return -float(values[-1] / values[0]) if values[0] > 0 else math.nan
+
+
+@proxy(needs=_LOSS, paper="Shu et al. 2022")
+def ntk_trace(network: Network) -> float:
+    """sqrt of the mean over inputs of ||dL_n/dW||^2"""
+    return math.sqrt(float(network.sampled.gram.trace()) / len(network.tokens))
+
+
+@proxy(needs=_LOSS, paper="Xu et al. 2021 (KNAS)")
+def mgm(network: Network) -> float:
+    """the mean over pairs of inputs of dL_i/dW * dL_j/dW"""
+    return float(network.sampled.gram.mean())
+
+
+@proxy(needs=_LOSS, paper="Zhang and Jia 2022")
+def gradsign(network: Network) -> float:
+    """sum over weights of |sum over inputs of sign(dL_n/dw)|"""
+    return network.sampled.agreement
+
+
+@proxy(needs=_LOSS, paper="Li et al. 2023")
+def zico(network: Network) -> Terms:
+    """sum over matrices of log(sum over weights of mean |dL_n/dw| / std dL_n/dw over inputs)"""
+    terms = iter(math.log(s) if s > 0 else 0.0 for s in network.sampled.steadiness)
+    return [[next(terms) for _ in block] for block in network.matrices]
+
+
+register(Combined("ntsr", (get("ntkt"), get("sept")), "rank-mean", paper="ETAS"))
+register(
+    Combined(
+        "te-score",
+        (get("ntk-condition"), get("linear-regions")),
+        "rank-sum",
+        paper="Chen et al. 2021 (TE-NAS)",
+    )
+)

@@ -1,0 +1,204 @@
+"""A built network with its batch and loss, and the passes that proxies share.
+
+    Network(model, tokens, loss)  ->  weights, gradients, activations, kernels of every block
+
+Each pass runs when a proxy first asks for it and is kept, so all proxies of one network cost few
+passes. Gradients are those of the loss, a mean over sequences, with respect to the weight matrices
+of the blocks: no embeddings, biases, norms or head. The model is left as it was. An input, where a
+proxy compares inputs, is a sequence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from lpzero.errors import InputError
+from lpzero.proxies import flow, samples
+from lpzero.proxies.tracing import Layout, Trace, find_blocks, trace
+from lpzero.statistics import objective
+from lpzero.statistics.surroundings import untouched
+
+V = TypeVar("V")
+# From (what the model gives, its tokens (n, T)) to the loss of each sequence (n,).
+Loss = Callable[[Any, Tensor], Tensor]
+
+
+class Matrix(NamedTuple):
+    """A weight matrix of a block; trailing axes are joined by `flat`."""
+
+    name: str
+    weight: nn.Parameter
+    in_mlp: bool
+
+
+class Passed(NamedTuple):
+    """What the pass over the whole batch left, block by block, detached.
+
+    gradients: of each matrix, in two dimensions; inputs, outputs (B, T, d) and the gradient at the
+    inputs; A, S and heads as in `Trace`, and the gradients at A and heads.
+    """
+
+    gradients: list[list[Tensor]]
+    inputs: list[Tensor]
+    outputs: list[Tensor]
+    input_gradients: list[Tensor]
+    A: list[list[Tensor]]
+    S: list[list[Tensor]]
+    heads: list[list[Tensor]]
+    A_gradients: list[list[Tensor]]
+    head_gradients: list[list[Tensor]]
+
+
+class Shared(Generic[V]):
+    """A pass that runs once per network; the network notes its time and who used it."""
+
+    def __init__(self, run: Callable[[Any], V]) -> None:
+        self.run, self.__doc__ = run, run.__doc__
+        self.name = run.__name__
+
+    def __get__(self, network: Network, _: type[Network]) -> V:
+        network.used.add(self.name)
+        if self.name not in network.kept:
+            start = time.process_time()
+            network.kept[self.name] = self.run(network)
+            network.seconds[self.name] = time.process_time() - start
+        value: V = network.kept[self.name]
+        return value
+
+
+class Network:
+    """An untrained model, a batch of tokens (B, T) and a loss.
+
+    `loss` is "auto", "next-token", "cotangent" or "ones" for models of our spaces, for any other
+    model a function (see `Loss`). `blocks` are found if not given. `chunk` sequences go through at
+    a time, to save memory. `seed` draws cotangents, probes and noise.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tokens: Tensor,
+        loss: str | Loss = "auto",
+        *,
+        blocks: Sequence[nn.Module] | None = None,
+        layout: Layout | None = None,
+        seed: int = 0,
+        chunk: int | None = None,
+    ) -> None:
+        self.model, self.layout, self.seed = model, layout or Layout(), seed
+        self.blocks = find_blocks(model) if blocks is None else list(blocks)
+        self.device = next(model.parameters()).device
+        self.tokens = tokens.to(self.device)
+        self.chunk = chunk or len(tokens)
+        self.loss = loss
+        self.matrices = [
+            [
+                Matrix(name, parameter, self.layout.is_feed_forward(name))
+                for name, parameter in block.named_parameters()
+                if parameter.ndim >= 2
+            ]
+            for block in self.blocks
+        ]
+        self.kept: dict[str, Any] = {}
+        self.seconds: dict[str, float] = {}
+        self.used: set[str] = set()
+
+    @property
+    def weights(self) -> list[nn.Parameter]:
+        """The matrices of all blocks in a row."""
+        return [matrix.weight for block in self.matrices for matrix in block]
+
+    def untouched(self) -> Any:
+        """A context in which the model may be run; afterwards it is as before."""
+        return untouched(self.model, self.weights, self.device)
+
+    def trace(self, part: slice, source: Tensor | None = None) -> Trace:
+        """The forward pass over a part of the batch."""
+        return trace(self.model, self.blocks, self.layout, self.tokens[part], source)
+
+    def part_loss(self, output: Any, part: slice) -> Tensor:
+        """The part's share of the loss: shares add up to the mean over all sequences."""
+        if callable(self.loss):
+            losses = self.loss(output, self.tokens[part])
+            if losses.shape != (part.stop - part.start,):
+                raise InputError(f"the loss gave {tuple(losses.shape)}, expected one per sequence")
+            return losses.sum() / len(self.tokens)
+        whole = objective(self.model, self.loss, self.tokens, self.seed)
+        return whole(output, self.tokens[part], part)
+
+    def draw(self, stream: int) -> np.random.Generator:
+        """Random numbers that depend on the network's seed and the stream alone."""
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, stream])))
+
+    @Shared
+    def passed(self) -> Passed:
+        """The pass over the whole batch."""
+        B = len(self.tokens)
+        parts = [slice(i, min(i + self.chunk, B)) for i in range(0, B, self.chunk)]
+        with self.untouched():
+            return _joined([_one_pass(self, part) for part in parts])
+
+    @Shared
+    def sampled(self) -> samples.Summary:
+        """Gradients of each sequence's own loss, summarised."""
+        with self.untouched():
+            return samples.summarise(samples.of_losses(self))
+
+    @Shared
+    def tangent(self) -> Tensor:
+        """The tangent kernel of the sequences (B, B), traced over tokens and outputs."""
+        with self.untouched():
+            return samples.gram(samples.of_outputs(self))
+
+    @Shared
+    def flowed(self) -> list[list[Tensor]]:
+        """The gradient of each matrix under absolute weights and an input of ones, float64."""
+        with self.untouched():
+            return flow.gradients(self)
+
+
+def flat(weight: Tensor) -> Tensor:
+    """The weight detached, in two dimensions."""
+    return weight.detach().flatten(1)
+
+
+def _one_pass(network: Network, part: slice) -> Passed:
+    found = network.trace(part)
+    loss = network.part_loss(found.output, part)
+    in_A = [x for block in found.A for x in block]
+    in_heads = [x for block in found.heads for x in block]
+    wanted = [*network.weights, *found.inputs, *in_A, *in_heads]
+    gradients = iter(torch.autograd.grad(loss, wanted, materialize_grads=True))
+    of_weights = [[next(gradients).flatten(1) for _ in block] for block in network.matrices]
+    of_inputs = [next(gradients) for _ in found.inputs]
+    of_A = [[next(gradients) for _ in block] for block in found.A]
+    of_heads = [[next(gradients) for _ in block] for block in found.heads]
+    A, S, heads = ([[x.detach() for x in b] for b in kind] for kind in
+                   (found.A, found.S, found.heads))  # fmt: skip
+    inputs, outputs = ([x.detach() for x in kind] for kind in (found.inputs, found.outputs))
+    return Passed(of_weights, inputs, outputs, of_inputs, A, S, heads, of_A, of_heads)
+
+
+def _joined(parts: list[Passed]) -> Passed:
+    """Gradients of weights added, everything else side by side along the batch."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def side_by_side(values: Sequence[Any]) -> Any:
+        if isinstance(values[0], Tensor):
+            return torch.cat(list(values))
+        return [side_by_side(column) for column in zip(*values, strict=True)]
+
+    def added(values: Sequence[Any]) -> Any:
+        if isinstance(values[0], Tensor):
+            return sum(values)
+        return [added(column) for column in zip(*values, strict=True)]
+
+    rest = [side_by_side([part[i] for part in parts]) for i in range(1, len(parts[0]))]
+    return Passed(added([part.gradients for part in parts]), *rest)

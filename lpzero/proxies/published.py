@@ -1,0 +1,87 @@
+"""What the papers print for each proxy on the tables we have, to stand beside our own figures.
+
+Figures only, none of ours: (source, rho, tau), None where the source does not say.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """Where it is printed, Spearman's rho and Kendall's tau."""
+
+    source: str
+    rho: float | None
+    tau: float | None
+
+
+_TABLE_3 = {
+    "synaptic-diversity": (0.175, 0.021),
+    "head-importance": (0.171, 0.050),
+    "activation-distance": (0.123, 0.081),
+    "jacobian-cosine": (0.149, 0.116),
+    "snip": (0.173, 0.119),
+    "grasp": (0.179, 0.122),
+    "grad-norm": (0.197, 0.133),
+    "fisher": (0.209, 0.139),
+    "synaptic-saliency": (0.266, 0.157),
+    "synflow": (0.471, 0.322),
+    "logsynflow": (0.491, 0.334),
+    "parameters": (0.590, 0.454),
+    "attention-confidence": (0.666, 0.475),
+    "eznas": (0.698, 0.483),
+    "lpzero-flexibert": (0.748, 0.511),
+}
+_TABLE_4 = {
+    "jacobian-cosine": (0.362, 0.227),
+    "eznas": (0.704, 0.489),
+    "parameters": (0.737, 0.582),
+    "synflow": (0.730, 0.632),
+    "activation-distance": (0.818, 0.644),
+    "attention-confidence": (0.850, 0.676),
+    "fisher": (0.872, 0.691),
+    "grasp": (0.922, 0.765),
+    "grad-norm": (0.958, 0.834),
+    "logsynflow": (0.962, 0.836),
+    "synaptic-diversity": (0.957, 0.841),
+    "decoder-parameters": (0.967, 0.847),
+    "synaptic-saliency": (0.970, 0.855),
+    "snip": (0.970, 0.858),
+    "head-importance": (0.971, 0.861),
+    "lpzero-gpt2": (0.980, 0.886),
+}
+_ETAS_4 = {
+    "parameters": (0.94, 0.79),
+    "flops": (0.80, 0.65),
+    "snip": (0.57, 0.40),
+    "grad-norm": (0.23, 0.15),
+    "activation-distance": (0.37, 0.24),
+    "zico": (0.36, 0.18),
+    "meco": (0.65, 0.49),
+    "dss": (0.35, 0.26),
+    "length-distortion": (0.64, 0.48),
+    "sept": (0.94, 0.78),
+    "ntkt": (0.96, 0.80),
+    "ntsr": (0.98, 0.81),
+}
+_TRAINING_FREE: dict[str, tuple[float | None, float]] = {
+    "parameters": (None, 0.44),
+    "attention-confidence": (None, 0.49),
+    "attention-confidence-normalised": (None, 0.30),
+}
+_PUBLISHED: dict[str, dict[str, dict[str, tuple[float | None, float]]]] = {
+    "flexibert": {"LPZero Table 3": {**_TABLE_3}, "Training-free, section 5.2": _TRAINING_FREE},
+    "gpt2-wt103": {"LPZero Table 4": {**_TABLE_4}, "ETAS Table 4": {**_ETAS_4}},
+}
+# Formulas that were chosen on the very table: their figures are in sample.
+CHOSEN_ON = {"lpzero-flexibert": "flexibert", "lpzero-gpt2": "gpt2-wt103"}
+
+
+def figures(table: str, proxy: str) -> list[Figure]:
+    """What is printed of the proxy on the table."""
+    return [
+        Figure(source, *found[proxy])
+        for source, found in _PUBLISHED.get(table, {}).items()
+        if proxy in found
+    ]

@@ -1,0 +1,155 @@
+"""Every proxy by name, and how one is declared.
+
+A proxy scores a list of architectures of a space; larger always means better, by its definition
+and never by what it gave on a table. Most are a function of one built network:
+
+    @proxy(needs=Needs.GRADIENT | Needs.LABELS, paper="Lee et al. 2019", normalised=True)
+    def snip(network):
+        "sum |dL/dW * W| over the matrices of the blocks"
+        return [[...], ...]  # block by block the terms of the sum, or one number
+
+The registered name is the function's with hyphens. `normalised` also declares NAME-normalised,
+the mean of the terms instead of their sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.ranks import FloatArray
+from spaces.base import Space
+from spaces.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from lpzero.proxies.context import Context
+    from lpzero.proxies.network import Network
+
+Terms = list[list[float]]  # block by block, what adds up to the block's value
+Function = Callable[["Network"], "float | Terms"]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Needs(Flag):
+    """What must be run or given to compute a proxy."""
+
+    NOTHING = 0
+    FORWARD = auto()
+    GRADIENT = auto()
+    SECOND_ORDER = auto()
+    LABELS = auto()  # the loss, which for language models reads the next tokens
+    TAPS = auto()  # the marks of our models, or a `Layout` that names them
+
+    def __str__(self) -> str:
+        named = [str(need.name).lower() for need in Needs if need.value and need in self]
+        return ", ".join(named).replace("_", " ") or "nothing"
+
+
+class Proxy(Protocol):
+    """What everything that scores architectures offers."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def needs(self) -> Needs: ...
+    @property
+    def paper(self) -> str: ...
+    @property
+    def definition(self) -> str: ...
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        """The scores (n,) of the architectures; NaN where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A function of one network under a name; raise the version when its values change."""
+
+    name: str
+    function: Function
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkProxy:
+    """A measure as a proxy: its sum, or the mean of its terms."""
+
+    name: str
+    needs: Needs
+    paper: str
+    definition: str
+    measure: Measure
+    is_mean: bool = False
+
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        found = context.measure(space, archs, [self.measure])
+        return np.array([record.score / (record.count if self.is_mean else 1)
+                         for record in found[self.measure.name]], dtype=np.float64)  # fmt: skip
+
+    def block_scores(
+        self, space: Space[Any], archs: Sequence[Any], context: Context
+    ) -> list[FloatArray]:
+        """Of each architecture the values of its blocks, which add up to the sum's score."""
+        found = context.measure(space, archs, [self.measure])[self.measure.name]
+        if any(record.blocks is None for record in found):
+            raise InputError(f"proxy {self.name} has no values of single blocks")
+        return [np.array(record.blocks, dtype=np.float64) for record in found]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeProxy:
+    """A score from the architecture alone."""
+
+    name: str
+    paper: str
+    definition: str
+    count: Callable[[Space[Any], Any], float]
+    needs: Needs = Needs.NOTHING
+
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        return np.array([self.count(space, arch) for arch in archs], dtype=np.float64)
+
+
+_PROXIES: dict[str, Proxy] = {}
+
+
+def register(proxy: Proxy) -> Proxy:
+    """Make the proxy known under its name."""
+    if proxy.name in _PROXIES:
+        raise InputError(f"there is a proxy {proxy.name} already; choose another name")
+    _PROXIES[proxy.name] = proxy
+    return proxy
+
+
+def proxy(
+    *, needs: Needs, paper: str, normalised: bool = False, version: int = 1, name: str | None = None
+) -> Callable[[F], F]:
+    """Declare a function of one network as a proxy."""
+
+    def declare(function: F) -> F:
+        known = name or function.__name__.replace("_", "-")
+        definition = " ".join((function.__doc__ or "").split("\n\n")[0].split())
+        measure = Measure(known, function, version)
+        register(NetworkProxy(known, needs, paper, definition, measure))
+        if normalised:
+            mean = f"mean of the terms of {known}"
+            register(NetworkProxy(f"{known}-normalised", needs, paper, mean, measure, True))
+        return function
+
+    return declare
+
+
+def names() -> list[str]:
+    """Every proxy's name, in the order of the families."""
+    return list(_PROXIES)
+
+
+def get(name: str) -> Proxy:
+    """The proxy of that name."""
+    if name not in _PROXIES:
+        raise UnknownNameError("proxy", name, _PROXIES)
+    return _PROXIES[name]

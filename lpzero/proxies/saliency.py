@@ -1,0 +1,171 @@
+"""Products of weights and gradients, from pruning: SNIP, GraSP, Fisher, gradient norms, EZNAS.
+
+Table 1 of LPZero lists them. Matrices are those of the blocks. Synaptic saliency is taken over the
+MLP's matrices, head importance and diversity over the attention's, as their papers say.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from lpzero.errors import InputError
+from lpzero.proxies.network import Network, flat
+from lpzero.proxies.registry import Needs, Terms, proxy
+
+_LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
+
+
+@proxy(needs=_LOSS, paper="Lee et al. 2019", normalised=True)
+def snip(network: Network) -> Terms:
+    """sum |dL/dW * W| over the matrices of the blocks"""
+    return _products(network, (True, False))
+
+
+@proxy(needs=_LOSS, paper="Tanaka et al. 2020; Zhou et al. 2022", normalised=True)
+def synaptic_saliency(network: Network) -> Terms:
+    """sum |dL/dW * W| over the MLP's matrices"""
+    return _products(network, (True,))
+
+
+@proxy(needs=_LOSS, paper="Serianni and Kalita 2023", normalised=True)
+def head_importance(network: Network) -> Terms:
+    """sum |dL/dW * W| over the attention's matrices
+
+    This is what the published figures were computed from; `head-output-importance` is the formula
+    as it is printed.
+    """
+    return _products(network, (False,))
+
+
+def _products(network: Network, parts: tuple[bool, ...]) -> Terms:
+    return [
+        [
+            float((flat(matrix.weight) * gradient).abs().sum(dtype=torch.float64))
+            for matrix, gradient in zip(block, gradients, strict=True)
+            if matrix.in_mlp in parts
+        ]
+        for block, gradients in zip(network.matrices, network.passed.gradients, strict=True)
+    ]
+
+
+@proxy(needs=_LOSS, paper="Abdelfattah et al. 2021", normalised=True)
+def grad_norm(network: Network) -> Terms:
+    """sum ||dL/dW||_F over the matrices of the blocks"""
+    return [[float(g.double().norm()) for g in block] for block in network.passed.gradients]
+
+
+@proxy(needs=_LOSS, paper="Zhou et al. 2022", normalised=True)
+def synaptic_diversity(network: Network) -> Terms:
+    """sum ||dL/dW||_nuc * ||W||_nuc over the attention's matrices"""
+    return diversity(network, network.passed.gradients)
+
+
+def diversity(network: Network, gradients: list[list[Tensor]]) -> Terms:
+    """Products of nuclear norms over the attention's matrices."""
+    return [
+        [
+            nuclear_norm(gradient) * nuclear_norm(flat(matrix.weight))
+            for matrix, gradient in zip(block, of_block, strict=True)
+            if not matrix.in_mlp
+        ]
+        for block, of_block in zip(network.matrices, gradients, strict=True)
+    ]
+
+
+def nuclear_norm(matrix: Tensor) -> float:
+    """The sum of singular values, as roots of the eigenvalues of the smaller Gram matrix.
+
+    In float64 this is several times faster than singular values and as good to six digits: what
+    is lost are singular values below 1e-8 of the largest.
+    """
+    wide = matrix.double()
+    wide = wide if wide.shape[0] <= wide.shape[1] else wide.T
+    scale = float(wide.abs().max())
+    if scale == 0 or not math.isfinite(scale):
+        return scale
+    wide = wide / scale  # squares of tiny gradients must not underflow
+    values = torch.linalg.eigvalsh(wide @ wide.T)
+    noise = values[-1] * torch.finfo(torch.float64).eps * len(values)
+    return scale * float(torch.where(values > noise, values, 0.0).sqrt().sum())
+
+
+@proxy(needs=_LOSS | Needs.SECOND_ORDER, paper="Wang et al. 2020")
+def grasp(network: Network) -> Terms:
+    """-sum (H dL/dW) * W over the matrices of the blocks, H the Hessian of the loss"""
+    n_seqs = len(network.tokens)
+    weights = network.weights
+    # Fused attention has no second derivative.
+    with network.untouched(), sdpa_kernel(SDPBackend.MATH):
+        parts = [slice(i, min(i + network.chunk, n_seqs)) for i in range(0, n_seqs, network.chunk)]
+        # The product is bilinear in the parts of the loss: the gradient of the whole comes first.
+        whole = [torch.zeros_like(weight) for weight in weights]
+        for part in parts:
+            whole = [t + g for t, g in zip(whole, _gradient(network, part, False), strict=True)]
+        total = [torch.zeros_like(weight) for weight in weights]
+        for part in parts:
+            gradient = _gradient(network, part, True)
+            inner = sum(((g * w).sum() for g, w in zip(gradient, whole, strict=True)),
+                        start=torch.zeros((), device=network.device))  # fmt: skip
+            products = torch.autograd.grad(inner, weights, materialize_grads=True)
+            total = [t + p for t, p in zip(total, products, strict=True)]
+    terms = iter(
+        -float((product * weight.detach()).sum(dtype=torch.float64))
+        for product, weight in zip(total, weights, strict=True)
+    )
+    return [[next(terms) for _ in block] for block in network.matrices]
+
+
+def _gradient(network: Network, part: slice, create_graph: bool) -> tuple[Tensor, ...]:
+    loss = network.part_loss(network.trace(part).output, part)
+    return torch.autograd.grad(
+        loss, network.weights, create_graph=create_graph, materialize_grads=True
+    )
+
+
+@proxy(needs=_LOSS | Needs.TAPS, paper="Turner et al. 2020", normalised=True)
+def fisher(network: Network) -> Terms:
+    """sum over activations of the mean over inputs of (sum over tokens of A * dL/dA)^2 / 2
+
+    dL/dA is the gradient of the input's own loss. One term for each activation layer.
+    """
+    passed = network.passed
+    if not any(passed.A):
+        raise InputError("fisher needs activations: no block carries taps, name them in Layout.A")
+    B = len(network.tokens)
+    return [
+        [
+            float((B * (a * g).sum(1, dtype=torch.float64)).square().mean(0).sum() / 2)
+            for a, g in zip(block, gradients, strict=True)
+        ]
+        for block, gradients in zip(passed.A, passed.A_gradients, strict=True)
+    ]
+
+
+@proxy(needs=_LOSS, paper="Akhauri et al. 2022")
+def eznas(network: Network) -> Terms:
+    """sum of sigmoid(log |det sign(dL/dW)|) over the matrices of the blocks
+
+    The program EZNAS found: sign, slogdet, sigmoid, Frobenius norm. A matrix that is not square has
+    the root of the determinant of its smaller Gram matrix. The sigmoid is 1 to machine precision
+    for all but tiny or singular matrices, so this nearly counts matrices.
+    """
+    return [
+        [_sigmoid(_log_volume(gradient.sign())) for gradient in block]
+        for block in network.passed.gradients
+    ]
+
+
+def _log_volume(matrix: Tensor) -> float:
+    wide = matrix.double()
+    wide = wide if wide.shape[0] <= wide.shape[1] else wide.T
+    if wide.shape[0] == wide.shape[1]:
+        return float(torch.linalg.slogdet(wide).logabsdet)
+    return float(torch.linalg.slogdet(wide @ wide.T).logabsdet) / 2
+
+
+def _sigmoid(x: float) -> float:
+    return 0.5 * (1 + math.tanh(x / 2))

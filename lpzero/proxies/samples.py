@@ -1,0 +1,89 @@
+"""Gradients of single sequences, and what is kept of them: kernels, signs, variations.
+
+A set of gradients is a list over sequences of lists over weight matrices; it is large, so only
+its summary stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from lpzero.proxies.network import Network
+
+Gradients = list[list[Tensor]]
+PROBE = 2  # the random stream of the probe
+
+
+class Summary(NamedTuple):
+    """gram: (B, B) float64; agreement: sum over weights of |sum of signs|; steadiness: for each
+    matrix the sum of mean |g| / std g over its weights that vary."""
+
+    gram: Tensor
+    agreement: float
+    steadiness: list[float]
+
+
+def of_losses(network: Network) -> Gradients:
+    """The gradient of each sequence's own loss."""
+    B = len(network.tokens)
+    found = []
+    for part in _one_by_one(network):
+        loss = network.part_loss(network.trace(part).output, part) * B
+        found.append(_differentiate(loss, network))
+    return found
+
+
+def of_outputs(network: Network) -> Gradients:
+    """The gradient of each sequence's last block output against one probe of random signs.
+
+    The probe is the same for all sequences, so the expected inner products are the tangent
+    kernel's traces over tokens and outputs.
+    """
+    found = []
+    for part in _one_by_one(network):
+        output = network.trace(part).outputs[-1]
+        signs = network.draw(PROBE).integers(0, 2, output.shape[1:]) * 2.0 - 1.0
+        probe = torch.from_numpy(signs.astype(np.float64)).to(output)
+        found.append(_differentiate((output * probe).sum(), network))
+    return found
+
+
+def gram(gradients: Gradients) -> Tensor:
+    """Inner products of the sequences' gradients (B, B), added up in float64."""
+    total = torch.zeros(len(gradients), len(gradients), dtype=torch.float64)
+    for stack in _by_matrix(gradients):
+        wide = stack.double()
+        total += (wide @ wide.T).cpu()
+    return total
+
+
+def summarise(gradients: Gradients) -> Summary:
+    """What the proxies need of the gradients."""
+    agreement, steadiness = 0.0, []
+    for stack in _by_matrix(gradients):
+        agreement += float(stack.sign().sum(0).abs().sum())
+        spread = stack.std(0, correction=0)
+        varies = spread > 0
+        ratio = stack.abs().mean(0)[varies].double() / spread[varies].double()
+        steadiness.append(float(ratio.sum()))
+    return Summary(gram(gradients), agreement, steadiness)
+
+
+def _one_by_one(network: Network) -> Iterator[slice]:
+    return (slice(i, i + 1) for i in range(len(network.tokens)))
+
+
+def _differentiate(value: Tensor, network: Network) -> list[Tensor]:
+    return list(torch.autograd.grad(value, network.weights, materialize_grads=True))
+
+
+def _by_matrix(gradients: Gradients) -> Iterator[Tensor]:
+    """(B, elements) for each matrix."""
+    for same in zip(*gradients, strict=True):
+        yield torch.stack([g.flatten() for g in same])

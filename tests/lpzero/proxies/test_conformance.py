@@ -1,0 +1,210 @@
+"""What must hold for every proxy: a newcomer is registered and inherits these tests."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import spaces
+from lpzero.parallel import Workers
+from lpzero.proxies import Combined, Context, Needs, Network, evaluate, get, names
+from lpzero.proxies.registry import Measure, NetworkProxy
+from lpzero.rank import measures_of
+from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
+
+# Every operation of FlexiBERT at a size that runs in milliseconds.
+TINY = FlexiBertSpace(
+    name="tiny", hidden=(16,), n_layers=(1, 5), ffn=(24,), vocabulary=60, embedding=16,
+    batch_shape=(3, 10),
+)  # fmt: skip
+ENCODER = FlexiBertArch(16, tuple(Layer(o, 2, 24, 1) for o in ("wma", "dct", "dsc5", "dft", "sdp")))
+MEASURES = {m.name: m for name in names() for m in measures_of(get(name))}
+IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswith("rank")]
+
+
+def archs(n: int) -> list[Any]:
+    space = spaces.get("nano-gpt2")
+    return [space.sample(random.Random(seed)) for seed in range(n)]
+
+
+def encoder(chunk: int | None = None) -> Network:
+    return Network(TINY.build(ENCODER, 0).double(), TINY.batch(0), chunk=chunk)
+
+
+def decoder(chunk: int | None = None) -> Network:
+    space = spaces.get("nano-gpt2")
+    model = space.build(archs(1)[0], 0).double()
+    return Network(model, space.batch(0)[:3, :12], chunk=chunk)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_proxy_says_what_it_is(name: str) -> None:
+    proxy = get(name)
+    assert proxy.name == name == name.lower()
+    assert proxy.definition
+    assert isinstance(proxy.needs, Needs)
+    assert str(proxy.needs)
+
+
+@pytest.mark.parametrize("make", [encoder, decoder])
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
+def test_splitting_the_batch_changes_rounding_only(measure: Measure, make: Any) -> None:
+    whole, split = evaluate(measure, make()), evaluate(measure, make(chunk=2))
+    assert math.isfinite(whole.score)
+    assert split.score == pytest.approx(whole.score, rel=1e-8)
+    assert split.count == whole.count
+
+
+def snapshot(model: nn.Module) -> list[Any]:
+    flags = [m.training for m in model.modules()]
+    hooks = [len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules()]
+    return [
+        (n, p.detach().clone().numpy().tobytes(), p.requires_grad, p.grad is None)
+        for n, p in model.named_parameters()
+    ] + [flags, hooks]
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
+def test_nothing_is_left_behind(measure: Measure) -> None:
+    net = encoder()
+    net.model.train()
+    net.model.requires_grad_(False)
+    before, state = snapshot(net.model), torch.get_rng_state()
+    evaluate(measure, net)
+    assert snapshot(net.model) == before
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
+    made = Context(folder=tmp_path_factory.mktemp("cache"))
+    made.measure(spaces.get("nano-gpt2"), archs(4), list(MEASURES.values()))
+    return made
+
+
+@pytest.mark.parametrize("name", names())
+def test_scores_do_not_depend_on_order_or_company(name: str, context: Context) -> None:
+    space, four = spaces.get("nano-gpt2"), archs(4)
+    scores = get(name).score(space, four, context)
+    assert scores.shape == (4,)
+    assert scores.dtype == np.float64
+    assert np.isfinite(scores).all()
+    np.testing.assert_array_equal(get(name).score(space, four[::-1], context), scores[::-1])
+    if name not in IN_COMPANY:
+        np.testing.assert_array_equal(get(name).score(space, four[1:2], context), scores[1:2])
+
+
+def test_the_second_call_is_a_look_up(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise AssertionError("a network was built")
+
+    fresh = Context(folder=context.folder)
+    monkeypatch.setattr(spaces.gpt2.Gpt2Space, "build", fail)
+    space = spaces.get("nano-gpt2")
+    for name in ("snip", "ntsr", "dss", "snip-normalised"):
+        expected = get(name).score(space, archs(4), context)
+        np.testing.assert_array_equal(get(name).score(space, archs(4), fresh), expected)
+
+
+def test_two_jobs_give_the_same_as_one(context: Context, tmp_path: Path) -> None:
+    space, measures = spaces.get("nano-gpt2"), [MEASURES["snip"], MEASURES["ntkt"]]
+    two = Context(folder=tmp_path, workers=Workers(2))
+    found, expected = (c.measure(space, archs(4), measures) for c in (two, context))
+    for name in ("snip", "ntkt"):
+        assert [r.score for r in found[name]] == [r.score for r in expected[name]]
+
+
+def test_seeds_and_batches_make_other_values(tmp_path: Path, context: Context) -> None:
+    space, first = spaces.get("nano-gpt2"), archs(1)
+    base = get("snip").score(space, first, context)
+    other_weights = get("snip").score(space, first, Context(seed=1, folder=tmp_path))
+    other_batch = get("snip").score(space, first, Context(batch_seed=1, folder=tmp_path))
+    assert len({float(base[0]), float(other_weights[0]), float(other_batch[0])}) == 3
+
+
+def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
+    space, first = spaces.get("nano-gpt2"), archs(1)
+    expected = get("snip").score(space, first, Context(folder=tmp_path))
+    [file] = tmp_path.rglob("*.json")
+    file.write_bytes(file.read_bytes()[:20])
+    np.testing.assert_array_equal(
+        get("snip").score(space, first, Context(folder=tmp_path)), expected
+    )
+
+
+def test_one_failing_architecture_has_no_score_and_the_others_do(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails_on_the_narrow(network: Network) -> float:
+        if network.matrices[0][0].weight.shape[0] < 100:
+            raise MemoryError("no room")
+        return 1.0
+
+    space, some = spaces.get("nano-gpt2"), archs(4)
+    measure = Measure("moody", fails_on_the_narrow)
+    proxy = NetworkProxy("moody", Needs.FORWARD, "", "", measure)
+    scores = proxy.score(space, some, Context(folder=tmp_path))
+    wide = np.array([space.width(arch) >= 100 for arch in some])
+    assert wide.any()
+    assert not wide.all()
+    np.testing.assert_array_equal(np.isfinite(scores), wide)
+    assert "no room" in caplog.text
+
+
+@pytest.mark.parametrize("name", [n for n in names() if hasattr(get(n), "block_scores")])
+def test_values_of_blocks_add_up(name: str, context: Context) -> None:
+    proxy: Any = get(name)
+    space, four = spaces.get("nano-gpt2"), archs(4)
+    measures = measures_of(proxy)
+    whole = not isinstance(proxy, Combined) or proxy.how == "sum"
+    blocky = [context.measure(space, four, [m])[m.name][0].blocks is not None for m in measures]
+    if not whole or not all(blocky):
+        with pytest.raises(ValueError, match="block"):
+            proxy.block_scores(space, four, context)
+        return
+    blocks = proxy.block_scores(space, four, context)
+    assert [len(values) for values in blocks] == [space.depth(arch) for arch in four]
+    if name == "lpzero-gpt2":  # a mean over blocks
+        total = np.array([values.mean() for values in blocks])
+    else:
+        total = np.array([values.sum() for values in blocks])
+    scores = proxy.score(space, four, context)
+    if name.endswith("-normalised"):
+        scores = get(name.removesuffix("-normalised")).score(space, four, context)
+    np.testing.assert_allclose(total, scores, rtol=1e-9)
+
+
+class Encoder(nn.Module):
+    """torch's own transformer, as anybody would write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(50, 16)
+        layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.0)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        y: Tensor = self.encoder(self.embedding(tokens))
+        return y
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
+def test_any_torch_transformer_can_be_scored(measure: Measure) -> None:
+    proxy = next(p for p in map(get, names()) if measure in measures_of(p))
+    if Needs.TAPS in proxy.needs:
+        pytest.skip("needs taps")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Encoder()
+    cotangent = torch.linspace(-1, 1, 16)
+    tokens = torch.arange(18).view(3, 6)
+    net = Network(model, tokens, lambda hidden, _: (hidden * cotangent).mean((1, 2)))
+    assert len(net.blocks) == 2
+    assert math.isfinite(evaluate(measure, net).score)

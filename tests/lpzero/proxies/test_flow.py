@@ -1,0 +1,70 @@
+"""Proxies of absolute weights and an input of ones, worked by hand and against a copied model."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import pytest
+import torch
+
+from lpzero.proxies import Network
+from tests.lpzero.proxies.test_saliency import value
+from tests.lpzero.proxies.tiny import TOKENS, Block, Products, foreign, network, next_token
+
+# |W1| 1 = (3, 7), |W2| (3, 7) = (3, 21): R = 24 for each of two tokens.
+FIRST, SECOND = [[1.0, -2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, -3.0]]
+
+
+def products() -> Network:
+    model = Products(FIRST, SECOND)
+    return Network(model, torch.tensor([[0, 1]]), lambda output, _: output.sum((1, 2)))
+
+
+def test_synflow_by_hand() -> None:
+    # Each matrix takes part in every path once, so its share is all of R.
+    assert value("synflow", products()) == pytest.approx(2 * 48)
+
+
+def test_logsynflow_by_hand() -> None:
+    # dR/dW1 = 2 * (1, 3)' (1, 1), dR/dW2 = 2 * (1, 1)' (3, 7)
+    first = (1 + 2) * math.log(3) + (3 + 4) * math.log(7)
+    second = 1 * math.log(7) + 3 * math.log(15)
+    assert value("logsynflow", products()) == pytest.approx(first + second)
+
+
+def test_diversity_by_hand() -> None:
+    # The gradients are of rank one; the nuclear norm of a 2 x 2 is sqrt(|W|^2 + 2 |det W|).
+    first = 2 * math.sqrt(10) * math.sqrt(2) * math.sqrt(30 + 2 * 2)
+    second = 2 * math.sqrt(2) * math.sqrt(58) * (1 + 3)
+    assert value("dss-diversity", products()) == pytest.approx(first + second, rel=1e-6)
+    assert value("dss-saliency", products()) == 0  # there is no MLP
+
+
+def test_a_network_with_norms_equals_a_copy_without_them() -> None:
+    model = copy.deepcopy(foreign())
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.abs_()
+    x = torch.ones(1, 3, 3, dtype=torch.float64)
+    for stage in model.stages:
+        assert isinstance(stage, Block)
+        stage.norm = torch.nn.Identity()  # type: ignore[assignment]
+        x = stage(x)
+    x.sum().backward()
+    matrices = {n: p for n, p in model.stages.named_parameters() if p.ndim == 2}
+    flows = {n: float((p.detach() * p.grad).sum()) for n, p in matrices.items()}  # type: ignore[operator]
+    assert value("synflow", network()) == pytest.approx(sum(flows.values()), rel=1e-9)
+    mlp = sum(flow for name, flow in flows.items() if ".mlp." in name)
+    assert value("dss-saliency", network()) == pytest.approx(mlp, rel=1e-9)
+    nuclear = sum(
+        float(torch.linalg.svdvals(p.detach()).sum() * torch.linalg.svdvals(p.grad).sum())
+        for name, p in matrices.items()
+        if ".mlp." not in name and p.grad is not None
+    )
+    assert value("dss-diversity", network()) == pytest.approx(nuclear, rel=1e-6)
+
+
+def test_tokens_do_not_matter() -> None:
+    other = Network(foreign(), TOKENS.flip(0), next_token)
+    assert value("synflow", other) == value("synflow", network())
