@@ -24,6 +24,7 @@ VERBS = {
     "tables": ("lpzero.cli.tables", "List the tables, or fetch one."),
     "counters": ("lpzero.cli.counters", "Correlate sizes alone with the targets of a table."),
     "stats": ("lpzero.cli.stats", "Extract the statistics of a table's networks, once."),
+    "rank": ("lpzero.cli.rank", "Correlate every proxy with the targets of a table."),
     "exhaust": ("lpzero.cli.exhaust", "Judge every formula of the paper's space on a table."),
     "discover": ("lpzero.cli.discover", "Search for the formula that best ranks a table."),
     "rules": ("lpzero.cli.formulas", "List the pruning rules and why they hold."),

@@ -167,7 +167,7 @@ def evaluate(measure: Measure, network: Network) -> Record:
     value = measure.function(network)
     own = time.process_time() - start
     new = sum(s for name, s in network.seconds.items() if name not in before)
-    seconds = own - new + sum(network.seconds[name] for name in network.used)
+    seconds = round(own - new + sum(network.seconds[name] for name in network.used), 4)
     if isinstance(value, list):
         blocks = tuple(math.fsum(terms) for terms in value)
         count = sum(len(terms) for terms in value)
@@ -204,7 +204,7 @@ def _read(store: Store, space: str, name: str) -> dict[str, Record]:
 
 def _write(store: Store, space: str, name: str, records: dict[str, Record]) -> None:
     value = {
-        key: [None if math.isnan(r.score) else r.score, r.count, r.blocks, round(r.seconds, 4)]
+        key: [None if math.isnan(r.score) else r.score, r.count, r.blocks, r.seconds]
         for key, r in sorted(records.items())
     }
     text = json.dumps(value, allow_nan=False)

@@ -1,0 +1,138 @@
+"""`lpzero rank TABLE`: how well every proxy ranks a table, counters beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lpzero.cli import output
+from lpzero.cli.stats import INTERRUPTED, cache_option
+from lpzero.parallel import Workers
+from lpzero.sketch import LOSSES
+
+if TYPE_CHECKING:
+    from spaces.tables import Table
+
+_MILLI = 1000
+
+
+@click.command()
+@click.argument("table")
+@click.option(
+    "--proxy",
+    "texts",
+    multiple=True,
+    metavar="NAME|FORMULA|FILE",
+    help="A proxy, rank-mean(A, B), a formula or an exported file; all proxies if not given.",
+)
+@click.option("--space", help="Build and count in this space instead of the table's own.")
+@click.option(
+    "--upstream-dims",
+    is_flag=True,
+    help="Build FlexiBERT with hidden 256 and FFN 1024 throughout, as was published.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many seeds of the weights to compare.",
+)
+@click.option(
+    "--batches",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many batches to compare.",
+)
+@click.option(
+    "--loss",
+    type=click.Choice(LOSSES),
+    default="auto",
+    show_default=True,
+    help="What is differentiated; auto is next-token for language models, else cotangent.",
+)
+@click.option(
+    "--split-seed", type=int, default=0, show_default=True, help="Which train, valid and test rows."
+)
+@click.option("--chunk", type=click.IntRange(min=1), help="Sequences per pass, to save memory.")
+@cache_option
+@output.format_option
+@output.jobs_option
+@output.seed_option
+@output.device_option
+@output.data_option
+@click.pass_context
+def rank(context: click.Context, /, **given: Any) -> None:
+    """Correlate proxies with the targets of TABLE, best first; a second call is a look-up."""
+    from lpzero.proxies import Context, find, get, names
+    from lpzero.rank import Ranking
+    from lpzero.rank import rank as compare
+    from lpzero.store import default_folder
+    from spaces.tables import load
+
+    proxies = [find(text) for text in given["texts"]] or [get(name) for name in names()]
+    space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
+    table = load(given["table"], given["data"], space)
+    run = Context(
+        given["seed"],
+        given["seed"],
+        given["loss"],
+        given["device"],
+        given["chunk"],
+        Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
+        Workers(given["jobs"]),
+        label=given["table"],
+    )
+    ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"])
+    try:
+        rows = compare(table, proxies, ranking)
+    except KeyboardInterrupt:
+        output.note("stopped; what is done is kept, the same command goes on")
+        context.exit(INTERRUPTED)
+    if given["form"] == "json":
+        output.print_json(rows)
+        return
+    _print(table, rows, ranking)
+
+
+def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:
+    from lpzero import counters
+    from lpzero.proxies import get
+    from lpzero.rank import rank as compare
+
+    ceiling = "" if table.ceiling is None else f", noise ceiling {table.ceiling:.3f}"
+    title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}"
+    output.print_rows([_shown(row) for row in rows], "table", title=title)
+    named = {row["proxy"] for row in rows}
+    others = [get(name) for name in counters.names() if name not in named]
+    if others:
+        beside = [_shown(row) for row in compare(table, others, ranking)]
+        output.print_rows(beside, "table", title="beside them, sizes alone")
+    flawed = [row for row in rows if row["flaw"] or row["missing"]]
+    output.note(
+        f"{row['proxy']}: {row['flaw'] or 'scores'}, {row['missing']} of {len(table)} missing"
+        for row in flawed
+    )
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a terminal; JSON has the rest."""
+    shown = {"proxy": row["proxy"] + (" (in sample)" if row["in_sample"] else "")}
+    shown |= {key: row[key] for key in ("n", "rho", "rho_ci", "tau", "rho_given_params")}
+    shown |= {"rho_within": row["rho_within"], "top 10%": row["top_precision"]}
+    shown |= {f"rho {part}": row[part]["rho"] for part in ("train", "valid", "test") if part in row}
+    for kind in ("seeds", "batches"):
+        if f"rho_{kind}_std" in row:
+            mean, spread = row[f"rho_{kind}_mean"], row[f"rho_{kind}_std"]
+            shown[kind] = f"{mean:.3f} ± {spread:.3f}"
+    cost = row["seconds"]
+    shown["ms"] = None if cost is None else round(cost * _MILLI, 1)
+    printed = [f"{figure['source']}: {_number(figure)}" for figure in row["published"]]
+    return {**shown, "published": "; ".join(printed) or None}
+
+
+def _number(figure: dict[str, Any]) -> str:
+    return f"tau {figure['tau']:.3f}" if figure["rho"] is None else f"{figure['rho']:.3f}"

@@ -1,0 +1,85 @@
+"""`lpzero rank`: the contract of its JSON, its table, and its errors."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spaces
+from lpzero.cli.main import run
+from lpzero.proxies import names
+from spaces.tables.table import Table, make_table
+
+
+@pytest.fixture
+def small_table(monkeypatch: pytest.MonkeyPatch) -> Table:
+    """A table of twelve architectures under the name nano-gpt2."""
+    space = spaces.get("nano-gpt2")
+    rows = [(str(i), space.sample(random.Random(i)), float(i % 5)) for i in range(12)]
+    table = make_table("nano-gpt2", space, rows, "made up", "none")
+    monkeypatch.setattr("spaces.tables.load", lambda name, data=None, space=None: table)
+    return table
+
+
+def ranked(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert run(["rank", *arguments, "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_json_is_a_list_of_the_proxies_asked_for(
+    small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["snip", "sum(fro(G))", "rank-mean(snip, depth)"]
+    options = [word for text in asked for word in ("--proxy", text)]
+    rows = ranked(capsys, "nano-gpt2", *options, "--cache", str(tmp_path))
+    assert {row["proxy"] for row in rows} == set(asked)
+    assert [row["rho"] for row in rows] == sorted((row["rho"] for row in rows), reverse=True)
+    for row in rows:
+        assert row["n"] == 12
+        assert -1 <= row["rho_ci"][0] <= row["rho_ci"][1] <= 1
+        assert {"tau", "rho_given_params", "train", "valid", "test", "seconds"} <= set(row)
+    assert ranked(capsys, "nano-gpt2", *options, "--cache", str(tmp_path)) == rows
+
+
+def test_without_proxies_all_are_ranked(
+    small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ranked(capsys, "nano-gpt2", "--cache", str(tmp_path))
+    assert {row["proxy"] for row in rows} == set(names())
+    assert all(row["missing"] == 0 for row in rows)
+
+
+def test_the_table_has_sizes_beside_the_proxies(
+    small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--proxy", "depth", "--proxy", "snip", "--seeds", "2", "--cache", str(tmp_path)]
+    assert run(["rank", "nano-gpt2", *arguments]) == 0
+    out = capsys.readouterr().out
+    assert "beside them, sizes alone" in out
+    assert [out.count(f"\n{name} ") for name in ("snip", "depth", "parameters")] == [1, 1, 1]
+    assert " ± " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nano-gpt2", "--proxy", "snap"], "did you mean 'snip'?"),
+        (["nano-gpt2", "--proxy", "sum(blur(G))"], "blur"),
+        (["nano-gpt2", "--proxy", "none.json"], "no file none.json"),
+        (["nano-gpt", "--proxy", "snip"], "unknown table 'nano-gpt'"),
+        (["nano-gpt2", "--seeds", "0"], "0 is not in the range"),
+        (["nano-flexibert", "--loss", "next-token", "--proxy", "snip"], "predicts no tokens"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["rank", *arguments, "--cache", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert err.strip().splitlines()[-1].startswith("error: ")
