@@ -145,6 +145,11 @@ class Bench:
                 found[i] = self._verdict([results[place] for results in per_table])
         return [verdict for verdict in found if verdict is not None]
 
+    def prepare(self) -> None:
+        """Read or make everything that judging needs, so that no formula waits for it."""
+        for ground in self.grounds:
+            assert ground.evaluator.n_archs >= ground.glance.n_archs
+
     def valid(self, candidate: Candidate) -> float:
         """The lowest rho over the tables on their validation rows; for showing, not for search."""
         if candidate.id not in self._valid:

@@ -14,6 +14,7 @@ from lpzero import counters
 from lpzero.campaign.bench import Bench, Ground
 from lpzero.campaign.running import Outcome
 from lpzero.correlation import spearman
+from lpzero.errors import LPZeroError
 from lpzero.evolve import Candidate
 from lpzero.fitness import judge
 from lpzero.ranks import FloatArray
@@ -31,11 +32,13 @@ def report(
 ) -> dict[str, Any]:
     """The result as JSON values; `tables` have their test targets."""
     places = [_Place(table, ground) for table, ground in zip(tables, bench.grounds, strict=True)]
-    chosen = choose(bench, outcome)
-    shown = [chosen, *(c for c in outcome.hall.entries if c.id != chosen.id)]
-    lines = [line for line in (_line(places, c) for c in shown[:top]) if line is not None]
-    lines[1:] = sorted(lines[1:], key=lambda line: -line["fitness"][0])
-    best = {**lines[0], "judged": {place.table.name: place.judged(chosen) for place in places}}
+    shown = [choose(bench, outcome), *outcome.hall.entries[: 2 * top]]
+    found = {c.id: (c, line) for c in shown if (line := _line(places, c)) is not None}
+    if not found:
+        raise LPZeroError("none of the best formulas has finite scores on every architecture")
+    winner, best = next(iter(found.values()))  # the chosen one, unless it is not finite on test
+    best = {**best, "judged": {place.table.name: place.judged(winner) for place in places}}
+    lines = sorted((line for _, line in found.values()), key=lambda line: -line["fitness"][0])
     front = {c.id for c in outcome.hall.front}
     return {
         "tables": [place.summary() for place in places],
@@ -43,7 +46,7 @@ def report(
         "objectives": list(bench.settings.objectives),
         "chosen_on": bench.settings.choose,
         "best": best,
-        "top": [{**line, "front": line["id"] in front} for line in lines],
+        "top": [{**line, "front": line["id"] in front} for line in lines[:top]],
         "counters": [line for place in places for line in place.counters()],
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,

@@ -63,6 +63,7 @@ def run(
     outcome = Outcome(state or State(), Tally())
     _take_in(outcome, outcome.state.births)
     bench.remembered = {c.key: c.verdict() for c in keeper.ahead() if c.key is not None}
+    bench.prepare()
     loop = _Loop(evolution, bench, keeper, outcome, rng)
     loop.go(callbacks, time_limit)
     return outcome

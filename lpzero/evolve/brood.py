@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from lpzero.evolve.candidates import Candidate, Judge
-from lpzero.evolve.language import Language
-from primitives.canonical import canonical
+from lpzero.evolve.language import Language, Scored
 from primitives.formula import Formula
 from primitives.rejection import Rejected
 
-_TRIES = 300  # for each new formula, before the space counts as exhausted
+_TRIES = 1000  # in vain, one after the other, before the space counts as exhausted
 
 Origin = tuple[Formula, str, tuple[int, ...]]  # formula, operator, parents
 
@@ -37,16 +36,24 @@ class Brood:
     def __init__(self, language: Language, judge: Judge, state: State) -> None:
         self.language, self.judge, self.state = language, judge, state
         self.births: list[Candidate] = []
-        self.fresh: dict[str, tuple[int, Formula]] = {}  # key -> place in births, what is scored
+        self.fresh: dict[str, tuple[int, Scored]] = {}  # key -> place in births
         self.exhausted = False
 
     def fill(self, n: int, make: Callable[[], Origin]) -> None:
-        """Take from `make` until there are n new formulas, or none can be found."""
-        for _ in range(_TRIES * n):
-            if len(self.fresh) >= n:
-                return
+        """Take from `make` until there are n new formulas, or none can be found any more."""
+        in_vain = 0
+        while len(self.fresh) < n and in_vain < _TRIES:
+            before = len(self.fresh)
             self.consider(make())
+            in_vain = 0 if len(self.fresh) > before else in_vain + 1
         self.exhausted = len(self.fresh) == 0
+
+    def is_new(self, formula: Formula) -> bool:
+        """Whether considering it would line it up."""
+        scored = self.language.examine(formula)
+        if isinstance(scored, Rejected):
+            return False
+        return scored.key not in self.state.known and scored.key not in self.fresh
 
     def consider(self, origin: Origin) -> None:
         """Prune it, recognise it, or line it up."""
@@ -55,33 +62,32 @@ class Brood:
         made = Candidate(number, self.state.generation, operator, parents, formula)
         if self.language.why_outside(formula) is not None:
             return  # a draw outside the space is no candidate
-        pruned = self.language.prune(formula)
-        if pruned is not None:
-            self.births.append(replace(made, rejected=pruned.rule))
+        scored = self.language.examine(formula)
+        if isinstance(scored, Rejected):
+            self.births.append(replace(made, rejected=scored.rule))
             return
-        scored = _scored_form(formula, bool(self.language.rules))
-        key = str(scored)
-        earlier = self.state.known.get(key)
-        if earlier is None and key in self.fresh:
-            earlier = self.births[self.fresh[key][0]].id
+        earlier = self.state.known.get(scored.key)
+        if earlier is None and scored.key in self.fresh:
+            earlier = self.births[self.fresh[scored.key][0]].id
         if earlier is not None:
             self.births.append(replace(made, repeats=earlier))
             return
-        self.fresh[key] = len(self.births), scored
-        self.births.append(replace(made, key=key, complexity=scored.complexity))
+        self.fresh[scored.key] = len(self.births), scored
+        complexity = scored.formula.complexity
+        self.births.append(replace(made, key=scored.key, complexity=complexity))
 
     def hatch(self) -> State:
         """The state with the new formulas judged."""
-        verdicts = self.judge([scored for _, scored in self.fresh.values()])
+        verdicts = self.judge([scored.formula for _, scored in self.fresh.values()])
         for (place, scored), verdict in zip(self.fresh.values(), verdicts, strict=True):
             child = self.births[place]
             if isinstance(verdict, Rejected):
                 self.births[place] = replace(child, rejected=verdict.rule)
                 continue
-            sign = verdict.sign * _relative_sign(child.formula, scored)
+            plain, sign = child.formula, verdict.sign * scored.sign
             self.births[place] = replace(
                 child,
-                formula=Formula(child.formula.expression, child.formula.reduction, sign),
+                formula=Formula(plain.expression, plain.reduction, sign),
                 measures=verdict.measures,
                 fitness=verdict.fitness,
             )
@@ -93,20 +99,3 @@ class Brood:
             births=tuple(self.births),
             exhausted=self.exhausted,
         )
-
-
-def _scored_form(formula: Formula, deduplicate: bool) -> Formula:
-    """The positive formula that is scored and whose text is the key.
-
-    Without pruning every text is a formula of its own, as in a search that knows no better.
-    """
-    if not deduplicate:
-        return Formula(formula.expression, formula.reduction)
-    reduced = canonical(formula)
-    return reduced if reduced.sign > 0 else -reduced
-
-
-def _relative_sign(formula: Formula, scored: Formula) -> int:
-    """The sign between the unsigned formula and its scored form."""
-    plain = Formula(formula.expression, formula.reduction)
-    return 1 if plain == scored else canonical(plain).sign

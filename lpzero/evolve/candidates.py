@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from primitives.canonical import canonical
 from primitives.formula import Formula
 from primitives.parsing import parse
 from primitives.rejection import Rejected
@@ -103,4 +104,8 @@ class Candidate:
         """What the judge said of it."""
         if self.rejected is not None:
             return Rejected(self.rejected, "as the journal says")
-        return Verdict(self.formula.sign, self.measures, self.fitness)
+        plain = Formula(self.formula.expression, self.formula.reduction)
+        # The judge saw the key, which may be the formula with its sign turned.
+        is_key = self.key == str(plain)
+        sign = self.formula.sign if is_key else canonical(self.formula).sign
+        return Verdict(sign, self.measures, self.fitness)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from lpzero.errors import InputError
@@ -27,6 +28,7 @@ from primitives.rejection import Rejected
 
 _SHORT = 0.3  # how often a branch ends above the deepest level
 _TRIES = 5000
+_MOST_EXAMINED = 100_000
 
 
 T = TypeVar("T")
@@ -41,6 +43,15 @@ class Dice(Protocol):
     def choices(self, population: Sequence[T], *, k: int = ...) -> list[T]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What is scored in a formula's place: its canonical form without the sign, and that sign."""
+
+    formula: Formula
+    sign: int
+    key: str
+
+
 class Language:
     """The space of a campaign: draws formulas, tells which lie outside, prunes."""
 
@@ -49,6 +60,7 @@ class Language:
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
         self.rules = frozenset(settings.rules)
         self.primitive_set = self._primitive_set()
+        self._examined: dict[Formula, Scored | Rejected] = {}
 
     def _primitive_set(self) -> Any:
         """DEAP's set without other statistics; the sign is fitted, so it need not vary."""
@@ -103,6 +115,28 @@ class Language:
         """Why the formula need not be evaluated, or None."""
         # A formula without a live branch has no canonical form, whichever rules are on.
         return check(formula, self.rules | {"both-disconnected"}) if self.rules else None
+
+    def examine(self, formula: Formula) -> Scored | Rejected:
+        """What to score for the formula, or why it need not be.
+
+        Without pruning every text is a formula of its own, as in a search that knows no better.
+        """
+        found = self._examined.get(formula)
+        if found is None:
+            if len(self._examined) >= _MOST_EXAMINED:
+                self._examined.clear()
+            found = self._examined[formula] = self._examine(formula)
+        return found
+
+    def _examine(self, formula: Formula) -> Scored | Rejected:
+        if not self.rules:
+            return Scored(formula, 1, str(formula))
+        pruned = self.prune(formula)
+        if pruned is not None:
+            return pruned
+        reduced = canonical(formula)
+        plain = reduced if reduced.sign > 0 else -reduced
+        return Scored(plain, reduced.sign, str(plain))
 
     def read(self, text: str) -> Formula:
         """A starting formula; one that is pruned is replaced by the formula that has its score."""

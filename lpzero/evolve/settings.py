@@ -55,6 +55,7 @@ class Settings:
     pool: float = 0.1
     crossover: float = 0.5
     mutation: float = 0.5
+    neighbours: float = 0.5
     immigrants: float = 0.1
     statistics: tuple[str, ...] = tuple(STATISTICS)
     unaries: int = 2
@@ -80,7 +81,7 @@ class Settings:
         _check_range("offspring", self.offspring, 1, 100_000)
         _check_range("unaries", self.unaries, 0, 10)
         _check_range("depth", self.depth, 0, 5)
-        for name in ("pool", "crossover", "mutation", "immigrants"):
+        for name in ("pool", "crossover", "mutation", "neighbours", "immigrants"):
             _check_range(name, getattr(self, name), 0, 1)
         if self.archs is not None:
             _check_range("archs", self.archs, 10, 1_000_000)
@@ -111,6 +112,7 @@ PRESETS = {
         population=80,
         generations=1000,
         offspring=1,
+        neighbours=0.0,
         immigrants=0.0,
         archs=50,
         choose="train",

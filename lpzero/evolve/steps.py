@@ -61,7 +61,11 @@ class Evolution:
         return self._select(state, brood.hatch())
 
     def _paper(self, state: State) -> State:
-        """Algorithm 1, lines 6 to 16."""
+        """Algorithm 1, lines 6 to 16.
+
+        Line 13 regenerates from the same two parents, for ever if need be: after many tries we
+        take parents from the whole population, and at last a random formula.
+        """
         brood = Brood(self.language, self.judge, state)
         pool = state.population[: max(2, round(self.settings.pool * len(state.population)))]
         parents = [random.choice(pool) for _ in range(2)]
@@ -70,15 +74,17 @@ class Evolution:
         def make() -> Origin:
             nonlocal parents, tries
             tries += 1
-            if tries % _REGENERATE == 0:  # line 13 would try these two for ever
-                parents = [random.choice(pool) for _ in range(2)]
+            if tries > 2 * _REGENERATE:
+                return self._draw()
+            if tries > _REGENERATE:
+                parents = [random.choice(state.population) for _ in range(2)]
             return self._vary(parents[0], parents[1])
 
         brood.fill(self.settings.offspring, make)
         return self._select(state, brood.hatch())
 
     def _front(self, state: State) -> State:
-        """Parents by tournament, immigrants among the offspring, survivors by NSGA-II."""
+        """Neighbours of the best, children of tournaments and immigrants; NSGA-II selects."""
 
         def make() -> Origin:
             if random.random() < self.settings.immigrants:
@@ -86,8 +92,22 @@ class Evolution:
             return self._vary(tournament(state.population), tournament(state.population))
 
         brood = Brood(self.language, self.judge, state)
+        self._sweep(state, brood, round(self.settings.neighbours * self.settings.offspring))
         brood.fill(self.settings.offspring, make)
         return self._select(state, brood.hatch())
+
+    def _sweep(self, state: State, brood: Brood, n: int) -> None:
+        """Take the n first formulas that are next to the best ones and not known yet.
+
+        Like an exhaustive search it passes over what is pruned or known without a record.
+        """
+        for parent in best_first(state.population):
+            plain = Formula(parent.formula.expression, parent.formula.reduction)
+            for formula in self.variation.neighbours(plain):
+                if len(brood.fresh) >= n:
+                    return
+                if brood.is_new(formula):
+                    brood.consider((formula, "neighbour", (parent.id,)))
 
     def _draw(self) -> Origin:
         return self.language.draw(random), "random", ()
@@ -100,7 +120,8 @@ class Evolution:
         if random.random() < self.settings.crossover:
             formula = self.variation.crossover(formula, other)
             names, parents = ["crossover"], [first.id, second.id]
-        if random.random() < self.settings.mutation:
+        is_copy = not names and self.settings.method != "paper"
+        if random.random() < self.settings.mutation or is_copy:
             formula = self.variation.mutate(formula)
             names.append("mutation")
         return formula, "+".join(names) or "copy", tuple(parents)

@@ -73,6 +73,14 @@ class Variation:
         return Formula(replace_name(formula.expression, at, random.choice(names)),
                        formula.reduction)  # fmt: skip
 
+    def neighbours(self, formula: Formula) -> Iterator[Formula]:
+        """Every formula of the space one change away: a node renamed, added or left out."""
+        yield _other_reduction(formula)
+        for expression in _changed(formula.expression, self.language.statistics):
+            made = Formula(expression, formula.reduction)
+            if self.language.why_outside(made) is None:
+                yield made
+
     def _grow(self, pset: None, type_: type) -> list[Any]:
         longest = max(1, self.language.settings.unaries)
         return grow(self.language.primitive_set, 0, longest, type_)
@@ -114,6 +122,23 @@ def replace_name(expression: Expression, at: int, name: str) -> Expression:
         return Combine(name if is_it else node.operation, left, rebuild(node.right))
 
     return rebuild(expression)
+
+
+def _changed(expression: Expression, statistics: list[str]) -> Iterator[Expression]:
+    """The expression with one node renamed, one unary added, or one unary left out."""
+    yield from (Apply(name, expression) for name in UNARIES)
+    if isinstance(expression, Leaf):
+        yield from (Leaf(name) for name in statistics if name != expression.statistic)
+    elif isinstance(expression, Apply):
+        yield expression.operand
+        yield from (Apply(n, expression.operand) for n in UNARIES if n != expression.operation)
+        for operand in _changed(expression.operand, statistics):
+            yield Apply(expression.operation, operand)
+    else:
+        name, left, right = expression.operation, expression.left, expression.right
+        yield from (Combine(other, left, right) for other in BINARIES if other != name)
+        yield from (Combine(name, changed, right) for changed in _changed(left, statistics))
+        yield from (Combine(name, left, changed) for changed in _changed(right, statistics))
 
 
 def _places(tree: Any) -> dict[str, list[int]]:
