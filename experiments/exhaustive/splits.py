@@ -29,6 +29,7 @@ SETTINGS = {
     "gpt2-wt103": ("gpt2-wt103", None),
 }
 QUERIES = {
+    "sum or mean": Query(top=1),
     "sum": Query(reduction="sum", top=1),
     "mean": Query(reduction="mean", top=1),
     "best within groups": Query(by="within", top=1),

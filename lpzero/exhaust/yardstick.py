@@ -1,7 +1,7 @@
 """Three measures of many score vectors: rho, rho given the parameters, rho within groups.
 
-Ranks are multiples of a half, so their products are exact in float64 and one matrix product
-serves all targets, whatever adds it up.
+Scores are quantised once and sorted once for all rows and once inside the groups. Ranks are
+multiples of a half, so that sums of their products are exact, in whatever order they are added.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lpzero.ranks import BoolArray, FloatArray, rank, rank_many, rank_targets
+from lpzero.ranks import (
+    BoolArray,
+    FloatArray,
+    KeyArray,
+    quantise_keys,
+    rank,
+    rank_targets,
+    sort_keys,
+    sorted_ranks,
+)
 
 MEASURES = ("rho", "given-params", "within")
 _LEAST = 5  # architectures in a group that tells anything
@@ -33,8 +42,9 @@ class Yardstick:
     def __init__(self, targets: FloatArray, parameters: FloatArray, groups: IntArray) -> None:
         self.n = len(targets)
         self._both = _centred(np.stack([rank_targets(targets), rank(parameters)]))
-        given = _rho(self._both[:1] @ self._both[1:].T, self._both[:1], self._both[1:])
-        self._target_given = float(given[0, 0])
+        t, g = self._both
+        above, *below = (float(u @ v) for u, v in ((t, g), (t, t), (g, g)))
+        self._target_given = above / np.sqrt(below[0] * below[1]) if all(below) else 0.0
         self._groups: list[tuple[IntArray, FloatArray]] = []
         for label in np.unique(groups):
             rows = np.flatnonzero(groups == label)
@@ -64,29 +74,33 @@ class Yardstick:
         return Measured(values, constant, non_finite)
 
     def _measure(self, scores: FloatArray) -> tuple[FloatArray, BoolArray]:
-        ranks = _centred(rank_many(scores))
-        both = _rho(ranks @ self._both.T, ranks, self._both)
-        rho, by_size = both[:, 0], both[:, 1]
+        keys = quantise_keys(np.ascontiguousarray(scores))
+        both, constant = _rho(keys, self._both)
+        rho, by_size = both
         left = (1 - by_size * by_size) * (1 - self._target_given**2)
         rest = rho - by_size * self._target_given
         given = np.divide(rest, np.sqrt(left), out=np.zeros_like(rho), where=left > 1e-12)
         within = np.zeros(len(scores))
         for rows, targets in self._groups:
-            inside = _centred(rank_many(scores[:, rows]))
-            within += len(rows) * _rho(inside @ targets.T, inside, targets)[:, 0]
+            within += len(rows) * _rho(keys[:, rows], targets)[0][0]
         if self._groups:
             within /= self.n_within
-        return np.stack([rho, np.clip(given, -1, 1), within]), np.all(ranks == 0, axis=1)
+        return np.stack([rho, np.clip(given, -1, 1), within]), constant
 
 
 def _centred(ranks: FloatArray) -> FloatArray:
-    """Average ranks (F, n) minus their mean, which is always (n + 1) / 2."""
-    return np.asarray(ranks - (ranks.shape[1] + 1) / 2)
+    """Average ranks (..., n) minus their mean, which is always (n + 1) / 2."""
+    return np.asarray(ranks - (ranks.shape[-1] + 1) / 2)
 
 
-def _rho(products: FloatArray, u: FloatArray, v: FloatArray) -> FloatArray:
-    """Products (F, K) of centred ranks u (F, n) and v (K, n) as correlations; 0 if constant."""
-    sizes = [np.sqrt(np.einsum("fn,fn->f", x, x)) for x in (u, v)]
-    below = np.multiply.outer(*sizes)
-    ratio = np.divide(products, below, out=np.zeros_like(products), where=below > 0)
-    return np.asarray(np.clip(ratio, -1.0, 1.0))
+def _rho(keys: KeyArray, targets: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Rho (K, F) of quantised scores (F, n) with centred ranks (K, n); which F are constant."""
+    ascending, positions = sort_keys(keys)
+    ranks = _centred(sorted_ranks(ascending))
+    size = np.sqrt(np.einsum("fn,fn->f", ranks, ranks))
+    rho = np.zeros((len(targets), len(keys)))
+    for row, target in zip(rho, targets, strict=True):
+        below = size * np.sqrt(target @ target)
+        products = np.einsum("fn,fn->f", ranks, target.take(positions))
+        np.divide(products, below, out=row, where=below > 0)
+    return np.clip(rho, -1.0, 1.0), np.asarray(ascending[:, 0] == ascending[:, -1])
