@@ -1,0 +1,188 @@
+"""`lpzero discover`: the contract of its output, its errors and its interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lpzero.campaign import folder
+from lpzero.cli import main as cli
+from lpzero.errors import InputError
+from lpzero.evolve import steps
+from spaces.tables.table import Table
+from tests.lpzero.smalltable import sketches, table
+
+SMALL = ["--population", "10", "--offspring", "10", "--generations", "3", "--unaries", "1"]
+
+
+@pytest.fixture(autouse=True)
+def _made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables by name come from the tests, and no network is run."""
+
+    def load(name: str, data: Any = None, space: Any = None) -> Table:
+        names = {"made-up": 40, "small": 12, "tiny": 8}
+        if name not in names:
+            raise InputError(f"unknown table {name}")
+        return table(names[name], name)
+
+    monkeypatch.setattr("lpzero.discovery.load", load)
+    monkeypatch.setattr("lpzero.store.sketches", lambda table, builder: sketches(len(table)))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.run(["discover", *arguments])
+    return code, *capsys.readouterr()
+
+
+def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = str(tmp_path / "c")
+    code, text, _ = run(capsys, "made-up", "--out", out, "--format", "json", *SMALL)
+    assert code == 0
+    result = json.loads(text)
+    assert set(result["best"]["rho"]) == {"train", "valid", "test"}
+    assert isinstance(result["best"]["formula"], str)
+    assert all(set(line["rho"]) == {"train", "valid", "test"} for line in result["top"])
+    assert result["evaluated"] == 40
+    assert all(isinstance(count, int) for count in result["rejected"].values())
+    assert result["seconds"] > 0
+    assert result["out"] == out
+    names = {path.name for path in Path(out).iterdir()}
+    assert {folder.CONFIG, folder.JOURNAL, folder.STATE, folder.HALL, folder.HALL_CSV} <= names
+
+
+def test_people_see_the_winner_beside_the_counters(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = str(tmp_path / "c")
+    code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
+    assert code == 0
+    for word in ("best formula, chosen on valid", "test: parameters", "in " + out, "rho given"):
+        assert word in text
+    line = err.splitlines()[-1]
+    for word in (
+        "generation 3/3",
+        "train 0.",
+        "valid",
+        "size",
+        "rejected",
+        "repeats",
+        "/s",
+        "left",
+    ):
+        assert word in line
+
+
+def test_quiet_means_quiet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, _, err = run(capsys, "made-up", "--out", str(tmp_path / "c"), "--quiet", *SMALL)
+    assert (code, err) == (0, "")
+
+
+def test_every_option_reaches_the_settings(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "c"
+    code, _, err = run(
+        capsys, "made-up", "--out", str(out), "--preset", "paper", "--population", "10",
+        "--generations", "2", "--unaries", "3", "--depth", "2", "--statistics", "A,H,W,G",
+        "--forward-only", "--objective", "rho,partial", "--archs", "15", "--seed", "9",
+        "--same-statistic", "--start", "sum(add(W, A))", "--start", "sum(H)", "--crossover", "0.6",
+        "--mutation", "0.7", "--choose", "valid", "--rules", "off", "--time-limit", "60",
+        "--split-seed", "2", "--jobs", "2", "--random", "--offspring", "3",
+    )  # fmt: skip
+    assert code == 0, err
+    config = json.loads((out / folder.CONFIG).read_text())
+    settings = config["settings"]
+    assert settings == settings | {
+        "method": "random", "population": 10, "generations": 2, "offspring": 3, "unaries": 3,
+        "depth": 2, "statistics": ["A", "H", "W"], "objectives": ["rho", "partial"], "archs": 15,
+        "seed": 9, "same_statistic": True, "start": ["sum(add(W, A))", "sum(H)"], "rules": [],
+        "crossover": 0.6, "mutation": 0.7, "choose": "valid",
+    }  # fmt: skip
+    assert config["split_seed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["made-up"], "no --out given"),
+        (["--out", "c"], "no table is given"),
+        (["nonesuch", "--out", "c"], "unknown table"),
+        (["tiny", "--out", "c"], "a split needs at least 10"),
+        (["small", "--out", "c"], "leaves 6 to train on"),
+        (["made-up", "--out", "c", "--statistics", "Q"], "unknown statistic 'Q'"),
+        (["made-up", "--out", "c", "--statistics", "S", "--unaries", "0"], "survives pruning"),
+        (["made-up", "--out", "c", "--objective", "tau"], "unknown objective 'tau'"),
+        (["made-up", "--out", "c", "--objective", "within"], "nothing to measure"),
+        (["made-up", "--out", "c", "--population", "1"], "population"),
+        (["made-up", "--out", "c", "--population", "x"], "population"),
+        (["made-up", "--out", "c", "--crossover", "2"], "crossover"),
+        (["made-up", "--out", "c", "--start", "sum(Q)"], "unknown name 'Q'"),
+        (["made-up", "--out", "c", "--start", "sum(W"], "expected ')'"),
+        (["made-up", "--out", "c", "--time-limit", "0"], "time-limit"),
+        (["made-up", "--out", "c", "--preset", "nature"], "preset"),
+        (["made-up", "--out", "c", "--mutation", "0", "--crossover", "0"], "nothing new"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_two(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not (tmp_path / "c").exists(), "a refused campaign leaves nothing behind"
+
+
+def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = str(tmp_path / "c")
+    assert run(capsys, "made-up", "--out", out, "--quiet", *SMALL)[0] == 0
+    code, _, err = run(capsys, "made-up", "--out", out, "--quiet", *SMALL)
+    assert code == 2
+    assert "go on with --resume" in err
+    code, _, err = run(capsys, "--out", out, "--resume", "--seed", "5")
+    assert code == 2
+    assert "begun with seed 0, not 5" in err
+    more = ["--out", out, "--resume", "--generations", "5", "--format", "json"]
+    code, text, _ = run(capsys, *more, "--quiet")
+    assert code == 0
+    assert json.loads(text)["generations"] == 5
+
+
+def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = str(tmp_path / "c")
+    step = steps.Evolution.step
+
+    def interrupted(self: Any, state: Any, rng: Any) -> Any:
+        if state.generation == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return step(self, state, rng)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps.Evolution, "step", interrupted)
+        code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
+    assert code == 130
+    assert text == ""
+    assert f"go on with: lpzero discover --out {out} --resume" in err
+    state = json.loads((Path(out) / folder.STATE).read_text())
+    assert state["next_generation"] == 3
+    assert run(capsys, "--out", out, "--resume", "--quiet")[0] == 0
+    other = str(tmp_path / "d")
+    assert run(capsys, "made-up", "--out", other, "--quiet", *SMALL)[0] == 0
+    journals = [(Path(path) / folder.JOURNAL).read_bytes() for path in (out, other)]
+    assert journals[0] == journals[1]
