@@ -80,6 +80,8 @@ def build(plan: TablePlan, folder: Path, jobs: int, report: Callable[[int, int],
         # Closed at once when interrupted: abandoned, joblib's generator complains at exit.
         with warnings.catch_warnings(), closing(results):
             warnings.filterwarnings("ignore", message=".*have been cancelled")
+            # loky replaces workers that have grown, as they do by importing torch, and says so.
+            warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
             for run in results:
                 _append(lines, run)
                 runs[run["index"], run["seed"]] = run
