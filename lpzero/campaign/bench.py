@@ -25,6 +25,7 @@ from lpzero.parallel import Workers
 from lpzero.ranks import FloatArray, quantise_keys
 from lpzero.sketch import Sketch
 from primitives.canonical import canonical
+from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.rejection import NON_FINITE, Rejected
 
@@ -102,8 +103,10 @@ class Ground:
     def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
         """Rho, rho given the parameters and rho within groups of each formula.
 
-        A formula that fails on the few is not looked at on the many.
+        A formula that fails on the few is not looked at on the many. What is scored is the
+        canonical form, which the branch tables know, whether or not pruning made it so.
         """
+        formulas = [_readable(formula) for formula in formulas]
         results: list[Measures | Rejected] = [_flaw(s) or (0, 0, 0) for s in
                                               self.glance.scores(formulas)]  # fmt: skip
         passed = [i for i, result in enumerate(results) if not isinstance(result, Rejected)]
@@ -189,8 +192,12 @@ def fitness_rows(table: Table, parts: Split, settings: Settings) -> Any:
         )
     if settings.archs is None or settings.archs >= n:
         return parts.train
-    picked = random.Random(f"rows {settings.seed}").sample(range(n), settings.archs)
+    picked = random.Random(f"rows {parts.seed}").sample(range(n), settings.archs)
     return parts.train[np.sort(picked)]
+
+
+def _readable(formula: Formula) -> Formula:
+    return formula if drop_dead(formula.expression) is None else canonical(formula)
 
 
 def _flaw(scores: FloatArray | Rejected) -> Rejected | None:

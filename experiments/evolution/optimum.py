@@ -1,0 +1,46 @@
+"""The best fitness of a whole space, by measuring every formula of it on a campaign's own rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lpzero.discovery import Discovery
+from lpzero.exhaust import Exhaustion, Query, exhaust
+from lpzero.parallel import Workers
+from primitives.canonical import canonical
+from primitives.enumeration import families
+from primitives.expressions import Combine
+from primitives.formula import REDUCTIONS, Formula
+from primitives.rejection import Rejected
+from spaces.tables import Split
+
+
+def of_chains_of_one(found: Discovery) -> float:
+    """Every formula by the campaign's own judge; a matrix product counts in either order."""
+    best = 0.0
+    for family in families(1):
+        for reduction in REDUCTIONS:
+            formulas = list(family.formulas(reduction))
+            if family.operation == "matmul":
+                formulas += [_turned(formula) for formula in formulas]
+            plain = [canonical(formula) for formula in formulas]
+            asked = [f if f.sign > 0 else -f for f in plain]
+            verdicts = [v for v in found.bench(asked) if not isinstance(v, Rejected)]
+            best = max([best, *(verdict.fitness[0] for verdict in verdicts)])
+    return best
+
+
+def of_chains_of_two(found: Discovery, folder: Path, jobs: int) -> float:
+    """By the branch algebra: millions of formulas, one order of each pair of statistics."""
+    ground = found.bench.grounds[0]
+    rows = Split(ground.parts.seed, ground.rows, ground.parts.valid, ground.parts.valid[:0])
+    asked = Exhaustion(2, workers=Workers(jobs), progress=True)
+    results, _ = exhaust(ground.table, ground.sketches, rows, folder, asked, found.options)
+    return float(results.best(Query(top=1))[0].value)
+
+
+def _turned(formula: Formula) -> Formula:
+    assert isinstance(formula.expression, Combine)
+    operation, left, right = (formula.expression.operation, formula.expression.left,
+                              formula.expression.right)  # fmt: skip
+    return Formula(Combine(operation, right, left), formula.reduction)
