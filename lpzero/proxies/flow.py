@@ -1,8 +1,10 @@
 """Gradients of the sum of outputs under absolute weights and an input of ones.
 
 Equation 11 of T-Razor: only products of absolute weights matter. LayerNorms are left out of this
-pass, because the sum of what a LayerNorm gives has no gradient. In float64, since products over
-many blocks leave float32. One sequence as long as the batch's; the tokens do not matter.
+pass, because the sum of what a LayerNorm gives has no gradient. Instead a block sees its input
+divided by the largest element, a constant that its output is multiplied with again: a linear block
+would not notice, and attention does not overflow where the products of many blocks leave float32.
+In float64; one sequence as long as the batch's, the tokens do not matter.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ def gradients(network: Network) -> list[list[Tensor]]:
     x = torch.ones(1, T, _width(network), dtype=torch.float64, device=network.device)
     with _without_norms(network.blocks):
         for block, parameters in zip(network.blocks, positive, strict=True):
-            x = first_tensor(torch.func.functional_call(block, parameters, (x,)))
+            scale = x.detach().abs().max()
+            x = scale * first_tensor(torch.func.functional_call(block, parameters, (x / scale,)))
     wanted = [p for parameters in positive for p in parameters.values() if p.ndim >= 2]
     found = iter(torch.autograd.grad(x.sum(), wanted, materialize_grads=True))
     return [[next(found).flatten(1) for _ in block] for block in network.matrices]

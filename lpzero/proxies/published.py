@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lpzero.errors import InputError
+
 
 class Figure(NamedTuple):
     """Where it is printed, Spearman's rho and Kendall's tau."""
@@ -85,3 +87,12 @@ def figures(table: str, proxy: str) -> list[Figure]:
         for source, found in _PUBLISHED.get(table, {}).items()
         if proxy in found
     ]
+
+
+def printed_in(table: str, source: str) -> dict[str, Figure]:
+    """What one source prints on the table, by proxy."""
+    found = _PUBLISHED.get(table, {})
+    if source not in found:
+        known = ", ".join(found) or "nothing"
+        raise InputError(f"{source!r} prints nothing on table {table}; known: {known}")
+    return {proxy: Figure(source, *pair) for proxy, pair in found[source].items()}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Gradients = list[list[Tensor]]
 PROBE = 2  # the random stream of the probe
+_PIECE = 1 << 16  # columns that stay in the processor's cache
 
 
 class Summary(NamedTuple):
@@ -58,8 +59,16 @@ def gram(gradients: Gradients) -> Tensor:
     """Inner products of the sequences' gradients (B, B), added up in float64."""
     total = torch.zeros(len(gradients), len(gradients), dtype=torch.float64)
     for stack in _by_matrix(gradients):
-        wide = stack.double()
-        total += (wide @ wide.T).cpu()
+        total += _products(stack).cpu()
+    return total
+
+
+def _products(stack: Tensor) -> Tensor:
+    """stack stack' (B, B) in float64, a piece of the columns (B, elements) at a time."""
+    total = torch.zeros(len(stack), len(stack), dtype=torch.float64, device=stack.device)
+    for piece in stack.split(_PIECE, dim=1):
+        wide = piece.double()
+        total += wide @ wide.T
     return total
 
 
@@ -68,10 +77,9 @@ def summarise(gradients: Gradients) -> Summary:
     agreement, steadiness = 0.0, []
     for stack in _by_matrix(gradients):
         agreement += float(stack.sign().sum(0).abs().sum())
-        spread = stack.std(0, correction=0)
-        varies = spread > 0
-        ratio = stack.abs().mean(0)[varies].double() / spread[varies].double()
-        steadiness.append(float(ratio.sum()))
+        spread = (stack - stack.mean(0)).square().mean(0).sqrt()
+        ratio = stack.abs().mean(0) / spread
+        steadiness.append(float(ratio.where(spread > 0, 0.0).sum(dtype=torch.float64)))
     return Summary(gram(gradients), agreement, steadiness)
 
 

@@ -1,0 +1,41 @@
+"""LPZero Table 4 again: GPT-2 on WikiText-103.
+
+    python -m experiments.lpzero_table4.run --jobs 2
+
+Interrupted, the same command goes on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lpzero.cli.output import data_option, jobs_option
+from lpzero.parallel import Workers
+from lpzero.proxies import Context
+from lpzero.proxies.reproduction import reproduce, thin, write
+from lpzero.rank import Ranking
+from spaces.tables import load
+
+SOURCE = "LPZero Table 4"
+ALSO = ("attention-parameters", "depth-sqrt-width", "ntkt", "sept", "dss++")
+
+
+@click.command()
+@click.option("--archs", type=int, help="Only so many, for a quick look.")
+@click.option("--out", type=Path, default=Path("runs/lpzero_table4"), show_default=True)
+@jobs_option
+@data_option
+def main(**given: Any) -> None:
+    """Print our Table 4 and write it to OUT."""
+    table = thin(load("gpt2-wt103", given["data"]), given["archs"])
+    ranking = Ranking(Context(workers=Workers(given["jobs"]), label="gpt2-wt103"))
+    rows = reproduce(table, SOURCE, ranking, ALSO)
+    title = f"{SOURCE}, {len(table)} architectures"
+    print(write(given["out"], "gpt2-wt103", rows, title).read_text())
+
+
+if __name__ == "__main__":
+    main()

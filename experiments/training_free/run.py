@@ -1,0 +1,79 @@
+"""Figures 2, 8, 10 and 11 of "Training-free NAS for RNNs and transformers" again, on FlexiBERT.
+
+    python -m experiments.training_free.run --jobs 2
+
+Figures 2 and 11: each metric against the GLUE score, normalised by the number of features and not.
+Figures 8 and 10: the metrics of ten architectures, one of each tenth of the scores, with ten seeds
+of the weights and with ten batches. Interrupted, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from experiments.training_free.figures import scatter, strips
+from lpzero.cli.output import data_option, jobs_option
+from lpzero.parallel import Workers
+from lpzero.proxies import Context, Proxy, get
+from lpzero.proxies.reproduction import markdown, thin
+from lpzero.rank import Ranking, prefetch, rank
+from spaces.tables import Table, load
+
+FEATURES = ("activation-distance", "synaptic-saliency", "synaptic-diversity", "head-importance",
+            "attention-confidence", "softmax-confidence")  # fmt: skip
+WHOLE = ("jacobian-covariance", "jacobian-cosine", "jacobian-cosine-large-noise",
+         "jacobian-cosine-more-noised", "parameters")  # fmt: skip
+FIGURES = {
+    "figure2": (*(f"{name}-normalised" for name in FEATURES), *WHOLE),
+    "figure11": (*FEATURES, *WHOLE),
+}
+ABLATIONS = {"figure8": "seed", "figure10": "batch_seed"}
+N_ARCHS = N_SEEDS = 10
+
+
+@click.command()
+@click.option("--archs", type=int, help="Only so many, for a quick look.")
+@click.option("--space", default="flexibert-upstream", show_default=True)
+@click.option("--out", type=Path, default=Path("runs/training_free"), show_default=True)
+@jobs_option
+@data_option
+def main(**given: Any) -> None:
+    """Print the figures' numbers and write both to OUT."""
+    out = given["out"]
+    out.mkdir(parents=True, exist_ok=True)
+    whole = load("flexibert", given["data"], given["space"])
+    table, workers = thin(whole, given["archs"]), Workers(given["jobs"])
+    context = Context(workers=workers, label="figures 2 and 11")
+    for name, metrics in FIGURES.items():
+        proxies = [get(metric) for metric in metrics]
+        rows = rank(table, proxies, Ranking(context))
+        (out / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
+        print(f"{name}\n\n{markdown(rows, ('proxy', 'n', 'tau', 'rho', 'rho_given_params'))}")
+        scores = {p.name: p.score(table.space, table.archs, context) for p in proxies}
+        scatter(scores, table.targets, out / f"{name}.png")
+    few = thin(whole, N_ARCHS)
+    for name, kind in ABLATIONS.items():
+        runs = [Context(**{kind: i}, workers=workers) for i in range(N_SEEDS)]
+        found = ablation(few, [get(metric) for metric in FIGURES["figure2"][:-1]], runs)
+        (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
+        strips(found, out / f"{name}.png")
+
+
+def ablation(few: Table, proxies: list[Proxy], runs: list[Context]) -> dict[str, list[list[float]]]:
+    """Of each proxy the scores of each run, architectures in the order of their targets."""
+    order = np.argsort(few.targets)
+    for run in runs:
+        prefetch(few, proxies, run)
+    return {
+        proxy.name: [proxy.score(few.space, few.archs, run)[order].tolist() for run in runs]
+        for proxy in proxies
+    }
+
+
+if __name__ == "__main__":
+    main()

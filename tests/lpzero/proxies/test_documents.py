@@ -1,0 +1,27 @@
+"""The page on proxies names every one of them, and its examples run."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+from lpzero.proxies import names
+
+PAGE = Path(__file__).parents[3] / "docs" / "proxies.md"
+
+
+def test_the_page_names_every_proxy_and_no_other() -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    named: set[str] = set()
+    for row in rows:
+        for name in re.findall(r"`([^`]+)`", row.split("|")[1]):
+            variants = {f"{known}{name}" for known in named if row.count(f"`{known}`")}
+            named |= variants if name.startswith("-") else {name}
+    assert named == set(names())
+
+
+def test_the_examples_run() -> None:
+    results = doctest.testfile(str(PAGE), module_relative=False)
+    assert results.attempted > 5
+    assert results.failed == 0
