@@ -103,6 +103,7 @@ class _Judge:
             **parts,
             **self._over_seeds(proxy),
             "seconds": self.seconds(proxy),
+            "direction": proxy.direction,
             "needs": str(proxy.needs),
             "paper": proxy.paper,
             "definition": proxy.definition,

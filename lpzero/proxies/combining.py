@@ -52,6 +52,11 @@ class Combined:
         return self.weights or (1.0,) * len(self.parts)
 
     @property
+    def direction(self) -> int:
+        """Parts are already the right way up."""
+        return 1
+
+    @property
     def needs(self) -> Needs:
         return reduce(or_, (part.needs for part in self.parts))
 

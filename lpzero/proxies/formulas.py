@@ -49,6 +49,10 @@ class FormulaProxy:
         return forward | Needs.GRADIENT | Needs.LABELS if used & {"G", "J"} else forward
 
     @property
+    def direction(self) -> int:
+        return self.formula.sign
+
+    @property
     def definition(self) -> str:
         return str(self.formula)
 

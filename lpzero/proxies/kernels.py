@@ -24,11 +24,11 @@ def ntkt(network: Network) -> float:
     return float(network.tangent.trace()) / network.tokens.shape[1] ** 2
 
 
-@proxy(needs=_OUTPUT, paper="Chen et al. 2021 (TE-NAS)")
+@proxy(needs=_OUTPUT, paper="Chen et al. 2021 (TE-NAS)", direction=-1)
 def ntk_condition(network: Network) -> float:
-    """-(largest over least eigenvalue) of the tangent kernel"""
+    """largest over least eigenvalue of the tangent kernel; small is better"""
     values = torch.linalg.eigvalsh(network.tangent)
-    return -float(values[-1] / values[0]) if values[0] > 0 else math.nan
+    return float(values[-1] / values[0]) if values[0] > 0 else math.nan
 
 
 @proxy(needs=_LOSS, paper="Shu et al. 2022")

@@ -1,7 +1,8 @@
 """Every proxy by name, and how one is declared.
 
-A proxy scores a list of architectures of a space; larger always means better, by its definition
-and never by what it gave on a table. Most are a function of one built network:
+A proxy scores a list of architectures of a space; larger always means better. Its direction, -1
+where the paper wants the quantity small, is declared with it and never by what it gave on a table.
+Most are a function of one built network:
 
     @proxy(needs=Needs.GRADIENT | Needs.LABELS, paper="Lee et al. 2019", normalised=True)
     def snip(network):
@@ -61,6 +62,8 @@ class Proxy(Protocol):
     def paper(self) -> str: ...
     @property
     def definition(self) -> str: ...
+    @property
+    def direction(self) -> int: ...
     def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
         """The scores (n,) of the architectures; NaN where there is none."""
 
@@ -84,11 +87,12 @@ class NetworkProxy:
     definition: str
     measure: Measure
     is_mean: bool = False
+    direction: int = 1
 
     def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
         found = context.measure(space, archs, [self.measure])
-        return np.array([record.score / (record.count if self.is_mean else 1)
-                         for record in found[self.measure.name]], dtype=np.float64)  # fmt: skip
+        scores = [r.score / (r.count if self.is_mean else 1) for r in found[self.measure.name]]
+        return self.direction * np.array(scores, dtype=np.float64)
 
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], context: Context
@@ -97,7 +101,7 @@ class NetworkProxy:
         found = context.measure(space, archs, [self.measure])[self.measure.name]
         if any(record.blocks is None for record in found):
             raise InputError(f"proxy {self.name} has no values of single blocks")
-        return [np.array(record.blocks, dtype=np.float64) for record in found]
+        return [self.direction * np.array(r.blocks, dtype=np.float64) for r in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,7 @@ class SizeProxy:
     definition: str
     count: Callable[[Space[Any], Any], float]
     needs: Needs = Needs.NOTHING
+    direction: int = 1
 
     def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
         return np.array([self.count(space, arch) for arch in archs], dtype=np.float64)
@@ -126,18 +131,24 @@ def register(proxy: Proxy) -> Proxy:
 
 
 def proxy(
-    *, needs: Needs, paper: str, normalised: bool = False, version: int = 1, name: str | None = None
+    *,
+    needs: Needs,
+    paper: str,
+    normalised: bool = False,
+    direction: int = 1,
+    version: int = 1,
 ) -> Callable[[F], F]:
-    """Declare a function of one network as a proxy."""
+    """Declare a function of one network as a proxy; raise `version` when its values change."""
 
     def declare(function: F) -> F:
-        known = name or function.__name__.replace("_", "-")
+        known = function.__name__.replace("_", "-")
         definition = " ".join((function.__doc__ or "").split("\n\n")[0].split())
         measure = Measure(known, function, version)
-        register(NetworkProxy(known, needs, paper, definition, measure))
+        register(NetworkProxy(known, needs, paper, definition, measure, False, direction))
         if normalised:
             mean = f"mean of the terms of {known}"
-            register(NetworkProxy(f"{known}-normalised", needs, paper, mean, measure, True))
+            other = f"{known}-normalised"
+            register(NetworkProxy(other, needs, paper, mean, measure, True, direction))
         return function
 
     return declare

@@ -37,7 +37,7 @@ TABLE = small_table()
 class Given:
     """A proxy of these scores."""
 
-    needs, paper, definition = Needs.NOTHING, "", "given"
+    needs, paper, definition, direction = Needs.NOTHING, "", "given", 1
 
     def __init__(self, name: str, scores: FloatArray) -> None:
         self.name, self.scores = name, scores

@@ -51,6 +51,7 @@ def test_every_proxy_says_what_it_is(name: str) -> None:
     assert proxy.definition
     assert isinstance(proxy.needs, Needs)
     assert str(proxy.needs)
+    assert proxy.direction in (1, -1)
 
 
 @pytest.mark.parametrize("make", [encoder, decoder])
@@ -137,6 +138,33 @@ def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         get("snip").score(space, first, Context(folder=tmp_path)), expected
     )
+
+
+def test_what_the_paper_wants_small_is_turned_round(context: Context) -> None:
+    proxy = get("ntk-condition")
+    space, measure = spaces.get("nano-gpt2"), MEASURES["ntk-condition"]
+    raw = [r.score for r in context.measure(space, archs(4), [measure])[measure.name]]
+    assert proxy.direction == -1
+    assert proxy.score(space, archs(4), context).tolist() == [-value for value in raw]
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    seen = []
+
+    def stops_once(network: Network) -> float:
+        seen.append(network)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return float(len(network.blocks))
+
+    space, measure = spaces.get("nano-gpt2"), Measure("stops-once", stops_once)
+    with pytest.raises(KeyboardInterrupt):
+        Context(folder=tmp_path).measure(space, archs(4), [measure])
+    assert len(list(tmp_path.rglob("*.json"))) == 2
+    found = Context(folder=tmp_path).measure(space, archs(4), [measure])["stops-once"]
+    assert [r.score for r in found] == [space.depth(arch) for arch in archs(4)]
+    assert len(seen) == 5  # two before, one interrupted, two after
+    assert list(tmp_path.rglob(".*")) == []
 
 
 def test_one_failing_architecture_has_no_score_and_the_others_do(

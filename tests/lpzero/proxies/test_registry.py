@@ -27,7 +27,7 @@ class Fixed:
 
     def __init__(self, name: str, *scores: float) -> None:
         self.name, self.scores = name, np.array(scores)
-        self.needs, self.paper, self.definition = Needs.NOTHING, "", "given"
+        self.needs, self.paper, self.definition, self.direction = Needs.NOTHING, "", "given", 1
 
     def score(self, space: Any, archs: Any, context: Context) -> FloatArray:
         return self.scores
