@@ -40,9 +40,10 @@ class Discovery:
     """A campaign on one table or several, by name or as values.
 
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
-    "partial")`. With `out` the campaign is kept in that directory, and `resume=True` goes on
-    with one that is there. `sketches` replaces the cache (one sequence per table). A callback
-    gets a `Progress` after each generation and may answer True to stop.
+    "partial")`; they change the preset, "default" or "paper". With `out` the campaign is kept in
+    that directory, and `resume=True` goes on with one that is there. `sketches` replaces the
+    cache (one sequence per table). A callback gets a `Progress` after each generation and may
+    answer True to stop.
 
     After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
     (rows), `history_` (rows), `result_` (everything), `outcome_`.
@@ -52,7 +53,7 @@ class Discovery:
         self,
         table: str | Table | Sequence[str | Table] | None = None,
         *,
-        preset: str = "default",
+        preset: str | None = None,
         out: str | Path | None = None,
         resume: bool = False,
         data: str | Path | None = None,
@@ -60,8 +61,8 @@ class Discovery:
         cache: str | Path | None = None,
         device: str = "cpu",
         jobs: int = 1,
-        split_seed: int = 0,
-        sketch_seed: int = 0,
+        split_seed: int | None = None,
+        sketch_seed: int | None = None,
         sketches: Sequence[Sequence[Sketch]] | None = None,
         time_limit: float | None = None,
         callbacks: Sequence[Callback] = (),
@@ -84,9 +85,12 @@ class Discovery:
             load(name, data, space or spaces.get(name)) if isinstance(name, str) else name
             for name in names
         ]
-        self.split_seed = kept["split_seed"] if kept and not split_seed else split_seed
-        seed = kept["sketch"]["seed"] if kept and not sketch_seed else sketch_seed
-        self.options = SketchOptions(seed=seed, batch_seed=seed)
+        if split_seed is None:
+            split_seed = kept["split_seed"] if kept else 0
+        if sketch_seed is None:
+            sketch_seed = kept["sketch"]["seed"] if kept else 0
+        self.split_seed = split_seed
+        self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed)
         self._given = sketches
         self.bench = self._bench()
 
@@ -170,11 +174,12 @@ class Discovery:
         return make
 
 
-def _settings(kept: dict[str, Any] | None, name: str, changes: dict[str, Any]) -> Settings:
+def _settings(kept: dict[str, Any] | None, name: str | None, changes: dict[str, Any]) -> Settings:
+    """Those of the preset, or of the campaign that is there, with the changes."""
     changes = {k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()}
-    if kept is None:
-        return preset(name, **changes)
-    preset(name, **changes)  # refuses unknown options
+    asked = preset(name or "default", **changes)  # refuses unknown options in either case
+    if kept is None or name is not None:
+        return asked
     return replace(Settings.from_json(kept["settings"]), **changes)
 
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from lpzero import counters
 from lpzero.branches import ChainSet, surviving
-from lpzero.correlation import spearman
 from lpzero.errors import InputError
 from lpzero.evaluate import Evaluator
 from lpzero.evolve.candidates import Candidate, Measures, Verdict
 from lpzero.evolve.settings import OBJECTIVES, Settings
 from lpzero.exhaust import yardstick
+from lpzero.exhaust.yardstick import Yardstick
 from lpzero.parallel import Workers
 from lpzero.ranks import FloatArray, quantise_keys
 from lpzero.sketch import Sketch
@@ -79,10 +79,20 @@ class Ground:
         picked = np.argsort(sizes, kind="stable")[np.linspace(0, len(sizes) - 1, _FEW).astype(int)]
         return self._evaluator(self.rows[np.sort(picked)], None)
 
+    def on_valid(self, formula: Formula, column: int) -> float:
+        """A measure of the formula on the validation rows; rho where these have no groups."""
+        evaluator, yardstick = self._valid
+        scores = evaluator.score(formula)
+        if isinstance(scores, Rejected):
+            return 0.0
+        if column == OBJECTIVES.index("within") and yardstick.n_within == 0:
+            column = OBJECTIVES.index("rho")
+        return float(yardstick.measure(scores[np.newaxis]).values[column, 0])
+
     @cached_property
-    def on_valid(self) -> Evaluator:
-        """Scores on the validation rows, for the few formulas that are shown."""
-        return self._evaluator(self.parts.valid, None, surviving(1))
+    def _valid(self) -> tuple[Evaluator, Yardstick]:
+        rows = self.parts.valid
+        return self._evaluator(rows, None, surviving(1)), yardstick(self.table, rows)
 
     @cached_property
     def everywhere(self) -> Evaluator:
@@ -96,7 +106,7 @@ class Ground:
             chains or self.chains,
             rows=rows,
             workers=workers,
-            jobs=workers.jobs,
+            jobs=1 if rows is not None and len(rows) <= _FEW else workers.jobs,
             label=label,
         )
 
@@ -154,14 +164,15 @@ class Bench:
             assert ground.evaluator.n_archs >= ground.glance.n_archs
 
     def valid(self, candidate: Candidate) -> float:
-        """The lowest rho over the tables on their validation rows; for showing, not for search."""
+        """The first objective on the validation rows, lowest over the tables.
+
+        For showing and for choosing among the final front; selection does not see it.
+        """
         if candidate.id not in self._valid:
-            rhos = []
-            for ground in self.grounds:
-                scores = ground.on_valid.score(canonical(candidate.formula))
-                targets = ground.table.targets[ground.parts.valid]
-                rhos.append(0.0 if isinstance(scores, Rejected) else spearman(scores, targets))
-            self._valid[candidate.id] = min(rhos)
+            column = self._columns[0]
+            self._valid[candidate.id] = min(
+                ground.on_valid(canonical(candidate.formula), column) for ground in self.grounds
+            )
         return self._valid[candidate.id]
 
     def _verdict(self, results: Sequence[Measures | Rejected]) -> Verdict | Rejected:

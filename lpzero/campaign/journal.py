@@ -18,12 +18,11 @@ from typing import Any, BinaryIO
 from lpzero.campaign.errors import WritingError
 from lpzero.evolve.candidates import Candidate
 
+_FIELDS = {"id", "generation", "operator", "parents", "formula"}
+
 
 class Journal:
-    """An open journal at some line; `n_lines` is where it stands, `torn` what was cut at opening.
-
-    `ahead` are the lines that an interrupted run had written beyond that place.
-    """
+    """An open journal; `n_lines` is where it stands, `torn` how many bytes opening it cut."""
 
     def __init__(self, path: Path, tables: Sequence[str]) -> None:
         self.path, self.tables = path, tables
@@ -117,7 +116,7 @@ def _is_candidate(line: bytes, number: int) -> bool:
         record: Any = json.loads(line)
     except ValueError:
         return False
-    return isinstance(record, dict) and record.get("id") == number and "formula" in record
+    return isinstance(record, dict) and record.get("id") == number and record.keys() >= _FIELDS
 
 
 def _encode(record: dict[str, Any]) -> bytes:

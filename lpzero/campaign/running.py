@@ -136,7 +136,7 @@ class _Loop:
             tried=tally.tried,
             evaluated=tally.evaluated,
             repeats=tally.repeats,
-            rejected=tally.rejected,
+            rejected=Counter(tally.rejected),
             per_second=(tally.evaluated - self.evaluated_before) / max(seconds, 1e-9),
             seconds=seconds,
             seconds_left=seconds / done * left if done else None,

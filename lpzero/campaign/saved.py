@@ -72,9 +72,10 @@ def read_config(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     found = files.read_json(path)
-    if found is None:
+    if found is not None:
+        _check_schema(path, found)
+    if found is None or not found.keys() >= {"hash", "tables", "split_seed", "sketch", "settings"}:
         raise CampaignError(f"{path} is broken: restore it, or start again in another directory")
-    _check_schema(path, found)
     return found
 
 
@@ -127,13 +128,20 @@ def restore(folder: Path, config: Config, journal: Journal, rng: random.Random) 
     if found is None:
         return None
     _check_schema(path, found)
-    if found.get("config") != config.hash or found["journal_lines"] > len(journal):
+    try:
+        return _restored(found, config, journal, rng)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None  # readable, but not what we write
+
+
+def _restored(
+    found: dict[str, Any], config: Config, journal: Journal, rng: random.Random
+) -> State | None:
+    if found["config"] != config.hash or found["journal_lines"] > len(journal):
         return None
     lines = journal.candidates(stop=found["journal_lines"])
-    journal.go_to(len(lines))
     kind, numbers, gauss = found["random"]
-    rng.setstate((kind, tuple(numbers), gauss))
-    return State(
+    state = State(
         found["next_generation"],
         len(lines),
         tuple(lines[number] for number in found["population"]),
@@ -141,12 +149,20 @@ def restore(folder: Path, config: Config, journal: Journal, rng: random.Random) 
         tuple(lines),
         found["exhausted"],
     )
+    rng.setstate((kind, tuple(numbers), gauss))
+    journal.go_to(len(lines))
+    return state
 
 
 def changed_versions(found: Mapping[str, Any]) -> Sequence[str]:
-    """What is not as it was when the campaign began."""
+    """Remarks on what is not as it was when the campaign began."""
     now, then = versions(), found.get("versions", {})
-    return [f"{k} {then.get(k)} then, {now[k]} now" for k in now if then.get(k) != now[k]]
+    return [
+        f"{name} was {then.get(name)} when the campaign began and is {now[name]}: what follows"
+        " may differ from an uninterrupted run"
+        for name in now
+        if then.get(name) != now[name]
+    ]
 
 
 def _check_schema(path: Path, found: Mapping[str, Any]) -> None:

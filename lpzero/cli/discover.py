@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,9 +54,7 @@ def _settings_options(command: Any) -> Any:
 @click.option(
     "--preset",
     type=click.Choice(["default", "paper"]),
-    default="default",
-    show_default=True,
-    help="paper is Algorithm 1 of LPZero; default looks for a front.",
+    help="paper is Algorithm 1 of LPZero; default looks for a front.  [default: default]",
 )
 @_settings_options
 @click.option("--start", multiple=True, metavar="FORMULA", help="Begin with it; repeatable.")
@@ -97,7 +96,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             cache=given["cache"],
             device=given["device"],
             jobs=given["jobs"],
-            split_seed=given["split_seed"] or 0,
+            split_seed=given["split_seed"],
             time_limit=given["time_limit"],
             callbacks=[lambda progress: bool(asked_to_stop), *([] if quiet else [show])],
             progress=not quiet,
@@ -152,6 +151,9 @@ def _stoppable() -> Iterator[list[bool]]:
         asked.append(True)
         output.note("\nfinishing the generation; press again to stop at once")
 
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # signals go to the main thread, whose business they are
+        return
     before = signal.signal(signal.SIGINT, stop)
     try:
         yield asked

@@ -146,7 +146,7 @@ def _size(out: Path) -> int:
 
 
 @pytest.mark.parametrize("damage", ["torn", "garbage", "empty state", "no state", "half state",
-                                    "short journal", "no journal"])  # fmt: skip
+                                    "odd state", "short journal", "no journal"])  # fmt: skip
 def test_damage_is_repaired(tmp_path: Path, whole: Path, damage: str) -> None:
     out = tmp_path / "campaign"
     discovery(out, generations=4).run()
@@ -162,6 +162,8 @@ def test_damage_is_repaired(tmp_path: Path, whole: Path, damage: str) -> None:
         journal.unlink()
     elif damage == "no state":
         state.unlink()
+    elif damage == "odd state":
+        state.write_text('{"schema": 1, "config": "?"}')
     else:
         text = state.read_text()
         state.write_text("" if damage == "empty state" else text[: len(text) // 2])
@@ -233,9 +235,19 @@ def test_a_campaign_is_not_begun_over_another(tmp_path: Path, whole: Path) -> No
         discovery(tmp_path).search()
 
 
-def test_another_seed_is_another_campaign(whole: Path) -> None:
-    with pytest.raises(CampaignError, match="begun with seed 3, not 4"):
-        discovery(whole, resume=True, seed=4).search()
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 4}, "begun with seed 3, not 4"),
+        ({"split_seed": 1}, "begun with split_seed 0, not 1"),
+        ({"preset": "paper"}, "begun with method 'front', not 'paper'"),
+    ],
+)
+def test_other_settings_are_another_campaign(
+    whole: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CampaignError, match=message):
+        discovery(whole, resume=True, **options).search()
 
 
 def test_a_changed_table_is_refused(whole: Path) -> None:
@@ -255,9 +267,10 @@ def test_a_newer_schema_is_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_a_broken_config_is_said(tmp_path: Path) -> None:
-    (tmp_path / folder.CONFIG).write_text('{"schema": 1, "ha')
-    with pytest.raises(CampaignError, match=r"config.json is broken"):
-        discovery(tmp_path, resume=True)
+    for text in ('{"schema": 1, "ha', '{"schema": 1}'):
+        (tmp_path / folder.CONFIG).write_text(text)
+        with pytest.raises(CampaignError, match=r"config.json is broken"):
+            discovery(tmp_path, resume=True)
 
 
 def test_test_targets_are_never_read_by_the_search(
