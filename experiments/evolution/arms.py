@@ -47,12 +47,6 @@ ARMS = [
 ARMS_ONE = [
     Arm("front (ours)", "", "default", {"unaries": 1, "generations": BUDGET_ONE // 100 - 1}),
     Arm(
-        "evolution",
-        "",
-        "paper",
-        {"unaries": 1, "generations": BUDGET_ONE - 80, "archs": None},
-    ),
-    Arm(
         "random search",
         "",
         "default",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from spaces.tables import Split, Table
 
 LEAST = 10  # training rows
+_MEMORY = 1 << 29  # bytes that scoring may remember
 _FEW = 6  # architectures of the early look
 _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
@@ -100,13 +101,14 @@ class Ground:
         return self._evaluator(None, None, surviving(1))
 
     def _evaluator(self, rows: Any, label: str | None, chains: ChainSet | None = None) -> Evaluator:
-        workers = self.workers
+        is_main = chains is None and len(rows) > _FEW
         return Evaluator(
             self.sketches,
             chains or self.chains,
             rows=rows,
-            workers=workers,
-            jobs=1 if rows is not None and len(rows) <= _FEW else workers.jobs,
+            workers=self.workers,
+            memory=_MEMORY if is_main else _MEMORY // 8,
+            jobs=self.workers.jobs if is_main else 1,
             label=label,
         )
 
