@@ -16,10 +16,10 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@
 
-run: $(STAMP)  ## the main job on the embedded nano tables
+run: $(STAMP)  ## the main job: a small campaign on the embedded table nano-gpt2
 	@$(BIN)/lpzero tables
 	@$(BIN)/lpzero counters nano-gpt2
-	@$(BIN)/lpzero counters nano-flexibert
+	$(BIN)/lpzero discover nano-gpt2 --out runs/nano-gpt2 --resume --jobs $(JOBS)
 
 test: lint types unit  ## lint, types and every test
 
