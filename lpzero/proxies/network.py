@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -114,7 +115,7 @@ class Network:
         """The matrices of all blocks in a row."""
         return [matrix.weight for block in self.matrices for matrix in block]
 
-    def untouched(self) -> Any:
+    def untouched(self) -> AbstractContextManager[None]:
         """A context in which the model may be run; afterwards it is as before."""
         return untouched(self.model, self.weights, self.device)
 
