@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero import counters
-from lpzero.campaign.bench import Bench, Ground
+from lpzero.campaign.bench import Bench
+from lpzero.campaign.ground import Ground
 from lpzero.campaign.running import Outcome
 from lpzero.correlation import spearman
 from lpzero.errors import LPZeroError

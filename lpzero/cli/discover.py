@@ -115,7 +115,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
 
 def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of the settings that were asked for."""
-    from lpzero.evolve.settings import NEEDS_GRADIENTS
+    from lpzero.exhaust import NEEDS_GRADIENTS
     from primitives.pruning import DEFAULT_RULES
     from primitives.registry import STATISTICS
 

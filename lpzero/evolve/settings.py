@@ -19,7 +19,6 @@ METHODS = ("paper", "front", "random")
 # Names a user writes -> rows of a yardstick's measures.
 OBJECTIVES = ("rho", "partial", "within")
 ACROSS = ("min", "pareto")
-NEEDS_GRADIENTS = ("G", "J")
 
 
 def _check_names(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
