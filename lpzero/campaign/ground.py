@@ -106,13 +106,14 @@ class Ground:
 
     def _evaluator(self, rows: Any, label: str | None, chains: ChainSet | None = None) -> Evaluator:
         is_main = chains is None and len(rows) > _FEW
+        is_small = rows is not None and len(rows) <= _FEW
         return Evaluator(
             self.sketches,
             chains or self.chains,
             rows=rows,
             workers=self.workers,
             memory=_MEMORY if is_main else _MEMORY // 8,
-            jobs=self.workers.jobs if is_main else 1,
+            jobs=1 if is_small else self.workers.jobs,
             label=label,
         )
 

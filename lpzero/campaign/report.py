@@ -33,8 +33,12 @@ def report(
 ) -> dict[str, Any]:
     """The result as JSON values; `tables` have their test targets."""
     places = [_Place(table, ground) for table, ground in zip(tables, bench.grounds, strict=True)]
-    shown = [choose(bench, outcome), *outcome.hall.entries[: 2 * top]]
-    found = {c.id: (c, line) for c in shown if (line := _line(places, c)) is not None}
+    found: dict[int, tuple[Candidate, dict[str, Any]]] = {}
+    for candidate in (choose(bench, outcome), *outcome.hall.entries):
+        if len(found) < top and candidate.id not in found:
+            line = _line(places, candidate)
+            if line is not None:
+                found[candidate.id] = candidate, line
     if not found:
         raise LPZeroError("none of the best formulas has finite scores on every architecture")
     winner, best = next(iter(found.values()))  # the chosen one, unless it is not finite on test
@@ -47,7 +51,7 @@ def report(
         "objectives": list(bench.settings.objectives),
         "chosen_on": bench.settings.choose,
         "best": best,
-        "top": [{**line, "front": line["id"] in front} for line in lines[:top]],
+        "top": [{**line, "front": line["id"] in front} for line in lines],
         "counters": [line for place in places for line in place.counters()],
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,
