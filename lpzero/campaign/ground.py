@@ -27,6 +27,7 @@ from lpzero.sketch import Sketch
 from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
+from primitives.registry import STATISTICS
 from primitives.rejection import NON_FINITE, Rejected
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 LEAST = 10  # training rows
 _MEMORY = 1 << 29  # bytes that scoring may remember
 _FEW = 6  # architectures of the early look
+# For a few formulas on many rows: their chains are computed, tables of them would cost more.
+_BARE = ChainSet(dict.fromkeys(STATISTICS, ((),)), dict.fromkeys(STATISTICS, 1), ())
 _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
 
@@ -97,12 +100,12 @@ class Ground:
     @cached_property
     def _valid(self) -> tuple[Evaluator, Yardstick]:
         rows = self.parts.valid
-        return self._evaluator(rows, None, surviving(1)), yardstick(self.table, rows)
+        return self._evaluator(rows, None, _BARE), yardstick(self.table, rows)
 
     @cached_property
     def everywhere(self) -> Evaluator:
         """Scores on all rows, for the formulas that are reported."""
-        return self._evaluator(None, None, surviving(1))
+        return self._evaluator(None, None, _BARE)
 
     def _evaluator(self, rows: Any, label: str | None, chains: ChainSet | None = None) -> Evaluator:
         is_main = chains is None and len(rows) > _FEW
