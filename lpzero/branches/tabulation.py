@@ -1,6 +1,6 @@
 """One sketch -> means of every branch per tensor, and products of aligned chain pairs.
 
-Because a formula ends in a mean (SPEC section 7), with F and G all chains of a tensor as rows,
+Because a formula ends in a mean, with F and G all chains of a tensor as rows,
 mean(f(X) * g(Y)) for all pairs is F·Gᵀ / N, and mean(f(X)·g(Y)) is colmean(F)·rowmean(G). All in
 float64: the chains reach from 1e-18 to 1e43, and their products cancel.
 """

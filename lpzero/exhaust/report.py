@@ -97,7 +97,7 @@ def _line(
 def _judged(
     table: Table, parts: dict[str, IntArray], entry: Entry, scores: FloatArray, seed: int
 ) -> dict[str, Any]:
-    """Everything SPEC section 8 asks of a result, for each part."""
+    """Everything a result must show, for each part."""
     parameters, groups = counters.score("parameters", table), table.groups("depth-width")
     judged = {
         part: judge(
