@@ -80,9 +80,9 @@ class ReplacedTokenDetection(Task):
 
     The generator is not a second network but the text's own statistics: a replacement is drawn
     by how often a byte occurs in the training text. It is the same for every architecture, so
-    it adds no noise between them. Detection alone does not leave its plateau within a nano
-    budget (400 steps end at chance for every operation), so the encoder also learns to give
-    back the original byte, as COCO-LM does. The target is the held-out balanced accuracy of
+    it adds no noise between them. Detection alone hardly leaves its plateau within a
+    nano budget (300 steps end at or near chance), so the encoder also learns to give back the
+    original byte, as COCO-LM does. The target is the held-out balanced accuracy of
     detection: the mean of the accuracies on original and on replaced bytes.
     """
 
