@@ -15,7 +15,6 @@ import click
 from click.core import ParameterSource
 
 from lpzero.cli import output
-from lpzero.cli.stats import INTERRUPTED, cache_option
 
 if TYPE_CHECKING:
     from lpzero.campaign import Progress
@@ -66,11 +65,7 @@ def _settings_options(command: Any) -> Any:
 @click.option("--split-seed", type=int, help="Which train, valid and test rows.  [default: 0]")
 @click.option("--upstream-dims", is_flag=True, help="FlexiBERT as published: one size for all.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-@cache_option
-@output.format_option
-@output.jobs_option
-@output.device_option
-@output.data_option
+@output.running_options
 @click.pass_context
 def discover(context: click.Context, /, **given: Any) -> None:
     """Search for the formula that best ranks the architectures of TABLE.
@@ -107,7 +102,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
     output.note(f"note: {remark}" for remark in found.remarks_)
     if asked_to_stop:
         output.note(f"stopped and saved; go on with: {_resume_command(given)}")
-        context.exit(INTERRUPTED)
+        context.exit(output.INTERRUPTED)
     result = {**found.report().result_, "out": given["out"]}
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given)

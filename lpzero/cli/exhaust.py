@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
-from lpzero.cli.stats import INTERRUPTED, cache_option
 from lpzero.parallel import Workers
 from lpzero.sketch import SketchOptions
 
@@ -89,12 +88,8 @@ class Memory(click.ParamType[int]):
     show_default=True,
     help="How many formulas to show.",
 )
-@cache_option
-@output.format_option
-@output.jobs_option
+@output.running_options
 @output.seed_option
-@output.device_option
-@output.data_option
 @click.pass_context
 def exhaust(context: click.Context, /, **given: Any) -> None:
     """Judge every formula of the paper's space on TABLE: chosen on train, reported on test.
@@ -115,7 +110,7 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
         result = _result(given, asked, query)
     except KeyboardInterrupt:
         output.note("stopped; what is done is kept, the same command goes on")
-        context.exit(INTERRUPTED)
+        context.exit(output.INTERRUPTED)
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given["form"])
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 format_option = click.option(
     "--format",
@@ -44,6 +46,24 @@ device_option = click.option(
     show_default=True,
     help="Where networks run; auto takes CUDA if there is one.",
 )
+
+cache_option = click.option(
+    "--cache",
+    type=click.Path(file_okay=False),
+    envvar="LPZERO_CACHE",
+    show_envvar=True,
+    help="The folder that keeps the sketches; ~/.cache/lpzero if not given.",
+)
+INTERRUPTED = 130
+
+
+def running_options(command: Command) -> Command:
+    """What every verb that runs networks takes besides its own options and its seed."""
+    shared = (cache_option, format_option, jobs_option, device_option, data_option)
+    for option in reversed(shared):
+        command = option(command)
+    return command
+
 
 # Rich cuts what does not fit the width it assumes for a pipe, so a pipe gets all it may need.
 _PIPE_WIDTH = 10_000

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
-from lpzero.cli.stats import INTERRUPTED, cache_option
 from lpzero.parallel import Workers
 from lpzero.sketch import LOSSES
 
@@ -58,12 +57,8 @@ _MILLI = 1000
     "--split-seed", type=int, default=0, show_default=True, help="Which train, valid and test rows."
 )
 @click.option("--chunk", type=click.IntRange(min=1), help="Sequences per pass, to save memory.")
-@cache_option
-@output.format_option
-@output.jobs_option
+@output.running_options
 @output.seed_option
-@output.device_option
-@output.data_option
 @click.pass_context
 def rank(context: click.Context, /, **given: Any) -> None:
     """Correlate proxies with the targets of TABLE, best first; a second call is a look-up."""
@@ -91,7 +86,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
         rows = compare(table, proxies, ranking)
     except KeyboardInterrupt:
         output.note("stopped; what is done is kept, the same command goes on")
-        context.exit(INTERRUPTED)
+        context.exit(output.INTERRUPTED)
     if given["form"] == "json":
         output.print_json(rows)
         return

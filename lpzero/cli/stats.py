@@ -17,16 +17,6 @@ if TYPE_CHECKING:
     from lpzero.store import Report, Store
     from spaces.tables import Table
 
-INTERRUPTED = 130
-
-cache_option = click.option(
-    "--cache",
-    type=click.Path(file_okay=False),
-    envvar="LPZERO_CACHE",
-    show_envvar=True,
-    help="The folder that keeps the sketches; ~/.cache/lpzero if not given.",
-)
-
 
 @click.command()
 @click.argument("table", required=False)
@@ -52,12 +42,8 @@ cache_option = click.option(
 @click.option("--retry-failed", is_flag=True, help="Try again what failed before.")
 @click.option("--list", "list_", is_flag=True, help="Show what the cache holds instead.")
 @click.option("--prune", "what", help="Remove 'stale' sketches, 'all', or those of a space.")
-@cache_option
-@output.format_option
-@output.jobs_option
+@output.running_options
 @output.seed_option
-@output.device_option
-@output.data_option
 @click.pass_context
 def stats(context: click.Context, /, **given: Any) -> None:
     """Extract the statistics of TABLE's networks, once; a second call does nothing."""
@@ -95,7 +81,7 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
         report, _ = build(table.space, table.archs, builder)
     except KeyboardInterrupt:
         output.note(f"stopped; what is done is kept, go on with: {_same_command(context)}")
-        context.exit(INTERRUPTED)
+        context.exit(output.INTERRUPTED)
     _print(table, store, report, given["form"])
 
 
