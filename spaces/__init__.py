@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spaces.base import Space
+from spaces.bert import BERT
 from spaces.errors import UnknownNameError
 from spaces.flexibert import FlexiBertSpace
 from spaces.gpt2 import Gpt2Space
@@ -48,7 +49,15 @@ NANO_GPT2 = Gpt2Space(
 
 _SPACES: dict[str, Space[Any]] = {
     space.name: space
-    for space in (FLEXIBERT, FLEXIBERT_UPSTREAM, GPT2, GPT2_LM1B, NANO_FLEXIBERT, NANO_GPT2)
+    for space in (
+        BERT,
+        FLEXIBERT,
+        FLEXIBERT_UPSTREAM,
+        GPT2,
+        GPT2_LM1B,
+        NANO_FLEXIBERT,
+        NANO_GPT2,
+    )
 }
 
 

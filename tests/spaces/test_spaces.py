@@ -272,6 +272,16 @@ def test_the_paper_spaces_have_the_sizes_their_ranges_give() -> None:
     assert 3 * 10**37 < spaces.GPT2.cardinality() < 4 * 10**37
 
 
+def test_the_bert_space_holds_bert_base() -> None:
+    # The paper speaks of 1.6 * 10^12, which its own ranges do not give either.
+    assert spaces.BERT.cardinality() == 16**6 + 16**8 + 16**10 + 16**12
+    base = FlexiBertArch(768, (Layer("sdp", 12, 3072, 1),) * 12)
+    pooler = 768 * 768 + 768
+    assert spaces.BERT.parameters(base) + pooler == 109_482_240
+    # 22.5 billion is printed, for 128 tokens.
+    assert spaces.BERT.flops(base, 128) == pytest.approx(22.5e9, rel=0.01)
+
+
 def test_an_unknown_space_is_answered_with_the_nearest() -> None:
     with pytest.raises(
         UnknownNameError, match="unknown space 'flexbert'; did you mean 'flexibert'"
