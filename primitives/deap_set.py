@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -18,7 +19,7 @@ from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula
 from primitives.properties import Gives
-from primitives.registry import BINARIES, STATISTICS, UNARIES, reads_whole_tensor
+from primitives.registry import BINARIES, STATISTICS, UNARIES, on_change, reads_whole_tensor
 
 
 class MatrixNode:
@@ -140,6 +141,7 @@ def _read(names: Any, meanings: dict[str, dict[str, Any]]) -> Expression:
     raise FormulaError(f"the tree holds {name!r}, which is no operation of this language")
 
 
+@lru_cache(maxsize=1)
 def _meanings() -> dict[str, dict[str, Any]]:
     """Names in the set -> what they mean in a formula."""
     kinds = list(product(_LETTER, repeat=2))
@@ -151,6 +153,9 @@ def _meanings() -> dict[str, dict[str, Any]]:
             for reduction, sign, kind in product(REDUCTIONS, (1, -1), _LETTER)
         },
     }
+
+
+on_change(_meanings.cache_clear)
 
 
 def _binary_name(name: str, kinds: tuple[type, ...]) -> str:

@@ -106,6 +106,10 @@ class _Place:
         found = {part: self._judge(scores, rows) for part, rows in parts.items()}
         return {part: {**line, "in_sample": part != "test"} for part, line in found.items()}
 
+    def on_test(self, scores: FloatArray) -> dict[str, Any]:
+        """The judgement on the test rows alone, in the form of `judged`."""
+        return {"test": {**self._judge(scores, self.parts["test"]), "in_sample": False}}
+
     def counters(self) -> list[dict[str, Any]]:
         """The sizes, judged on the test rows as the winner is."""
         lines = []
@@ -132,13 +136,14 @@ class _Place:
 
 
 def _line(places: Sequence[_Place], candidate: Candidate) -> dict[str, Any] | None:
-    """A formula with its rho on each part: the lowest over the tables, and on each."""
-    rhos = {}
+    """A formula with its rho on each part, the lowest over the tables and on each, and its test."""
+    rhos, judged = {}, {}
     for place in places:
         scores = place.scores(candidate)
         if scores is None:
             return None
         rhos[place.table.name] = place.rhos(scores)
+        judged[place.table.name] = place.on_test(scores)
     formula = canonical(candidate.formula)
     lowest = {part: min(found[part] for found in rhos.values()) for part in places[0].parts}
     line = {
@@ -149,5 +154,6 @@ def _line(places: Sequence[_Place], candidate: Candidate) -> dict[str, Any] | No
         "fitness": list(candidate.fitness),
         "id": candidate.id,
         "generation": candidate.generation,
+        "judged": judged,
     }
     return line if len(places) == 1 else {**line, "rho_by_table": rhos}

@@ -56,6 +56,9 @@ def test_the_numbers_printed_are_those_recomputed(found: Discovery) -> None:
             )
         assert line["rho"]["train"] == pytest.approx(line["fitness"][0])
         assert line["rho"]["train"] >= 0
+        test = line["judged"]["made-up"]["test"]
+        assert test["rho"] == line["rho"]["test"]
+        assert test["rho_ci"][0] <= test["rho"] <= test["rho_ci"][1]
 
 
 def test_the_winner_is_the_front_member_best_on_valid(found: Discovery) -> None:

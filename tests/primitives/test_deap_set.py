@@ -8,6 +8,8 @@ from deap import gp
 
 from primitives import FormulaError, parse
 from primitives.deap_set import MatrixNode, ScalarNode, build_set, from_tree, grow, to_tree
+from primitives.properties import Monotone, Symmetry
+from primitives.registry import forget, unary
 from primitives.sampling import random_tree
 
 
@@ -78,3 +80,17 @@ def test_a_damaged_tree_is_refused(everything: Any, damage: str) -> None:
     broken = {"no root": tree[1:], "cut": tree[:-1], "too long": [*tree, tree[-1]]}[damage]
     with pytest.raises(FormulaError, match="tree"):
         from_tree(broken)
+
+
+def test_an_operation_declared_later_is_read_too() -> None:
+    from_tree(to_tree(parse("sum(W)"), build_set()))  # what the names mean is remembered
+
+    @unary(latex="h({x})", monotone=Monotone.INCREASING, symmetry=Symmetry.ODD)
+    def half(x: Any, xp: Any) -> Any:
+        return x / 2
+
+    try:
+        formula = parse("sum(half(fro(half(W))))")
+        assert from_tree(to_tree(formula, build_set())) == formula
+    finally:
+        forget("half")
