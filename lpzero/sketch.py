@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 MAGIC = b"LPZSKT01"
 STATISTICS = ("A", "J", "G", "H", "W", "S")
-LOSSES = ("auto", "next-token", "cotangent", "ones")
+LOSSES = ("auto", "next-token", "labels", "cotangent", "ones")
 _DIGEST_END, _LENGTH_END = 40, 48
 
 
@@ -42,7 +42,7 @@ class SketchOptions:
     """How a sketch is taken; part of its address.
 
     limit: elements kept per matrix (None: all); loss: see `statistics.extract`; seed: of the
-    weights; batch_seed: of the tokens and of the cotangent.
+    weights; batch_seed: of the tokens or images, and of the labels or the cotangent.
     """
 
     limit: int | None = 4096

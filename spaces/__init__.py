@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spaces.autoformer import AutoFormerSpace
 from spaces.base import Space
 from spaces.bert import BERT
 from spaces.errors import UnknownNameError
@@ -46,11 +47,26 @@ NANO_GPT2 = Gpt2Space(
     batch_shape=(8, 64),
     reads_text=True,
 )
+AUTOFORMER_TINY = AutoFormerSpace()
+AUTOFORMER_SMALL = AutoFormerSpace(
+    name="autoformer-small", hidden=(320, 384, 448), heads=(5, 6, 7), ratios=(3.0, 3.5, 4.0)
+)
+# Heads as in the released space; Table 1 of PreNAS starts at 8.
+AUTOFORMER_BASE = AutoFormerSpace(
+    name="autoformer-base",
+    hidden=(528, 576, 624),
+    n_layers=(14, 15, 16),
+    heads=(9, 10),
+    ratios=(3.0, 3.5, 4.0),
+)
 
 _SPACES: dict[str, Space[Any]] = {
     space.name: space
     for space in (
         BERT,
+        AUTOFORMER_TINY,
+        AUTOFORMER_SMALL,
+        AUTOFORMER_BASE,
         FLEXIBERT,
         FLEXIBERT_UPSTREAM,
         GPT2,

@@ -5,8 +5,8 @@ too, so that block-wise evolution can exchange them. A space holds the allowed v
 everything that varies an architecture takes the random generator it should use.
 
 Sizes: `parameters` is what `build` really allocates. `flops` counts two per multiply-add of
-every matrix product and convolution in one forward pass of one sequence from tokens to the
-final hidden state (no output head), which is what torch's own counter measures.
+every matrix product and convolution in one forward pass of one sequence (or image) from its
+input to the final hidden state (no output head), which is what torch's own counter measures.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ class Space(ABC, Generic[A]):
     name: str
     # Raised whenever `build` changes what it gives; stored sketches depend on it.
     version: ClassVar[int]
-    batch_shape: tuple[int, int]
     vocabulary: int
     reads_text: bool
+
+    @property
+    @abstractmethod
+    def batch_shape(self) -> tuple[int, int]:
+        """How many inputs the default minibatch has, and how many tokens of each a block sees."""
 
     @abstractmethod
     def validate(self, arch: A) -> None:
@@ -103,7 +107,10 @@ class Space(ABC, Generic[A]):
         return fields
 
     def batch(self, seed: int = 0) -> Tensor:
-        """The default minibatch of token ids, int64 (B, T): text for byte spaces, else Zipf."""
+        """The default minibatch of token ids, int64 (B, T): text for byte spaces, else Zipf.
+
+        Spaces of vision models give images instead, see `spaces.images`.
+        """
         from spaces.batches import text_tokens, zipf_tokens
 
         if self.reads_text:

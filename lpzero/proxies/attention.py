@@ -28,9 +28,9 @@ def attention_confidence(network: Network) -> Terms:
 @proxy(needs=Needs.FORWARD | Needs.TAPS, paper=_PAPER, normalised=True)
 def softmax_confidence(network: Network) -> Terms:
     """sum over heads of the largest attention probability, mean over tokens and inputs"""
-    B, T = network.tokens.shape
     terms: Terms = []
     for index, block in enumerate(network.passed.S):
+        B, T, _ = network.passed.outputs[index].shape
         n_heads = _n_heads(network, index)
         total = sum(float(S.amax(-1).sum(dtype=torch.float64)) for S in block) / (B * T)
         # Heads of one block differ by kind (attention, kernels), so only their mean is told.
@@ -66,7 +66,7 @@ def _heads(network: Network, block: int, gradients: bool = False) -> tuple[Tenso
 
 
 def _n_heads(network: Network, block: int) -> int:
-    B, T = network.tokens.shape
+    B, T, _ = network.passed.outputs[block].shape
     rows = sum(S.numel() // S.shape[-1] for S in network.passed.S[block])
     if rows == 0:
         raise InputError("the heads are not known: the blocks carry no taps, name them in Layout.S")

@@ -4,7 +4,9 @@ Equation 11 of T-Razor: only products of absolute weights matter. LayerNorms are
 pass, because the sum of what a LayerNorm gives has no gradient. Instead a block sees its input
 divided by the largest element, a constant that its output is multiplied with again: a linear block
 would not notice, and attention does not overflow where the products of many blocks leave float32.
-In float64; one sequence as long as the batch's, the tokens do not matter.
+In float64; one sequence as long as the batch's, the tokens do not matter. What is one are the
+pixels of an image, which goes through the absolute weights of the model's `embedding` (T-Razor,
+section IV-A), or else what enters the first block.
 """
 
 from __future__ import annotations
@@ -31,8 +33,7 @@ def gradients(network: Network) -> list[list[Tensor]]:
         }
         for block in network.blocks
     ]
-    T = network.tokens.shape[1]
-    x = torch.ones(1, T, _width(network), dtype=torch.float64, device=network.device)
+    x = _entering(network)
     with _without_norms(network.blocks):
         for block, parameters in zip(network.blocks, positive, strict=True):
             scale = x.detach().abs().max()
@@ -42,9 +43,14 @@ def gradients(network: Network) -> list[list[Tensor]]:
     return [[next(found).flatten(1) for _ in block] for block in network.matrices]
 
 
-def _width(network: Network) -> int:
-    with torch.no_grad():
-        return int(network.trace(slice(0, 1)).inputs[0].shape[-1])
+def _entering(network: Network) -> Tensor:
+    """What the first block takes in (1, T, d)."""
+    embedding = getattr(network.model, "embedding", None)
+    if network.tokens.is_floating_point() and isinstance(embedding, nn.Module):
+        positive = {n: p.detach().abs().double() for n, p in embedding.named_parameters()}
+        image = torch.ones_like(network.tokens[:1], dtype=torch.float64)
+        return first_tensor(torch.func.functional_call(embedding, positive, (image,)))
+    return torch.ones(1, *network.entry, dtype=torch.float64, device=network.device)
 
 
 @contextmanager

@@ -5,7 +5,7 @@
 Each pass runs when a proxy first asks for it and is kept, so all proxies of one network cost few
 passes. Gradients are those of the loss, a mean over sequences, with respect to the weight matrices
 of the blocks: no embeddings, biases, norms or head. The model is left as it was. An input, where a
-proxy compares inputs, is a sequence.
+proxy compares inputs, is a sequence or an image.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from lpzero.errors import InputError
 from lpzero.proxies import flow, samples
 from lpzero.proxies.tracing import Layout, Trace, find_blocks, trace
 from lpzero.statistics import objective
-from lpzero.statistics.surroundings import untouched
+from lpzero.statistics.surroundings import as_input, untouched
 
 V = TypeVar("V")
-# From (what the model gives, its tokens (n, T)) to the loss of each sequence (n,).
+# From (what the model gives, its tokens (n, T) or images) to the loss of each sequence (n,).
 Loss = Callable[[Any, Tensor], Tensor]
 
 
@@ -74,11 +74,11 @@ class Shared(Generic[V]):
 
 
 class Network:
-    """An untrained model, a batch of tokens (B, T) and a loss.
+    """An untrained model, a batch of tokens (B, T) or images (B, 3, H, W), and a loss.
 
-    `loss` is "auto", "next-token", "cotangent" or "ones" for models of our spaces, for any other
-    model a function (see `Loss`). `blocks` are found if not given. `chunk` sequences go through at
-    a time, to save memory. `seed` draws cotangents, probes and noise.
+    `loss` is "auto", "next-token", "labels", "cotangent" or "ones" for models of our spaces,
+    for any other model a function (see `Loss`). `blocks` are found if not given. `chunk` sequences
+    go through at a time, to save memory. `seed` draws labels, cotangents, probes and noise.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Network:
         self.model, self.layout, self.seed = model, layout or Layout(), seed
         self.blocks = find_blocks(model) if blocks is None else list(blocks)
         self.device = next(model.parameters()).device
-        self.tokens = tokens.to(self.device)
+        self.tokens = as_input(tokens, model)
         self.chunk = chunk or len(tokens)
         self.loss = loss
         self.matrices = [
@@ -136,6 +136,13 @@ class Network:
     def draw(self, stream: int) -> np.random.Generator:
         """Random numbers that depend on the network's seed and the stream alone."""
         return np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, stream])))
+
+    @Shared
+    def entry(self) -> tuple[int, int]:
+        """How many tokens of an input the first block sees, and how wide they are."""
+        with self.untouched(), torch.no_grad():
+            _, T, d = self.trace(slice(0, 1)).inputs[0].shape
+        return T, d
 
     @Shared
     def passed(self) -> Passed:

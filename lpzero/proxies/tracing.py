@@ -32,7 +32,7 @@ class Layout:
     feed_forward: tuple[str, ...] = (
         "feed_forward", "mlp", "ffn", "linear1", "linear2", "intermediate", "output",
     )  # fmt: skip
-    heads: tuple[str, ...] = ("attention.c_proj", "mixing.output")
+    heads: tuple[str, ...] = ("attention.c_proj", "attention.output", "mixing.output")
     mixing: tuple[str, ...] = ("mixing",)
     A: tuple[str, ...] = ()
     S: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ def trace(
     tokens: Tensor,
     source: Tensor | None = None,
 ) -> Trace:
-    """The pass over tokens (B, T); `source` (B, T, d) takes the place of the first block's input.
+    """The pass over tokens (B, T) or images; `source` (B, T, d) replaces the first block's input.
 
     The first block's input becomes a leaf: nothing before the blocks is differentiated.
     """

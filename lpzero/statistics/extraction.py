@@ -1,9 +1,10 @@
 """The six statistics of an untrained network, block by block, from one forward and one backward.
 
 In: any torch model with `blocks` whose taps (see `spaces.taps`) mark A, H and S, and a batch of
-token ids (B, T). Out: for each block a dict from statistic to a list of matrices. All matrices
-are two-dimensional: A, H, J tokens x features, S (batch, heads, queries) x keys, W and G as the
-model stores them with trailing axes joined. The batch is the outermost axis of A, H, S and J.
+token ids (B, T) or images (B, 3, H, W). Out: for each block a dict from statistic to a list of
+matrices. All matrices are two-dimensional: A, H, J tokens x features, S (batch, heads, queries) x
+keys, W and G as the model stores them with trailing axes joined. The batch is the outermost axis
+of A, H, S and J.
 
 The model is left as it was: hooks removed, parameters, grads, flags and random state untouched.
 Section 3.2 of LPZero names the statistics.
@@ -24,6 +25,7 @@ from lpzero.sketch import SketchOptions
 from lpzero.statistics.losses import Objective, objective
 from lpzero.statistics.surroundings import (
     StatisticsError,
+    as_input,
     resolve_device,
     single_thread,
     untouched,
@@ -68,16 +70,16 @@ def extract(
     chunk: int | None = None,
     limit: int | None = None,
 ) -> list[BlockStatistics]:
-    """The statistics of each block of `model` on `tokens` (B, T); the model is left as it was.
+    """The statistics of each block on `tokens` (B, T), or images; the model is left as it was.
 
-    `loss`: "next-token", "cotangent", "ones", or "auto" (next-token where the model has it).
-    `seed` draws the cotangent. `chunk` sequences go through the model at a time, to save memory;
-    the result differs by rounding only. `limit` keeps as many columns as fit in that many
-    elements per matrix; None keeps all.
+    `loss`: "next-token", "labels", "cotangent", "ones", or "auto" (next-token where the model has
+    it, else cotangent). `seed` draws the labels or the cotangent. `chunk` sequences go through the
+    model at a time, to save memory; the result differs by rounding only. `limit` keeps as many
+    columns as fit in that many elements per matrix; None keeps all.
     """
     blocks = _blocks(model)
     device = next(model.parameters()).device
-    tokens = tokens.to(device)
+    tokens = as_input(tokens, model)
     step = chunk or len(tokens)
     parts: list[list[BlockStatistics]] = []
     with untouched(model, [w for block in blocks for w in weight_matrices(block)], device):

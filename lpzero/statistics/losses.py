@@ -1,8 +1,9 @@
-"""What is differentiated: next-token cross-entropy, a random cotangent, or ones.
+"""What is differentiated: cross-entropy of next tokens or labels, a random cotangent, or ones.
 
-A cotangent c turns the final hidden state y (B, T, h) into the loss sum(y * c) / (B T); the
-division makes it a mean over tokens, like the cross-entropy. Ones is what public code computes
-for encoders: after a final LayerNorm its gradient is zero but for rounding.
+Labels of images are drawn with a fixed seed. A cotangent c turns the final hidden state y (B, T, h)
+into the loss sum(y * c) / (B T); the division makes it a mean over tokens, like the cross-entropy.
+Ones is what public code computes for encoders: after a final LayerNorm its gradient is zero but
+for rounding.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from functools import lru_cache
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from lpzero.sketch import LOSSES
 from lpzero.statistics.surroundings import StatisticsError
+from spaces.images import random_labels
 
 Objective = Callable[[Tensor, Tensor, slice], Tensor]
 
@@ -30,22 +33,35 @@ def objective(model: nn.Module, loss: str, tokens: Tensor, seed: int) -> Objecti
     token_losses = getattr(model, "token_losses", None)
     if loss == "next-token" and token_losses is None:
         raise StatisticsError(f"{type(model).__name__} predicts no tokens; use loss cotangent")
-    B, T = tokens.shape
+    logits = getattr(model, "logits", None)
+    if loss == "labels" and logits is None:
+        raise StatisticsError(f"{type(model).__name__} has no classes; use loss cotangent")
+    B = len(tokens)
 
     def next_token(hidden: Tensor, part: Tensor, _: slice) -> Tensor:
         assert token_losses is not None
         losses: Tensor = token_losses(hidden, part)
-        return losses.sum() / (B * (T - 1))
+        return losses.sum() / (B * (part.shape[1] - 1))
+
+    def labels(hidden: Tensor, _: Tensor, where: slice) -> Tensor:
+        assert logits is not None
+        scores: Tensor = logits(hidden)
+        drawn = random_labels(B, scores.shape[1], seed)[where].to(scores.device)
+        return functional.cross_entropy(scores, drawn, reduction="sum") / B
 
     def cotangent(hidden: Tensor, _: Tensor, where: slice) -> Tensor:
-        direction = _cotangent((B, T, hidden.shape[-1]), seed).to(hidden)
-        return (hidden * direction[where]).sum() / (B * T)
+        direction = _cotangent((B, *hidden.shape[1:]), seed).to(hidden)
+        return (hidden * direction[where]).sum() / (B * hidden.shape[1])
 
     def ones(hidden: Tensor, _: Tensor, __: slice) -> Tensor:
-        return hidden.sum() / (B * T)
+        return hidden.sum() / (B * hidden.shape[1])
 
-    auto = cotangent if token_losses is None else next_token
-    return {"auto": auto, "next-token": next_token, "cotangent": cotangent, "ones": ones}[loss]
+    known = {"next-token": next_token, "labels": labels, "cotangent": cotangent, "ones": ones}
+    return known[_default(token_losses) if loss == "auto" else loss]
+
+
+def _default(token_losses: object) -> str:
+    return "cotangent" if token_losses is None else "next-token"
 
 
 @lru_cache(maxsize=8)

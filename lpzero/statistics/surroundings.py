@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lpzero.errors import LPZeroError
 
@@ -26,6 +26,12 @@ def resolve_device(name: str) -> torch.device:
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise StatisticsError(f"device {name} was asked for but torch sees no GPU; use cpu or auto")
     return torch.device(name)
+
+
+def as_input(batch: Tensor, model: nn.Module) -> Tensor:
+    """Token ids or images where the model is, images in its precision."""
+    parameter = next(model.parameters())
+    return batch.to(parameter) if batch.is_floating_point() else batch.to(parameter.device)
 
 
 @contextmanager

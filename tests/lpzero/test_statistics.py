@@ -16,15 +16,22 @@ import spaces
 from lpzero import statistics
 from lpzero.sketch import STATISTICS, SketchOptions
 from lpzero.statistics import StatisticsError, extract
+from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.flexibert.space import OPERATIONS
 from spaces.gpt2.space import Gpt2Arch
+from spaces.images import random_labels
 from spaces.taps import Tap
 
 # Every operation at a size that runs in milliseconds.
 TINY = FlexiBertSpace(
     name="tiny", hidden=(32,), n_layers=(1, 2), ffn=(64,), vocabulary=300, embedding=32
 )
+VISION = AutoFormerSpace(
+    name="tiny-vision", hidden=(12,), n_layers=(2,), heads=(1, 2), ratios=(1.5, 2.0), image=12,
+    patch=4, classes=5, head_width=6, n_images=3,
+)  # fmt: skip
+IMAGES = AutoFormerArch(12, (AutoFormerLayer(2, 1.5), AutoFormerLayer(1, 2.0)))
 NANO_GPT2 = Gpt2Arch(32, (2, 4), (64, 96), -1, 1)
 
 
@@ -42,9 +49,12 @@ CASES = [("flexibert", encoder(operation)) for operation in OPERATIONS] + [
 ]
 
 
-@pytest.mark.parametrize(("name", "arch"), CASES, ids=lambda case: str(case)[:40])
-def test_all_six_are_there_finite_and_aligned(name: str, arch: Any) -> None:
-    space = spaces.get(name)
+@pytest.mark.parametrize(
+    ("space", "arch"),
+    [(spaces.get(name), arch) for name, arch in CASES] + [(VISION, IMAGES)],
+    ids=lambda case: getattr(case, "name", str(case)[:40]),
+)
+def test_all_six_are_there_finite_and_aligned(space: Any, arch: Any) -> None:
     blocks = statistics.of(space, arch)
     B, T = space.batch_shape
     assert len(blocks) == space.depth(arch)
@@ -142,8 +152,8 @@ def test_a_network_worked_by_hand() -> None:
 
 @pytest.mark.parametrize(
     ("space", "arch"),
-    [(TINY, tiny_encoder("sdp", "dsc5")), (spaces.get("nano-gpt2"), NANO_GPT2)],
-    ids=["encoder", "decoder"],
+    [(TINY, tiny_encoder("sdp", "dsc5")), (spaces.get("nano-gpt2"), NANO_GPT2), (VISION, IMAGES)],
+    ids=["encoder", "decoder", "vision"],
 )
 def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
     model, tokens = space.build(arch, 0), space.batch(0)
@@ -212,7 +222,7 @@ def test_the_callers_gradient_mode_does_not_matter(context: Callable[[], Any]) -
 
 @settings(max_examples=12, deadline=None)
 @given(
-    space=st.sampled_from([TINY, spaces.get("nano-gpt2")]),
+    space=st.sampled_from([TINY, spaces.get("nano-gpt2"), VISION]),
     seed=st.integers(0, 1000),
     chunk=st.integers(1, 7),
     limit=st.sampled_from([None, 700, 4096]),
@@ -238,6 +248,23 @@ def test_a_chunk_of_one_equals_the_whole_in_float32() -> None:
             for a, b in zip(one[statistic], other[statistic], strict=True):
                 scale = float(a.values.abs().max())
                 torch.testing.assert_close(a.values, b.values, rtol=1e-3, atol=1e-4 * scale)
+
+
+def test_labels_are_the_cross_entropy_of_drawn_classes() -> None:
+    model, images = VISION.build(IMAGES, 0), VISION.batch(0)
+    objective = statistics.objective(model, "labels", images, 4)
+    found = objective(model(images), images, slice(0, 3))
+    scores = model.logits(model(images)).log_softmax(-1)
+    drawn = random_labels(3, VISION.classes, 4)
+    torch.testing.assert_close(found, -scores[range(3), drawn].mean())
+    parts = [objective(model(images[p]), images[p], p) for p in (slice(0, 1), slice(1, 3))]
+    torch.testing.assert_close(sum(parts), found)
+
+
+def test_labels_need_classes() -> None:
+    model, tokens = TINY.build(tiny_encoder("sdp"), 0), TINY.batch(0)
+    with pytest.raises(StatisticsError, match="FlexiBert has no classes; use loss cotangent"):
+        extract(model, tokens, loss="labels")
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")

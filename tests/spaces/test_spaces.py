@@ -17,6 +17,8 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import spaces
+from spaces.autoformer import AutoFormerSpace
+from spaces.autoformer.model import AutoFormer
 from spaces.base import Space
 from spaces.errors import ArchitectureError, UnknownNameError
 from spaces.flexibert import FlexiBertSpace
@@ -25,6 +27,7 @@ from spaces.flexibert.space import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Space
 from spaces.gpt2.model import Gpt2
 from spaces.gpt2.space import Gpt2Arch
+from spaces.images import ImageSpace
 
 TINY_FLEXIBERT = FlexiBertSpace(
     name="tiny-flexibert", hidden=(8, 16), n_layers=(1, 2), operations=("sdp", "dft"), ffn=(8,)
@@ -50,6 +53,8 @@ def layout(space: Space[Any], arch: Any) -> nn.Module:
     with torch.device("meta"):
         if isinstance(space, FlexiBertSpace):
             return FlexiBert(space, space.as_built(arch))
+        if isinstance(space, AutoFormerSpace):
+            return AutoFormer(space, arch)
         assert isinstance(space, Gpt2Space)
         return Gpt2(space, arch)
 
@@ -172,10 +177,10 @@ def test_attention_parameters_are_those_of_the_mixing_halves(space: Space[Any]) 
 def test_flops_are_what_torch_counts(space: Space[Any]) -> None:
     for arch in samples(space, 6):
         model = layout(space, arch)
-        tokens = torch.zeros(1, space.batch_shape[1], dtype=torch.int64, device="meta")
+        one = space.batch()[:1].to("meta")
         counter = FlopCounterMode(display=False)
         with counter, torch.no_grad():
-            model(tokens)
+            model(one)
         assert space.flops(arch) == counter.get_total_flops()
 
 
@@ -226,9 +231,14 @@ def test_another_process_builds_the_same_weights(name: str) -> None:
 
 def test_the_batch_fits_the_space_and_its_seed(space: Space[Any]) -> None:
     first, same, other = space.batch(0), space.batch(0), space.batch(1)
-    assert first.shape == space.batch_shape
+    assert len(first) == space.batch_shape[0] >= 2
     assert torch.equal(first, same)
     assert not torch.equal(first, other)
+    if isinstance(space, ImageSpace):
+        assert first.shape[1:] == (3, space.image, space.image)
+        assert first.dtype == torch.float32
+        return
+    assert first.shape == space.batch_shape
     assert int(first.min()) >= 0
     assert int(first.max()) < space.vocabulary
 

@@ -17,6 +17,7 @@ from lpzero.parallel import Workers
 from lpzero.proxies import Combined, Context, Needs, Network, evaluate, get, names
 from lpzero.proxies.registry import Measure, NetworkProxy
 from lpzero.rank import measures_of
+from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 
 # Every operation of FlexiBERT at a size that runs in milliseconds.
@@ -25,6 +26,11 @@ TINY = FlexiBertSpace(
     batch_shape=(3, 10),
 )  # fmt: skip
 ENCODER = FlexiBertArch(16, tuple(Layer(o, 2, 24, 1) for o in ("wma", "dct", "dsc5", "dft", "sdp")))
+TINY_VISION = AutoFormerSpace(
+    name="tiny-vision", hidden=(12,), n_layers=(2,), heads=(1, 2), ratios=(1.5, 2.0), image=12,
+    patch=4, classes=5, head_width=6, n_images=3,
+)  # fmt: skip
+IMAGES = AutoFormerArch(12, (AutoFormerLayer(2, 1.5), AutoFormerLayer(1, 2.0)))
 MEASURES = {m.name: m for name in names() for m in measures_of(get(name))}
 IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswith("rank")]
 
@@ -36,6 +42,10 @@ def archs(n: int) -> list[Any]:
 
 def encoder(chunk: int | None = None) -> Network:
     return Network(TINY.build(ENCODER, 0).double(), TINY.batch(0), chunk=chunk)
+
+
+def vision(chunk: int | None = None) -> Network:
+    return Network(TINY_VISION.build(IMAGES, 0).double(), TINY_VISION.batch(0), chunk=chunk)
 
 
 def decoder(chunk: int | None = None) -> Network:
@@ -54,7 +64,7 @@ def test_every_proxy_says_what_it_is(name: str) -> None:
     assert proxy.direction in (1, -1)
 
 
-@pytest.mark.parametrize("make", [encoder, decoder])
+@pytest.mark.parametrize("make", [encoder, decoder, vision])
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
 def test_splitting_the_batch_changes_rounding_only(measure: Measure, make: Any) -> None:
     whole, split = evaluate(measure, make()), evaluate(measure, make(chunk=2))
@@ -72,9 +82,10 @@ def snapshot(model: nn.Module) -> list[Any]:
     ] + [flags, hooks]
 
 
+@pytest.mark.parametrize("make", [encoder, vision])
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
-def test_nothing_is_left_behind(measure: Measure) -> None:
-    net = encoder()
+def test_nothing_is_left_behind(measure: Measure, make: Any) -> None:
+    net = make()
     net.model.train()
     net.model.requires_grad_(False)
     before, state = snapshot(net.model), torch.get_rng_state()
@@ -100,6 +111,13 @@ def test_scores_do_not_depend_on_order_or_company(name: str, context: Context) -
     np.testing.assert_array_equal(get(name).score(space, four[::-1], context), scores[::-1])
     if name not in IN_COMPANY:
         np.testing.assert_array_equal(get(name).score(space, four[1:2], context), scores[1:2])
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_proxy_scores_images(name: str, tmp_path: Path) -> None:
+    other = AutoFormerArch(12, IMAGES.layers[::-1])
+    scores = get(name).score(TINY_VISION, [IMAGES, other], Context(folder=tmp_path))
+    assert np.isfinite(scores).all()
 
 
 def test_the_second_call_is_a_look_up(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from lpzero.proxies import Network
+from tests.lpzero.proxies.test_conformance import vision
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny import TOKENS, Block, Products, foreign, network, next_token
 
@@ -78,3 +79,20 @@ def test_deep_and_wide_networks_stay_finite() -> None:
     expected = 40 * 2 * float(torch.linalg.matrix_power(torch.tensor(wide).double(), 40).sum())
     assert value("synflow", net) == pytest.approx(expected, rel=1e-9)
     assert math.isfinite(value("dss-diversity", net))
+
+
+def test_the_pixels_of_an_image_are_ones() -> None:
+    network = vision()
+    model = copy.deepcopy(network.model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.abs_()
+    x = model.embedding(torch.ones(1, 3, 12, 12, dtype=torch.float64)).detach()
+    for block in model.blocks:
+        block.attention_norm = block.feed_forward_norm = torch.nn.Identity()
+        scale = x.detach().max()
+        x = scale * block(x / scale)
+    x.sum().backward()
+    found = [p for block in model.blocks for p in block.parameters() if p.ndim == 2]
+    flows = sum(float((p.detach() * p.grad).sum()) for p in found)
+    assert value("synflow", network) == pytest.approx(flows, rel=1e-9)

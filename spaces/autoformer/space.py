@@ -1,0 +1,185 @@
+"""AutoFormer architectures and their exact sizes; the parts they count are in `model`.
+
+Choices: Table 1 of PreNAS, after Chen et al. 2021 (AutoFormer). Letters: h hidden, q = 64 heads
+the width of queries, keys and values, f = int(h ratio), g patches along a side, T = g g + 1 tokens.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from spaces.base import flip, read_fields, redraw, require
+from spaces.errors import ArchitectureError
+from spaces.images import ImageSpace
+
+if TYPE_CHECKING:
+    from spaces.autoformer.model import AutoFormer
+
+
+@dataclass(frozen=True, slots=True)
+class AutoFormerLayer:
+    """One encoder layer."""
+
+    heads: int
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class AutoFormerArch:
+    """A hidden width and the layers, first to last."""
+
+    hidden: int
+    layers: tuple[AutoFormerLayer, ...]
+
+
+@dataclass(frozen=True)
+class AutoFormerSpace(ImageSpace[AutoFormerArch]):
+    """The allowed values; the defaults are the tiny space.
+
+    `head_width` is that of one head, `clip` the largest relative position told apart.
+    """
+
+    version: ClassVar[int] = 1
+
+    name: str = "autoformer-tiny"
+    hidden: tuple[int, ...] = (192, 216, 240)
+    n_layers: tuple[int, ...] = (12, 13, 14)
+    heads: tuple[int, ...] = (3, 4)
+    ratios: tuple[float, ...] = (3.5, 4.0)
+    image: int = 224
+    patch: int = 16
+    classes: int = 1000
+    head_width: int = 64
+    clip: int = 14
+    n_images: int = 2
+
+    @property
+    def grid(self) -> int:
+        """How many patches are side by side."""
+        return self.image // self.patch
+
+    @property
+    def batch_shape(self) -> tuple[int, int]:
+        return self.n_images, self.grid**2 + 1
+
+    def validate(self, arch: AutoFormerArch) -> None:
+        require(self.hidden, arch.hidden, "hidden", self.name)
+        require(self.n_layers, len(arch.layers), "number of layers", self.name)
+        for index, layer in enumerate(arch.layers):
+            require(self.heads, layer.heads, f"layers[{index}].heads", self.name)
+            require(self.ratios, layer.ratio, f"layers[{index}].ratio", self.name)
+
+    def cardinality(self) -> int:
+        per_layer = len(self.heads) * len(self.ratios)
+        stacked: int = sum(per_layer**n for n in self.n_layers)
+        return len(self.hidden) * stacked
+
+    def sample(self, rng: random.Random) -> AutoFormerArch:
+        hidden, n_layers = rng.choice(self.hidden), rng.choice(self.n_layers)
+        return AutoFormerArch(hidden, tuple(self.sample_layer(rng) for _ in range(n_layers)))
+
+    def sample_layer(self, rng: random.Random) -> AutoFormerLayer:
+        """A uniformly drawn layer."""
+        return AutoFormerLayer(rng.choice(self.heads), rng.choice(self.ratios))
+
+    def mutate(
+        self, arch: AutoFormerArch, probability: float, rng: random.Random
+    ) -> AutoFormerArch:
+        hidden = redraw(arch.hidden, self.hidden, probability, rng)
+        n_layers = redraw(len(arch.layers), self.n_layers, probability, rng)
+        layers = [
+            AutoFormerLayer(
+                redraw(layer.heads, self.heads, probability, rng),
+                redraw(layer.ratio, self.ratios, probability, rng),
+            )
+            for layer in arch.layers[:n_layers]
+        ]
+        layers += [self.sample_layer(rng) for _ in range(n_layers - len(layers))]
+        return AutoFormerArch(hidden, tuple(layers))
+
+    def crossover(
+        self, first: AutoFormerArch, second: AutoFormerArch, rng: random.Random
+    ) -> AutoFormerArch:
+        base = flip(first, second, rng)
+        other = second if base is first else first
+        layers = list(base.layers)
+        for index, layer in enumerate(other.layers[: len(layers)]):
+            layers[index] = flip(layers[index], layer, rng)
+        return AutoFormerArch(flip(first.hidden, second.hidden, rng), tuple(layers))
+
+    def blocks(self, arch: AutoFormerArch) -> tuple[AutoFormerLayer, ...]:
+        return arch.layers
+
+    def with_block(
+        self, arch: AutoFormerArch, index: int, block: AutoFormerLayer
+    ) -> AutoFormerArch:
+        return replace(arch, layers=(*arch.layers[:index], block, *arch.layers[index + 1 :]))
+
+    def from_json(self, fields: Mapping[str, Any]) -> AutoFormerArch:
+        given = read_fields(fields, AutoFormerArch, "architecture")
+        if not isinstance(given["layers"], (list, tuple)):
+            raise ArchitectureError(f"layers: got {given['layers']!r}, expected a list of objects")
+        layers = tuple(
+            AutoFormerLayer(**read_fields(layer, AutoFormerLayer, f"layers[{index}]"))
+            for index, layer in enumerate(given["layers"])
+        )
+        arch = AutoFormerArch(given["hidden"], layers)
+        self.validate(arch)
+        return arch
+
+    def build(self, arch: AutoFormerArch, seed: int) -> AutoFormer:
+        from spaces.autoformer.model import build
+
+        self.validate(arch)
+        return build(self, arch, seed)
+
+    def inner(self, arch: AutoFormerArch, layer: AutoFormerLayer) -> int:
+        """The width f of the layer's MLP."""
+        return int(arch.hidden * layer.ratio)
+
+    def parameters(self, arch: AutoFormerArch) -> int:
+        h, T = arch.hidden, self.batch_shape[1]
+        embedding = 3 * self.patch**2 * h + h + h + T * h
+        return embedding + self.decoder_parameters(arch) + self.classes * (h + 1)
+
+    def decoder_parameters(self, arch: AutoFormerArch) -> int:
+        h = arch.hidden
+        total = self.attention_parameters(arch) + 2 * h
+        for layer in arch.layers:
+            f = self.inner(arch, layer)
+            total += 2 * h * f + f + h + 4 * h
+        return total
+
+    def attention_parameters(self, arch: AutoFormerArch) -> int:
+        h = arch.hidden
+        tables = 4 * (2 * self.clip + 2) * self.head_width
+        widths = [self.head_width * layer.heads for layer in arch.layers]
+        return sum(3 * h * q + 3 * q + q * h + h + tables for q in widths)
+
+    def flops(self, arch: AutoFormerArch, tokens: int | None = None) -> int:
+        """As everywhere; `tokens` patches and the class token, a square number and one."""
+        return 2 * self._to_hidden(arch, tokens)
+
+    def multiply_adds(self, arch: AutoFormerArch) -> int:
+        """What papers on these spaces print as FLOPs: multiply-adds, the class head included."""
+        return self._to_hidden(arch, None) + arch.hidden * self.classes
+
+    def _to_hidden(self, arch: AutoFormerArch, tokens: int | None) -> int:
+        h, T = arch.hidden, self.batch_shape[1] if tokens is None else tokens
+        g = math.isqrt(T - 1)
+        total = g * g * 3 * self.patch**2 * h
+        for layer in arch.layers:
+            q = self.head_width * layer.heads
+            attention = 2 * T * T * q + 4 * g**3 * q  # and the relative positions
+            total += T * (4 * h * q + 2 * h * self.inner(arch, layer)) + attention
+        return total
+
+    def depth(self, arch: AutoFormerArch) -> int:
+        return len(arch.layers)
+
+    def width(self, arch: AutoFormerArch) -> int:
+        return arch.hidden

@@ -1,0 +1,64 @@
+"""Image batches, and what spaces of vision models share.
+
+There is no image file anywhere: a batch is Gaussian noise of several octaves, which like
+photographs has most of its contrast in large patches. Labels, where a loss wants them, are drawn
+too. NumPy's Philox stream is the same on every platform.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaces.base import A, Space
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_OCTAVES = (1, 2, 4, 8, 16, 32)  # sides of the squares of one value, in pixels
+_LABELS = 1  # the random stream of the labels, apart from the pixels'
+
+
+class ImageSpace(Space[A]):
+    """A space whose models take images (B, 3, image, image); `image` and `n_images` are fields.
+
+    `batch_shape` is (images, tokens that the first block sees), so that it means for vision what
+    it means for text.
+    """
+
+    image: int
+    n_images: int
+    reads_text = False
+
+    def batch(self, seed: int = 0) -> Tensor:
+        """The default minibatch, float32 (B, 3, image, image)."""
+        return noise_images((self.n_images, 3, self.image, self.image), seed)
+
+
+def noise_images(shape: tuple[int, int, int, int], seed: int) -> Tensor:
+    """Gaussian noise of equal strength in every octave, mean 0 and variance 1 per pixel.
+
+    Each octave is a grid of independent values as wide as its squares, so coarse ones are
+    constant over 2, 4, ... 32 pixels: about the spectrum of photographs. Float32 (B, 3, H, W).
+    """
+    import torch
+
+    generator = np.random.Generator(np.random.Philox(seed))
+    n_images, n_channels, height, width = shape
+    total = np.zeros(shape)
+    for side in _OCTAVES:
+        grid = generator.standard_normal(
+            (n_images, n_channels, -(-height // side), -(-width // side))
+        )
+        total += grid.repeat(side, axis=2).repeat(side, axis=3)[:, :, :height, :width]
+    return torch.from_numpy((total / np.sqrt(len(_OCTAVES))).astype(np.float32))
+
+
+def random_labels(n_images: int, n_classes: int, seed: int) -> Tensor:
+    """A class for each image, int64 (B,)."""
+    import torch
+
+    stream = np.random.SeedSequence([seed, _LABELS])
+    generator = np.random.Generator(np.random.Philox(stream))
+    return torch.from_numpy(generator.integers(0, n_classes, n_images))
