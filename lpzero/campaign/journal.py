@@ -1,129 +1,32 @@
-"""The journal: one JSON line for everything a campaign tried, only ever appended to.
-
-A torn or broken line ends what can be read; the file is cut there, and the campaign makes those
-lines again. A resumed campaign starts at the line of its saved state and runs over the lines that
-follow: they are compared, not written twice, so that a finished journal has the same bytes however
-often the campaign was stopped.
-"""
+"""The journal: one JSON line for everything a campaign tried, only ever appended to."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
-from lpzero.campaign.errors import WritingError
+from lpzero.campaign.lines import Lines
 from lpzero.evolve.candidates import Candidate
 
 _FIELDS = {"id", "generation", "operator", "parents", "formula"}
 
 
-class Journal:
-    """An open journal; `n_lines` is where it stands, `torn` how many bytes opening it cut."""
+class Journal(Lines):
+    """The lines of a campaign, as candidates."""
 
     def __init__(self, path: Path, tables: Sequence[str]) -> None:
-        self.path, self.tables = path, tables
-        data = path.read_bytes() if path.exists() else b""
-        self._lines = _whole_lines(data)
-        self.torn = len(data) - sum(map(len, self._lines))
-        self.n_lines = 0
-        try:
-            self._file: BinaryIO = open(path, "ab")  # noqa: SIM115  closed by close()
-            if self.torn:
-                self._cut(len(self._lines))
-        except OSError as error:
-            raise _explained(path, error) from error
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self._file.close()
-        except OSError as failure:  # a buffer that could not be written
-            if error is None:
-                raise _explained(self.path, failure) from failure
-
-    def __len__(self) -> int:
-        return len(self._lines)
+        super().__init__(path, _is_candidate)
+        self.tables = tables
 
     def candidates(self, start: int = 0, stop: int | None = None) -> list[Candidate]:
         """The candidates of these lines."""
-        return [Candidate.from_json(json.loads(line)) for line in self._lines[start:stop]]
-
-    def go_to(self, line: int) -> None:
-        """Stand at this line."""
-        self.n_lines = line
+        return [Candidate.from_json(record) for record in self.records(start, stop)]
 
     def append(self, candidates: Iterable[Candidate]) -> None:
         """Write the candidates, or pass over them where they stand already."""
-        new: list[bytes] = []
-        for candidate in candidates:
-            line = _encode(candidate.to_json(self.tables))
-            place = self.n_lines + len(new)
-            if not new and place < len(self._lines) and self._lines[place] == line:
-                self.n_lines += 1
-                continue
-            new.append(line)
-        if new:
-            self._write(new)
-
-    def sync(self) -> None:
-        """Bring everything to the disk."""
-        try:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise _explained(self.path, error) from error
-
-    def _write(self, lines: list[bytes]) -> None:
-        try:
-            if self.n_lines < len(self._lines):  # made by another version of a library
-                self._cut(self.n_lines)
-            self._file.write(b"".join(lines))
-            self._file.flush()
-        except OSError as error:
-            raise _explained(self.path, error) from error
-        self._lines.extend(lines)
-        self.n_lines = len(self._lines)
-
-    def _cut(self, n_lines: int) -> None:
-        del self._lines[n_lines:]
-        self._file.flush()
-        os.ftruncate(self._file.fileno(), sum(map(len, self._lines)))
+        self.add(candidate.to_json(self.tables) for candidate in candidates)
 
 
-def _whole_lines(data: bytes) -> list[bytes]:
-    """The lines up to the first that is torn, broken or out of order."""
-    lines: list[bytes] = []
-    for line in data.splitlines(keepends=True):
-        if not line.endswith(b"\n") or not _is_candidate(line, len(lines)):
-            break
-        lines.append(line)
-    return lines
-
-
-def _is_candidate(line: bytes, number: int) -> bool:
-    try:
-        record: Any = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(record, dict) and record.get("id") == number and record.keys() >= _FIELDS
-
-
-def _encode(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-
-
-def _explained(path: Path, error: OSError) -> WritingError:
-    return WritingError(
-        f"cannot write {path}: {error.strerror or error}; make room and go on with --resume"
-    )
+def _is_candidate(record: dict[str, Any], number: int) -> bool:
+    return record.get("id") == number and record.keys() >= _FIELDS

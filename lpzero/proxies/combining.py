@@ -1,7 +1,8 @@
 """Proxies made of proxies: the sum of their scores, or the weighted sum or mean of their ranks.
 
 Ranks are among the architectures scored together (equation 6 of ETAS, equation 10 of T-Razor), so
-only here does a score depend on its company.
+only here does a score depend on its company. Ranks of blocks are among all blocks of these
+architectures, so that they compare within an architecture and between two.
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ class Combined:
         return 1
 
     @property
+    def has_blocks(self) -> bool:
+        return all(part.has_blocks for part in self.parts)
+
+    @property
     def needs(self) -> Needs:
         return reduce(or_, (part.needs for part in self.parts))
 
@@ -78,17 +83,19 @@ class Combined:
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], context: Context
     ) -> list[FloatArray]:
-        """For sums: of each architecture the values of its blocks."""
-        if self.how != "sum":
-            raise InputError(f"{self.name} combines ranks, which blocks do not have")
+        """Of each architecture the combined values, or ranks, of its blocks."""
         totals: list[FloatArray] = [np.zeros(space.depth(arch)) for arch in archs]
         for part, weight in zip(self.parts, self._weights, strict=True):
             by_block = getattr(part, "block_scores", None)
             if by_block is None:
                 raise InputError(f"proxy {part.name} has no values of single blocks")
             found = by_block(space, archs, context)
+            if self.how != "sum" and found:
+                ends = np.cumsum([len(values) for values in found])[:-1]
+                found = np.split(_ranks(np.concatenate(found)), ends)
             totals = [t + weight * values for t, values in zip(totals, found, strict=True)]
-        return totals
+        share = sum(self._weights) if self.how == "rank-mean" else 1.0
+        return [values / share for values in totals]
 
 
 def _ranks(scores: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lpzero.errors import InputError
-from lpzero.proxies.registry import Needs, register
+from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, register
 from lpzero.ranks import FloatArray
 from lpzero.sketch import SketchOptions
 from primitives.classics import CLASSICS
@@ -24,6 +24,7 @@ from spaces.base import Space
 if TYPE_CHECKING:
     from lpzero.evaluate import Evaluator
     from lpzero.proxies.context import Context
+    from lpzero.proxies.network import Network
     from lpzero.store import Sketches
 
 
@@ -53,8 +54,19 @@ class FormulaProxy:
         return self.formula.sign
 
     @property
+    def has_blocks(self) -> bool:
+        return True
+
+    @property
     def definition(self) -> str:
         return str(self.formula)
+
+    def on_networks(self) -> NetworkProxy:
+        """The same scores, up to rounding, from each network as it is run: no sketch is kept."""
+        measure = Measure(str(self.formula), _BlockValues(self.formula), by_block=True)
+        is_mean = self.formula.reduction == "mean"
+        known = self.name, self.needs, self.paper, self.definition
+        return NetworkProxy(*known, measure, is_mean, self.direction)
 
     def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
         evaluator, usable = _evaluator(space, archs, context)
@@ -73,6 +85,43 @@ class FormulaProxy:
             raise InputError("some architecture has no sketch; `lpzero stats` says which and why")
         found = self.formula.sign * evaluator.block_means(self.formula.expression)
         return [found[row, : space.depth(arch)] for row, arch in enumerate(archs)]
+
+
+@dataclass(frozen=True, slots=True)
+class _BlockValues:
+    """The formula's value of each block of a network, on tensors cut as sketches are."""
+
+    formula: Formula
+
+    def __call__(self, network: Network) -> Terms:
+        from lpzero.statistics import extract
+        from primitives.naive import block_values
+        from primitives.tensors import Matrix
+
+        if callable(network.loss):
+            raise InputError("formulas know the losses of our spaces only, not a function")
+        found = extract(
+            network.model,
+            network.tokens,
+            loss=network.loss,
+            seed=network.seed,
+            chunk=network.chunk,
+            limit=SketchOptions().limit,
+        )
+        blocks = [
+            {
+                name: [
+                    Matrix(p.values.float().cpu().numpy().astype(np.float64), p.true_columns)
+                    for p in pieces
+                ]
+                for name, pieces in block.items()
+            }
+            for block in found
+        ]
+        values = block_values(self.formula, blocks)
+        if isinstance(values, Rejected):
+            return [[np.nan] for _ in blocks]
+        return [[value] for value in values]
 
 
 def _evaluator(

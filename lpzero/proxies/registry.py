@@ -64,17 +64,25 @@ class Proxy(Protocol):
     def definition(self) -> str: ...
     @property
     def direction(self) -> int: ...
+    @property
+    def has_blocks(self) -> bool:
+        """Whether `block_scores` gives the values of single blocks."""
+
     def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
         """The scores (n,) of the architectures; NaN where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A function of one network under a name; raise the version when its values change."""
+    """A function of one network under a name; raise the version when its values change.
+
+    `by_block` says that it gives terms block by block rather than one number.
+    """
 
     name: str
     function: Function
     version: int = 1
+    by_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,10 @@ class NetworkProxy:
     measure: Measure
     is_mean: bool = False
     direction: int = 1
+
+    @property
+    def has_blocks(self) -> bool:
+        return self.measure.by_block
 
     def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
         found = context.measure(space, archs, [self.measure])
@@ -114,6 +126,7 @@ class SizeProxy:
     count: Callable[[Space[Any], Any], float]
     needs: Needs = Needs.NOTHING
     direction: int = 1
+    has_blocks: bool = False
 
     def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
         return np.array([self.count(space, arch) for arch in archs], dtype=np.float64)
@@ -143,7 +156,8 @@ def proxy(
     def declare(function: F) -> F:
         known = function.__name__.replace("_", "-")
         definition = " ".join((function.__doc__ or "").split("\n\n")[0].split())
-        measure = Measure(known, function, version)
+        by_block = function.__annotations__.get("return") == "Terms"
+        measure = Measure(known, function, version, by_block)
         register(NetworkProxy(known, needs, paper, definition, measure, False, direction))
         if normalised:
             mean = f"mean of the terms of {known}"

@@ -10,11 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.stats import rankdata
 from torch import Tensor, nn
 
 import spaces
 from lpzero.parallel import Workers
-from lpzero.proxies import Combined, Context, Needs, Network, evaluate, get, names
+from lpzero.proxies import (
+    Combined,
+    Context,
+    FormulaProxy,
+    Needs,
+    Network,
+    evaluate,
+    find,
+    get,
+    names,
+    rank_mean,
+)
 from lpzero.proxies.registry import Measure, NetworkProxy
 from lpzero.rank import measures_of
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
@@ -209,14 +221,16 @@ def test_values_of_blocks_add_up(name: str, context: Context) -> None:
     proxy: Any = get(name)
     space, four = spaces.get("nano-gpt2"), archs(4)
     measures = measures_of(proxy)
-    whole = not isinstance(proxy, Combined) or proxy.how == "sum"
     blocky = [context.measure(space, four, [m])[m.name][0].blocks is not None for m in measures]
-    if not whole or not all(blocky):
+    assert proxy.has_blocks == all(blocky)
+    if not proxy.has_blocks:
         with pytest.raises(ValueError, match="block"):
             proxy.block_scores(space, four, context)
         return
     blocks = proxy.block_scores(space, four, context)
     assert [len(values) for values in blocks] == [space.depth(arch) for arch in four]
+    if isinstance(proxy, Combined) and proxy.how != "sum":  # of ranks, checked below
+        return
     if name == "lpzero-gpt2":  # a mean over blocks
         total = np.array([values.mean() for values in blocks])
     else:
@@ -225,6 +239,44 @@ def test_values_of_blocks_add_up(name: str, context: Context) -> None:
     if name.endswith("-normalised"):
         scores = get(name.removesuffix("-normalised")).score(space, four, context)
     np.testing.assert_allclose(total, scores, rtol=1e-9)
+
+
+def test_ranks_of_blocks_are_among_all_blocks_together(context: Context) -> None:
+    space, four = spaces.get("nano-gpt2"), archs(4)
+    expected = 0
+    for part in ("dss-diversity", "dss-saliency"):
+        proxy: Any = get(part)
+        expected = expected + rankdata(np.concatenate(proxy.block_scores(space, four, context)))
+    both: Any = get("dss++")
+    found = both.block_scores(space, four, context)
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+    assert [len(values) for values in found] == [space.depth(arch) for arch in four]
+    mean = rank_mean(*both.parts).block_scores(space, four, context)
+    np.testing.assert_allclose(np.concatenate(mean), np.asarray(expected) / 2)
+
+
+def test_the_size_of_a_network_has_no_blocks() -> None:
+    assert not get("parameters").has_blocks
+    assert not rank_mean(get("snip"), get("parameters")).has_blocks
+
+
+@pytest.mark.parametrize(
+    "text", ["sum(mul(abs(G), abs(W)))", "-mean(add(square(W), softmax(J)))", "lpzero-gpt2"]
+)
+def test_formulas_score_networks_as_they_score_sketches(text: str, context: Context) -> None:
+    space, four = spaces.get("nano-gpt2"), archs(4)
+    proxy = find(text)
+    assert isinstance(proxy, FormulaProxy)
+    direct = proxy.on_networks()
+    np.testing.assert_allclose(
+        direct.score(space, four, context), proxy.score(space, four, context), rtol=1e-9
+    )
+    for found, expected in zip(
+        direct.block_scores(space, four, context),
+        proxy.block_scores(space, four, context),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 class Encoder(nn.Module):
