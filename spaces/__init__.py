@@ -10,6 +10,7 @@ from spaces.bert import BERT
 from spaces.errors import UnknownNameError
 from spaces.flexibert import FlexiBertSpace
 from spaces.gpt2 import Gpt2Space
+from spaces.pit import PitSpace
 
 FLEXIBERT = FlexiBertSpace()
 FLEXIBERT_UPSTREAM = FlexiBertSpace(name="flexibert-upstream", upstream_dims=True)
@@ -59,6 +60,7 @@ AUTOFORMER_BASE = AutoFormerSpace(
     heads=(9, 10),
     ratios=(3.0, 3.5, 4.0),
 )
+PIT = PitSpace()
 
 _SPACES: dict[str, Space[Any]] = {
     space.name: space
@@ -73,6 +75,7 @@ _SPACES: dict[str, Space[Any]] = {
         GPT2_LM1B,
         NANO_FLEXIBERT,
         NANO_GPT2,
+        PIT,
     )
 }
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from lpzero.errors import InputError
 from lpzero.proxies import flow, samples
-from lpzero.proxies.tracing import Layout, Trace, find_blocks, trace
+from lpzero.proxies.tracing import Layout, Part, Trace, find_blocks, trace
 from lpzero.statistics import objective
 from lpzero.statistics.surroundings import as_input, untouched
 
@@ -35,7 +35,7 @@ class Matrix(NamedTuple):
 
     name: str
     weight: nn.Parameter
-    in_mlp: bool
+    part: Part
 
 
 class Passed(NamedTuple):
@@ -100,7 +100,7 @@ class Network:
         self.loss = loss
         self.matrices = [
             [
-                Matrix(name, parameter, self.layout.is_feed_forward(name))
+                Matrix(name, parameter, self.layout.part(name))
                 for name, parameter in block.named_parameters()
                 if parameter.ndim >= 2
             ]

@@ -15,6 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from lpzero.errors import InputError
 from lpzero.proxies.network import Network, flat
 from lpzero.proxies.registry import Needs, Terms, proxy
+from lpzero.proxies.tracing import Part
 
 _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
 
@@ -22,13 +23,13 @@ _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
 @proxy(needs=_LOSS, paper="Lee et al. 2019", normalised=True)
 def snip(network: Network) -> Terms:
     """sum |dL/dW * W| over the matrices of the blocks"""
-    return _products(network, (True, False))
+    return _products(network, None)
 
 
 @proxy(needs=_LOSS, paper="Tanaka et al. 2020; Zhou et al. 2022", normalised=True)
 def synaptic_saliency(network: Network) -> Terms:
     """sum |dL/dW * W| over the MLP's matrices"""
-    return _products(network, (True,))
+    return _products(network, "feed-forward")
 
 
 @proxy(needs=_LOSS, paper="Serianni and Kalita 2023", normalised=True)
@@ -38,15 +39,16 @@ def head_importance(network: Network) -> Terms:
     This is what the published figures were computed from; `head-output-importance` is the formula
     as it is printed.
     """
-    return _products(network, (False,))
+    return _products(network, "attention")
 
 
-def _products(network: Network, parts: tuple[bool, ...]) -> Terms:
+def _products(network: Network, part: Part | None) -> Terms:
+    """Of one part's matrices, or of all."""
     return [
         [
             float((flat(matrix.weight) * gradient).abs().sum(dtype=torch.float64))
             for matrix, gradient in zip(block, gradients, strict=True)
-            if matrix.in_mlp in parts
+            if part in (None, matrix.part)
         ]
         for block, gradients in zip(network.matrices, network.passed.gradients, strict=True)
     ]
@@ -70,7 +72,7 @@ def diversity(network: Network, gradients: list[list[Tensor]]) -> Terms:
         [
             nuclear_norm(gradient) * nuclear_norm(flat(matrix.weight))
             for matrix, gradient in zip(block, of_block, strict=True)
-            if not matrix.in_mlp
+            if matrix.part == "attention"
         ]
         for block, of_block in zip(network.matrices, gradients, strict=True)
     ]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -18,28 +18,35 @@ from torch import Tensor, nn
 from lpzero.errors import InputError
 from spaces.taps import Tap
 
+Part = Literal["attention", "feed-forward", "pooling"]
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Where the parts of a block are, by dotted names inside the block; absent names are no error.
 
-    feed_forward: first words of the names of the MLP's parameters, every other matrix is the
-    attention's; heads: modules whose input is the outputs of all heads side by side; mixing:
-    modules whose output is that, where none of `heads` exists; A, S: modules whose output is FFN
-    activations (B, T, f) or attention probabilities (B, heads, T, T), beside the taps.
+    feed_forward, pooling: first words of the names of the MLP's parameters, and of those that lead
+    from stage to stage, every other matrix is the attention's; heads: modules whose input is the
+    outputs of all heads side by side; mixing: modules whose output is that, where none of `heads`
+    exists; A, S: modules whose output is FFN activations (B, T, f) or attention probabilities
+    (B, heads, T, T), beside the taps.
     """
 
     feed_forward: tuple[str, ...] = (
         "feed_forward", "mlp", "ffn", "linear1", "linear2", "intermediate", "output",
     )  # fmt: skip
+    pooling: tuple[str, ...] = ("pool",)
     heads: tuple[str, ...] = ("attention.c_proj", "attention.output", "mixing.output")
     mixing: tuple[str, ...] = ("mixing",)
     A: tuple[str, ...] = ()
     S: tuple[str, ...] = ()
 
-    def is_feed_forward(self, name: str) -> bool:
-        """Whether the parameter of that name inside a block is of the MLP."""
-        return name.split(".")[0] in self.feed_forward
+    def part(self, name: str) -> Part:
+        """Which part of a block the parameter of that name inside it belongs to."""
+        first = name.split(".")[0]
+        if first in self.feed_forward:
+            return "feed-forward"
+        return "pooling" if first in self.pooling else "attention"
 
 
 @dataclass(slots=True)

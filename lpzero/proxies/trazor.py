@@ -10,6 +10,7 @@ from lpzero.proxies.combining import Combined
 from lpzero.proxies.network import Network, flat
 from lpzero.proxies.registry import Needs, Terms, get, proxy, register
 from lpzero.proxies.saliency import nuclear_norm
+from lpzero.proxies.tracing import Part
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
 _TRAZOR = "Zhou et al. 2022, 2024 (T-Razor)"
@@ -19,19 +20,19 @@ _Term = Callable[[Tensor, Tensor], Tensor]
 @proxy(needs=_FLOW, paper="Tanaka et al. 2020")
 def synflow(network: Network) -> Terms:
     """sum dR/d|W| * |W| over the matrices of the blocks, R the sum of outputs for ones"""
-    return _flows(network, (True, False), lambda weight, gradient: weight * gradient)
+    return _flows(network, None, lambda weight, gradient: weight * gradient)
 
 
 @proxy(needs=_FLOW, paper="Cavagnero et al. 2023")
 def logsynflow(network: Network) -> Terms:
     """sum |W| * log(1 + |dR/d|W||) over the matrices of the blocks"""
-    return _flows(network, (True, False), lambda w, gradient: w * gradient.abs().log1p())
+    return _flows(network, None, lambda w, gradient: w * gradient.abs().log1p())
 
 
 @proxy(needs=_FLOW, paper=_TRAZOR)
 def dss_saliency(network: Network) -> Terms:
     """sum dR/d|W| : |W| over the MLP's matrices"""
-    return _flows(network, (True,), lambda weight, gradient: weight * gradient)
+    return _flows(network, "feed-forward", lambda weight, gradient: weight * gradient)
 
 
 @proxy(needs=_FLOW, paper=_TRAZOR)
@@ -41,18 +42,19 @@ def dss_diversity(network: Network) -> Terms:
         [
             nuclear_norm(gradient) * nuclear_norm(flat(matrix.weight).abs())
             for matrix, gradient in zip(block, of_block, strict=True)
-            if not matrix.in_mlp
+            if matrix.part == "attention"
         ]
         for block, of_block in zip(network.matrices, network.flowed, strict=True)
     ]
 
 
-def _flows(network: Network, parts: tuple[bool, ...], term: _Term) -> Terms:
+def _flows(network: Network, part: Part | None, term: _Term) -> Terms:
+    """Over one part's matrices, or over all."""
     return [
         [
             float(term(flat(matrix.weight).abs().double(), gradient).sum())
             for matrix, gradient in zip(block, gradients, strict=True)
-            if matrix.in_mlp in parts
+            if part in (None, matrix.part)
         ]
         for block, gradients in zip(network.matrices, network.flowed, strict=True)
     ]

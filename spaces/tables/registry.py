@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import spaces
 from spaces.errors import TableError, UnknownNameError
-from spaces.tables import flexibert, lts, nano
+from spaces.tables import flexibert, lts, nano, vit
 from spaces.tables.source import Source
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DATA_VARIABLE = "LPZERO_DATA"
 _SOURCES: dict[str, Source] = {
-    source.name: source for family in (flexibert, lts, nano) for source in family.SOURCES
+    source.name: source for family in (flexibert, lts, nano, vit) for source in family.SOURCES
 }
 
 

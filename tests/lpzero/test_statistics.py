@@ -21,6 +21,7 @@ from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.flexibert.space import OPERATIONS
 from spaces.gpt2.space import Gpt2Arch
 from spaces.images import random_labels
+from spaces.pit import PitArch, PitSpace
 from spaces.taps import Tap
 
 # Every operation at a size that runs in milliseconds.
@@ -32,6 +33,11 @@ VISION = AutoFormerSpace(
     patch=4, classes=5, head_width=6, n_images=3,
 )  # fmt: skip
 IMAGES = AutoFormerArch(12, (AutoFormerLayer(2, 1.5), AutoFormerLayer(1, 2.0)))
+STAGES = PitSpace(
+    name="tiny-stages", base_dims=(4,), ratios=(2,), depths=((1,), (1, 2), (1,)), heads=(1, 2, 4),
+    image=18, patch=4, stride=2, classes=5, n_images=3,
+)  # fmt: skip
+STAGED = PitArch(4, 2, (1, 2, 1), (1, 2, 4))
 NANO_GPT2 = Gpt2Arch(32, (2, 4), (64, 96), -1, 1)
 
 
@@ -152,8 +158,13 @@ def test_a_network_worked_by_hand() -> None:
 
 @pytest.mark.parametrize(
     ("space", "arch"),
-    [(TINY, tiny_encoder("sdp", "dsc5")), (spaces.get("nano-gpt2"), NANO_GPT2), (VISION, IMAGES)],
-    ids=["encoder", "decoder", "vision"],
+    [
+        (TINY, tiny_encoder("sdp", "dsc5")),
+        (spaces.get("nano-gpt2"), NANO_GPT2),
+        (VISION, IMAGES),
+        (STAGES, STAGED),
+    ],
+    ids=["encoder", "decoder", "vision", "stages"],
 )
 def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
     model, tokens = space.build(arch, 0), space.batch(0)
@@ -165,6 +176,21 @@ def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
         for weight, piece in zip(weights, found["G"], strict=True):
             assert weight.grad is not None
             torch.testing.assert_close(piece.values, weight.grad.flatten(1), rtol=1e-4, atol=1e-7)
+
+
+def test_stages_have_statistics_of_their_own_width_and_length() -> None:
+    blocks = statistics.of(STAGES, STAGED)
+    assert [tuple(block["A"][0].shape) for block in blocks] == [
+        (3 * 65, 8), (3 * 17, 16), (3 * 17, 16), (3 * 5, 32)
+    ]  # fmt: skip
+    # What enters the first block of a stage is still the stage before.
+    assert [tuple(block["J"][0].shape) for block in blocks] == [
+        (3 * 65, 4), (3 * 65, 4), (3 * 17, 8), (3 * 17, 8)
+    ]  # fmt: skip
+    assert [tuple(block["S"][0].shape) for block in blocks] == [
+        (3 * 1 * 65, 65), (3 * 2 * 17, 17), (3 * 2 * 17, 17), (3 * 4 * 5, 5)
+    ]  # fmt: skip
+    assert all(m.isfinite().all() for b in blocks for found in b.values() for m in found)
 
 
 def hooks(model: nn.Module) -> int:

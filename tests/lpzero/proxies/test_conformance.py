@@ -31,6 +31,7 @@ from lpzero.proxies.registry import Measure, NetworkProxy
 from lpzero.rank import measures_of
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
+from spaces.pit import PitArch, PitSpace
 
 # Every operation of FlexiBERT at a size that runs in milliseconds.
 TINY = FlexiBertSpace(
@@ -43,6 +44,12 @@ TINY_VISION = AutoFormerSpace(
     patch=4, classes=5, head_width=6, n_images=3,
 )  # fmt: skip
 IMAGES = AutoFormerArch(12, (AutoFormerLayer(2, 1.5), AutoFormerLayer(1, 2.0)))
+# Blocks that differ in width and in the number of tokens.
+TINY_STAGES = PitSpace(
+    name="tiny-stages", base_dims=(4,), ratios=(2,), depths=((1, 2), (1,), (1,)), heads=(1, 2, 4),
+    image=18, patch=4, stride=2, classes=5, n_images=3,
+)  # fmt: skip
+STAGES = PitArch(4, 2, (2, 1, 1), (1, 2, 4))
 MEASURES = {m.name: m for name in names() for m in measures_of(get(name))}
 IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswith("rank")]
 
@@ -58,6 +65,10 @@ def encoder(chunk: int | None = None) -> Network:
 
 def vision(chunk: int | None = None) -> Network:
     return Network(TINY_VISION.build(IMAGES, 0).double(), TINY_VISION.batch(0), chunk=chunk)
+
+
+def staged(chunk: int | None = None) -> Network:
+    return Network(TINY_STAGES.build(STAGES, 0).double(), TINY_STAGES.batch(0), chunk=chunk)
 
 
 def decoder(chunk: int | None = None) -> Network:
@@ -76,7 +87,7 @@ def test_every_proxy_says_what_it_is(name: str) -> None:
     assert proxy.direction in (1, -1)
 
 
-@pytest.mark.parametrize("make", [encoder, decoder, vision])
+@pytest.mark.parametrize("make", [encoder, decoder, vision, staged])
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
 def test_splitting_the_batch_changes_rounding_only(measure: Measure, make: Any) -> None:
     whole, split = evaluate(measure, make()), evaluate(measure, make(chunk=2))
@@ -94,7 +105,7 @@ def snapshot(model: nn.Module) -> list[Any]:
     ] + [flags, hooks]
 
 
-@pytest.mark.parametrize("make", [encoder, vision])
+@pytest.mark.parametrize("make", [encoder, vision, staged])
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
 def test_nothing_is_left_behind(measure: Measure, make: Any) -> None:
     net = make()
@@ -129,6 +140,13 @@ def test_scores_do_not_depend_on_order_or_company(name: str, context: Context) -
 def test_every_proxy_scores_images(name: str, tmp_path: Path) -> None:
     other = AutoFormerArch(12, IMAGES.layers[::-1])
     scores = get(name).score(TINY_VISION, [IMAGES, other], Context(folder=tmp_path))
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_proxy_scores_blocks_of_unlike_width_and_length(name: str, tmp_path: Path) -> None:
+    other = PitArch(4, 2, (1, 1, 1), (2, 2, 4))
+    scores = get(name).score(TINY_STAGES, [STAGES, other], Context(folder=tmp_path))
     assert np.isfinite(scores).all()
 
 
@@ -306,3 +324,13 @@ def test_any_torch_transformer_can_be_scored(measure: Measure) -> None:
     net = Network(model, tokens, lambda hidden, _: (hidden * cotangent).mean((1, 2)))
     assert len(net.blocks) == 2
     assert math.isfinite(evaluate(measure, net).score)
+
+
+def test_pooling_is_neither_attention_nor_feed_forward() -> None:
+    parts = [[(m.name, m.part) for m in block] for block in staged().matrices]
+    pools = ("pool.convolution.weight", "pool.class_token.weight")
+    assert all(part == "pooling" for b in parts for name, part in b if name in pools)
+    assert [sum(part == "pooling" for _, part in b) for b in parts] == [0, 0, 2, 2]
+    assert [sum(part == "attention" for _, part in b) for b in parts] == [2, 2, 2, 2]
+    assert len(get("dss-diversity").measure.function(staged())[2]) == 2
+    assert len(get("snip").measure.function(staged())[2]) == 6

@@ -29,8 +29,13 @@ def laid_out_parameters(space: Space[Any], arch: Any) -> int:
     return sum(p.numel() for p in model.parameters())
 
 
+VISION = [name for name in tables.names() if name.startswith(("autoformer-", "pit-"))]
+
+
 @pytest.mark.parametrize(
-    ("name", "n"), [("flexibert", 500), ("gpt2-wt103", 200), ("gpt2-lm1b-corei7-pareto", 38)]
+    ("name", "n"),
+    [("flexibert", 500), ("gpt2-wt103", 200), ("gpt2-lm1b-corei7-pareto", 38)]
+    + [(name, 100) for name in VISION],
 )
 def test_the_tables_are_whole(real_data: Path, name: str, n: int) -> None:
     assert len(tables.load(name, real_data)) == n
@@ -38,7 +43,10 @@ def test_the_tables_are_whole(real_data: Path, name: str, n: int) -> None:
     assert (found[name].n, found[name].present) == (n, True)
 
 
-@pytest.mark.parametrize("name", ["flexibert", "gpt2-wt103", "gpt2-lm1b-corei7-pareto"])
+@pytest.mark.parametrize(
+    "name",
+    ["flexibert", "gpt2-wt103", "gpt2-lm1b-corei7-pareto", "autoformer-c100-kd", "pit-c100-kd"],
+)
 def test_the_files_have_the_registered_checksums(real_data: Path, name: str) -> None:
     assert not fetch(name, real_data, files="http://nowhere", archives="http://nowhere").downloaded
 
@@ -85,3 +93,36 @@ def test_the_benchmark_repeats_nine_architectures_and_splits_keep_them_together(
         )
         assert len(train) + len(valid) + len(test) == 491
         assert (len(drawn.train), len(drawn.valid), drawn.n_test) == (250, 100, 150)
+
+
+def test_there_are_thirteen_vision_tables() -> None:
+    assert len(VISION) == 13
+    assert "pit-imagenet" not in VISION
+
+
+@pytest.mark.parametrize("name", ["autoformer-c100-kd", "pit-c100-kd"])
+def test_no_vision_architecture_comes_twice_and_all_are_inside_the_space(
+    real_data: Path, name: str
+) -> None:
+    table = tables.load(name, real_data)
+    assert len(set(table.archs)) == 100
+    for arch in table.archs:
+        table.space.validate(arch)
+
+
+def test_pit_architectures_have_twelve_to_fourteen_blocks(real_data: Path) -> None:
+    table = tables.load("pit-c100-kd", real_data)
+    assert {sum(arch.depths) for arch in table.archs} == {12, 13, 14}
+    assert {arch.heads for arch in table.archs} == set(spaces.PIT.head_choices())
+
+
+@pytest.mark.parametrize("family", ["autoformer", "pit"])
+def test_every_column_of_a_file_is_a_table_and_the_extra_of_its_sisters(
+    real_data: Path, family: str
+) -> None:
+    sisters = {n: tables.load(n, real_data) for n in VISION if n.startswith(family)}
+    for name, table in sisters.items():
+        for other, sister in sisters.items():
+            if other != name:
+                column = sister.extra[name.split("-", 1)[1]]
+                assert (column == table.targets).all()

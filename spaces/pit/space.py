@@ -1,0 +1,232 @@
+"""PiT architectures and their exact sizes; the parts they count are in `model`.
+
+Choices: Zhou et al. 2022 (TF-TAS), whose space T-Razor searches and Auto-Prox draws its table
+from. A stage is base_dim * heads wide, and pooling multiplies widths, so that the heads of a stage
+are a multiple of those before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from spaces.base import flip, read_fields, redraw, require
+from spaces.errors import ArchitectureError
+from spaces.images import ImageSpace
+
+if TYPE_CHECKING:
+    from spaces.pit.model import Pit
+
+
+@dataclass(frozen=True, slots=True)
+class PitBlock:
+    """What a block shares: its heads with its stage, its MLP ratio with all blocks."""
+
+    heads: int
+    ratio: int
+
+
+@dataclass(frozen=True, slots=True)
+class PitArch:
+    """The width of a head, one MLP ratio, and for each stage its blocks and heads."""
+
+    base_dim: int
+    ratio: int
+    depths: tuple[int, ...]
+    heads: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PitSpace(ImageSpace[PitArch]):
+    """The allowed values; `depths` are those of each stage, `heads` those of every stage."""
+
+    version: ClassVar[int] = 1
+
+    name: str = "pit"
+    base_dims: tuple[int, ...] = (16, 24, 32, 40)
+    ratios: tuple[int, ...] = (2, 4, 6, 8)
+    depths: tuple[tuple[int, ...], ...] = ((1, 2, 3), (4, 6, 8), (2, 4, 6))
+    heads: tuple[int, ...] = (2, 4, 8)
+    image: int = 224
+    patch: int = 16
+    stride: int = 8
+    classes: int = 1000
+    n_images: int = 2
+
+    @property
+    def grids(self) -> tuple[int, ...]:
+        """How many tokens are side by side in each stage."""
+        return self._grids((self.image - self.patch) // self.stride + 1)
+
+    def _grids(self, first: int) -> tuple[int, ...]:
+        halved = itertools.accumulate(self.depths[1:], lambda g, _: (g - 1) // 2 + 1, initial=first)
+        return tuple(halved)
+
+    @property
+    def batch_shape(self) -> tuple[int, int]:
+        return self.n_images, self.grids[0] ** 2 + 1
+
+    def widths(self, arch: PitArch) -> tuple[int, ...]:
+        """The width of each stage."""
+        return tuple(arch.base_dim * heads for heads in arch.heads)
+
+    def validate(self, arch: PitArch) -> None:
+        require(self.base_dims, arch.base_dim, "base_dim", self.name)
+        require(self.ratios, arch.ratio, "ratio", self.name)
+        for field in ("depths", "heads"):
+            n_given, n_stages = len(getattr(arch, field)), len(self.depths)
+            require((n_stages,), n_given, f"number of {field}", self.name)
+        for stage, (depth, heads) in enumerate(zip(arch.depths, arch.heads, strict=True)):
+            require(self.depths[stage], depth, f"depths[{stage}]", self.name)
+            require(self.heads, heads, f"heads[{stage}]", self.name)
+            if stage and heads % arch.heads[stage - 1]:
+                raise ArchitectureError(
+                    f"heads[{stage}] = {heads} is outside space {self.name}: "
+                    f"use a multiple of the {arch.heads[stage - 1]} of the stage before"
+                )
+
+    def head_choices(self) -> list[tuple[int, ...]]:
+        """The heads that stages can have together."""
+        drawn = itertools.product(self.heads, repeat=len(self.depths))
+        return [heads for heads in drawn if all(b % a == 0 for a, b in itertools.pairwise(heads))]
+
+    def cardinality(self) -> int:
+        total = len(self.base_dims) * len(self.ratios) * len(self.head_choices())
+        for choices in self.depths:
+            total *= len(choices)
+        return total
+
+    def sample(self, rng: random.Random) -> PitArch:
+        return PitArch(
+            rng.choice(self.base_dims),
+            rng.choice(self.ratios),
+            tuple(rng.choice(choices) for choices in self.depths),
+            rng.choice(self.head_choices()),
+        )
+
+    def mutate(self, arch: PitArch, probability: float, rng: random.Random) -> PitArch:
+        """Each field redrawn with the probability, heads among those that fit their neighbours."""
+        base_dim = redraw(arch.base_dim, self.base_dims, probability, rng)
+        ratio = redraw(arch.ratio, self.ratios, probability, rng)
+        depths = tuple(
+            redraw(depth, choices, probability, rng)
+            for depth, choices in zip(arch.depths, self.depths, strict=True)
+        )
+        heads = arch.heads
+        fitting = self.head_choices()
+        for stage in range(len(heads)):
+            here = [h[stage] for h in fitting if _alike_elsewhere(h, heads, stage)]
+            drawn = redraw(heads[stage], here, probability, rng)
+            heads = (*heads[:stage], drawn, *heads[stage + 1 :])
+        return PitArch(base_dim, ratio, depths, heads)
+
+    def crossover(self, first: PitArch, second: PitArch, rng: random.Random) -> PitArch:
+        """Stage by stage from either parent; heads from the same parent on where only they fit."""
+        heads: list[int] = []
+        for pair in zip(first.heads, second.heads, strict=True):
+            fitting = [h for h in pair if not heads or h % heads[-1] == 0]
+            heads.append(flip(fitting[0], fitting[-1], rng))
+        return PitArch(
+            flip(first.base_dim, second.base_dim, rng),
+            flip(first.ratio, second.ratio, rng),
+            tuple(flip(*pair, rng) for pair in zip(first.depths, second.depths, strict=True)),
+            tuple(heads),
+        )
+
+    def blocks(self, arch: PitArch) -> tuple[PitBlock, ...]:
+        stages = zip(arch.heads, arch.depths, strict=True)
+        return tuple(PitBlock(heads, arch.ratio) for heads, n in stages for _ in range(n))
+
+    def with_block(self, arch: PitArch, index: int, block: PitBlock) -> PitArch:
+        """The architecture in which that block is the given one, still inside the space.
+
+        What a block shares changes with it: the heads of its stage, the ratio of all blocks. A
+        stage whose heads no longer fit takes those of its neighbour towards the block.
+        """
+        ends = list(itertools.accumulate(arch.depths))
+        stage = next(i for i, end in enumerate(ends) if index < end)
+        heads = list(arch.heads)
+        heads[stage] = block.heads
+        for before in reversed(range(stage)):
+            if heads[before + 1] % heads[before]:
+                heads[before] = heads[before + 1]
+        for after in range(stage + 1, len(heads)):
+            if heads[after] % heads[after - 1]:
+                heads[after] = heads[after - 1]
+        return replace(arch, ratio=block.ratio, heads=tuple(heads))
+
+    def from_json(self, fields: Mapping[str, Any]) -> PitArch:
+        given = read_fields(fields, PitArch, "architecture")
+        for name in ("depths", "heads"):
+            values = given[name]
+            if not isinstance(values, (list, tuple)) or not all(type(v) is int for v in values):
+                raise ArchitectureError(f"{name}: got {values!r}, expected a list of integers")
+            given[name] = tuple(values)
+        arch = PitArch(**given)
+        self.validate(arch)
+        return arch
+
+    def build(self, arch: PitArch, seed: int) -> Pit:
+        from spaces.pit.model import build
+
+        self.validate(arch)
+        return build(self, arch, seed)
+
+    def parameters(self, arch: PitArch) -> int:
+        first, last = self.widths(arch)[0], self.widths(arch)[-1]
+        embedding = (3 * self.patch**2 + 1 + self.grids[0] ** 2 + 1) * first
+        return embedding + self.decoder_parameters(arch) + self.classes * (last + 1)
+
+    def decoder_parameters(self, arch: PitArch) -> int:
+        widths = self.widths(arch)
+        total = self.attention_parameters(arch) + 2 * widths[-1]
+        for w, n in zip(widths, arch.depths, strict=True):
+            f = w * arch.ratio
+            total += n * (2 * w * f + f + w + 4 * w)
+        for before, w in itertools.pairwise(widths):
+            total += 9 * w + w + before * w + w
+        return total
+
+    def attention_parameters(self, arch: PitArch) -> int:
+        stages = zip(self.widths(arch), arch.depths, strict=True)
+        return sum(n * (4 * w * w + 4 * w) for w, n in stages)
+
+    def flops(self, arch: PitArch, tokens: int | None = None) -> int:
+        """As everywhere; `tokens` are those of the first stage, a square number and one."""
+        return 2 * self._to_hidden(arch, tokens)
+
+    def multiply_adds(self, arch: PitArch) -> int:
+        """What papers on these spaces print as FLOPs: multiply-adds, the class head included."""
+        return self._to_hidden(arch, None) + self.widths(arch)[-1] * self.classes
+
+    def _to_hidden(self, arch: PitArch, tokens: int | None) -> int:
+        widths = self.widths(arch)
+        grids = self.grids if tokens is None else self._grids(round((tokens - 1) ** 0.5))
+        total = grids[0] ** 2 * 3 * self.patch**2 * widths[0]
+        for w, n, g in zip(widths, arch.depths, grids, strict=True):
+            T = g * g + 1
+            total += n * (T * w * w * (4 + 2 * arch.ratio) + 2 * T * T * w)
+        for before, w, g in _joints(widths, grids):
+            total += g * g * 9 * w + before * w
+        return total
+
+    def depth(self, arch: PitArch) -> int:
+        return sum(arch.depths)
+
+    def width(self, arch: PitArch) -> int:
+        """The width of the last stage."""
+        return self.widths(arch)[-1]
+
+
+def _alike_elsewhere(heads: Sequence[int], others: Sequence[int], stage: int) -> bool:
+    """Whether the two differ at that stage at most."""
+    return all(a == b for i, (a, b) in enumerate(zip(heads, others, strict=True)) if i != stage)
+
+
+def _joints(widths: Sequence[int], grids: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """(width before, width after, grid after) of every pooling."""
+    for (before, width), grid in zip(itertools.pairwise(widths), grids[1:], strict=True):
+        yield before, width, grid

@@ -1,0 +1,148 @@
+"""The Auto-Prox tables: AutoFormer-tiny and PiT with accuracies on four datasets (Wei et al. 2024).
+
+One file per space, `torch.save` of a list of {"arch": {...}, "c100_base_acc": ..., ...}: trained
+from scratch on a small dataset, with and without distillation from a ResNet-56, or, for ImageNet,
+taken from a supernet. Read with `weights_only=True`, which makes plain values and tensors alone.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import spaces
+from spaces.errors import TableError
+from spaces.tables.reading import architecture_of, field, refuse
+from spaces.tables.source import Origin, Source
+
+if TYPE_CHECKING:
+    from spaces.tables.table import Table
+
+REPOSITORY = "lliai/Auto-Prox-AAAI24"
+COMMIT = "90ed458eff6948a6f0d23e440a8d21bbec50d091"
+LARGEST = 16 << 20
+# The end of a table's name: the file's field, and what it holds.
+DATASETS = {
+    "c100": ("c100_base_acc", "CIFAR-100 accuracy"),
+    "c100-kd": ("c100_kd_acc", "CIFAR-100 accuracy, distilled"),
+    "flowers": ("flower_base_acc", "Flowers accuracy"),
+    "flowers-kd": ("flower_kd_acc", "Flowers accuracy, distilled"),
+    "chaoyang": ("chaoyang_base_acc", "Chaoyang accuracy"),
+    "chaoyang-kd": ("chaoyang_kd_acc", "Chaoyang accuracy, distilled"),
+}
+SUPERNET = {"imagenet": ("imagenet_super_acc", "ImageNet accuracy in the supernet")}
+Fields = Callable[[Any, str], dict[str, Any]]
+
+
+def _read(
+    source: Source, path: Path, datasets: dict[str, tuple[str, str]], architecture: Fields
+) -> Table:
+    """The table, with the accuracies on the other datasets as extra columns."""
+    from spaces.tables.table import make_table
+
+    space = spaces.get(source.space)
+    own = source.name.split("-", 1)[1]
+    rows = []
+    extra: dict[str, list[float]] = {name: [] for name in datasets if name != own}
+    for index, record in enumerate(_records(path)):
+        where = f"{path}: row {index}"
+        with architecture_of(where):
+            arch = space.from_json(architecture(field(record, "arch", dict, where), where))
+        found = {name: _accuracy(record, key, where) for name, (key, _) in datasets.items()}
+        rows.append((str(index), arch, found[own]))
+        for name, column in extra.items():
+            column.append(found[name])
+    return make_table(source.name, space, rows, source.target, source.licence, extra)
+
+
+def count(path: Path) -> int:
+    """The number of rows, from the opcodes: nothing is run, and torch is not needed.
+
+    A row is an object that holds one other, its architecture.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            [name] = [n for n in archive.namelist() if n.endswith("/data.pkl")]
+            if archive.getinfo(name).file_size > LARGEST:
+                refuse(str(path), f"more than {LARGEST} bytes")
+            opcodes = [code.name for code, _, _ in pickletools.genops(archive.read(name))]
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise TableError(f"{path}: no file of torch.save ({error})") from error
+    return opcodes.count("EMPTY_DICT") // 2
+
+
+def _records(path: Path) -> list[Any]:
+    import torch
+
+    # Before torch 1.6 files were no archives; torch still reads those, these tables are newer.
+    if not zipfile.is_zipfile(path) or path.stat().st_size > LARGEST:
+        refuse(str(path), "no file of torch.save")
+    try:
+        records = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a broken file can make torch raise anything
+        reason = str(error).strip().splitlines() or [""]
+        refuse(str(path), f"cannot be read as plain values ({type(error).__name__}: {reason[0]})")
+    if not isinstance(records, list) or not records:
+        refuse(str(path), "expected a list of architectures")
+    return records
+
+
+def _accuracy(record: Any, key: str, where: str) -> float:
+    value = field(record, key, float, where)
+    if not 0 <= value <= 100:
+        refuse(where, f"{key} = {value!r}, expected a percentage")
+    return value
+
+
+def _autoformer(arch: Any, where: str) -> dict[str, Any]:
+    """The architecture as this project writes it."""
+    depth = field(arch, "depth", int, where)
+    ratios, heads = (field(arch, name, list, where) for name in ("mlp_ratio", "num_heads"))
+    if not depth == len(ratios) == len(heads):
+        refuse(where, f"depth = {depth} with {len(ratios)} mlp_ratio and {len(heads)} num_heads")
+    layers = [{"heads": n, "ratio": r} for n, r in zip(heads, ratios, strict=True)]
+    return {"hidden": field(arch, "hidden_dim", int, where), "layers": layers}
+
+
+def _pit(arch: Any, where: str) -> dict[str, Any]:
+    return {
+        "base_dim": field(arch, "base_dim", int, where),
+        "ratio": field(arch, "mlp_ratio", int, where),
+        "depths": field(arch, "depth", list, where),
+        "heads": field(arch, "num_heads", list, where),
+    }
+
+
+def _sources(
+    family: str, space: str, digest: str, datasets: dict[str, tuple[str, str]], fields: Fields
+) -> list[Source]:
+    file = f"gt_{family}.pth"
+    origin = Origin(REPOSITORY, COMMIT, f"gt_results/{file}", digest)
+    read = partial(_read, datasets=datasets, architecture=fields)
+    return [
+        Source(f"{family}-{name}", space, 100, target, "Apache-2.0", Path("vit") / file, read,
+               count, origin)
+        for name, (_, target) in datasets.items()
+    ]  # fmt: skip
+
+
+SOURCES = (
+    *_sources(
+        "autoformer",
+        "autoformer-tiny",
+        "712ad277546d9f7f565ce07885be7e0b98dcd8d0724fdd1120f595b517436eca",
+        DATASETS | SUPERNET,
+        _autoformer,
+    ),
+    *_sources(
+        "pit",
+        "pit",
+        "bdda89841d4105f99ab759e3243e7a2402929ba7a8430dac12a50256aa533bb2",
+        DATASETS,
+        _pit,
+    ),
+)
