@@ -69,6 +69,17 @@ class Space(ABC, Generic[A]):
     def with_block(self, arch: A, index: int, block: Any) -> A:
         """The architecture with one block exchanged."""
 
+    def takes_block(self, arch: A, block: Any) -> bool:
+        """Whether `sample` could give this block beside the rest of the architecture."""
+        return True
+
+    def redraw_block(self, arch: A, index: int, rng: random.Random) -> A:
+        """The architecture with one block drawn anew, all else kept."""
+        while True:
+            drawn = self.mutate(arch, 1.0, rng)
+            if self.depth(drawn) > index and self.width(drawn) == self.width(arch):
+                return self.with_block(arch, index, self.blocks(drawn)[index])
+
     @abstractmethod
     def from_json(self, fields: Mapping[str, Any]) -> A:
         """The validated architecture whose `to_json` gives these fields."""

@@ -27,6 +27,7 @@ VERBS = {
     "rank": ("lpzero.cli.rank", "Correlate every proxy with the targets of a table."),
     "exhaust": ("lpzero.cli.exhaust", "Judge every formula of the paper's space on a table."),
     "discover": ("lpzero.cli.discover", "Search for the formula that best ranks a table."),
+    "search": ("lpzero.cli.search", "Search a space for the best architecture, by any proxy."),
     "rules": ("lpzero.cli.formulas", "List the pruning rules and why they hold."),
     "classics": ("lpzero.cli.formulas", "List the formulas of the papers."),
 }

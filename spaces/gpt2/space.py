@@ -139,6 +139,9 @@ class Gpt2Space(Space[Gpt2Arch]):
         heads[index], inner[index] = block.n_head, block.d_inner
         return replace(arch, n_head=tuple(heads), d_inner=tuple(inner))
 
+    def takes_block(self, arch: Gpt2Arch, block: Gpt2Layer) -> bool:
+        return block.d_inner in self.inner_choices(arch.d_model)
+
     def from_json(self, fields: Mapping[str, Any]) -> Gpt2Arch:
         given = read_fields(fields, Gpt2Arch, "architecture")
         for name in ("n_head", "d_inner"):

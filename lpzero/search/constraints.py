@@ -1,0 +1,95 @@
+"""What an architecture may cost: parameters, decoder parameters, flops, measured latency.
+
+Bounds that nothing satisfies are found out before any work: the cheap costs of many samples, the
+latency of a few of those that remain.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lpzero import counters
+from lpzero.errors import InputError
+from spaces.base import Space
+
+COUNTED = ("parameters", "decoder-parameters", "flops")
+LATENCY = "latency"
+COSTS = (*COUNTED, LATENCY)
+_UNITS = {LATENCY: " ms"}
+_PROBES, _TIMED_PROBES = 10_000, 20
+
+Bound = tuple[float | None, float | None]
+Clock = Callable[[Any], float]
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Least and most of each cost; None where there is no bound."""
+
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for cost, (least, most) in self.bounds.items():
+            if cost not in COSTS:
+                raise InputError(f"{cost!r} cannot be bounded; use one of {', '.join(COSTS)}")
+            for bound in (least, most):
+                if bound is not None and not (math.isfinite(bound) and bound >= 0):
+                    raise InputError(f"a bound of {cost} is {bound}, expected a number from 0")
+            if least is not None and most is not None and least > most:
+                raise InputError(f"no {cost} lies between {least:g} and {most:g}: swap the bounds")
+
+    def to_json(self) -> dict[str, list[float | None]]:
+        """Plain values; costs without a bound are left out."""
+        return {cost: list(self.bounds[cost]) for cost in COSTS if any(self.bounds.get(cost, ()))}
+
+    @property
+    def times(self) -> bool:
+        """Whether latency must be measured."""
+        return LATENCY in self.to_json()
+
+    def allows(self, space: Space[Any], arch: Any, clock: Clock) -> bool:
+        """Whether the architecture is within every bound; it is timed only if all else fits."""
+        return all(
+            self._within(cost, clock(arch) if cost == LATENCY else count(cost, space, arch))
+            for cost in self.to_json()
+        )
+
+    def _within(self, cost: str, value: float) -> bool:
+        least, most = self.bounds[cost]
+        return (least is None or value >= least) and (most is None or value <= most)
+
+    def check(self, space: Space[Any], clock: Clock, pool: Sequence[Any] | None) -> None:
+        """An error unless some of many architectures, or of the pool, are within the bounds."""
+        if not self.to_json():
+            return
+        rng = random.Random(0)
+        archs = pool if pool is not None else [space.sample(rng) for _ in range(_PROBES)]
+        left = list(archs)
+        for cost in self.to_json():
+            left = left[:_TIMED_PROBES] if cost == LATENCY else left
+            values = [clock(a) if cost == LATENCY else count(cost, space, a) for a in left]
+            left = [a for a, value in zip(left, values, strict=True) if self._within(cost, value)]
+            if not left:
+                raise InputError(self._refusal(cost, space, values))
+
+    def _refusal(self, cost: str, space: Space[Any], values: Sequence[float]) -> str:
+        least, most = self.bounds[cost]
+        unit = _UNITS.get(cost, "")
+        asked = " and ".join(
+            f"{word} {bound:,.10g}{unit}"
+            for word, bound in (("at least", least), ("at most", most))
+            if bound is not None
+        )
+        return (
+            f"none of {len(values):,} architectures of {space.name} has {asked} of {cost}: they"
+            f" have {min(values):,.10g} to {max(values):,.10g}{unit}; choose bounds some satisfy"
+        )
+
+
+def count(cost: str, space: Space[Any], arch: Any) -> float:
+    """One of the costs that need no clock."""
+    return counters.get(cost)(space, arch)

@@ -1,0 +1,98 @@
+"""What tells a search how good an architecture is: a table, a surrogate, real training, or nothing.
+
+`proxy` (also `none`) evaluates nothing: the best by the proxy is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from lpzero.errors import InputError
+from lpzero.parallel import Workers
+from spaces import tables
+from spaces.base import Space
+from spaces.errors import TableError, UnknownNameError
+from spaces.tables.registry import data_root, locate, source
+
+PROXY = "proxy"
+NAMES = ("table", "surrogate", "training", PROXY)
+
+
+class Evaluator(Protocol):
+    """Targets of architectures, larger being better, and what is known of their making."""
+
+    name: str
+    target: str
+    # Whether targets cost nothing, so that a loop may look at some it does not need.
+    is_free: bool
+    # The only architectures it knows; None if it knows all of the space.
+    pool: Sequence[Any] | None
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values: what it is made of, and its error where it has one."""
+
+    def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
+        """The target of each, in order, as they become known."""
+
+
+def check(name: str) -> str:
+    """The name of an evaluator; an error if it is not one."""
+    if name == "none":
+        return PROXY
+    if name not in NAMES:
+        raise UnknownNameError("evaluator", name, (*NAMES, "none"))
+    return name
+
+
+def make(
+    name: str,
+    space: Space[Any],
+    table: str | None,
+    steps: int | None,
+    data: str | None = None,
+    workers: Workers | None = None,
+) -> Evaluator | None:
+    """The evaluator; None for `proxy`. `steps` shortens training."""
+    if steps is not None and name != "training":
+        raise InputError(f"evaluator {name} trains nothing: leave --training-steps out")
+    if name == PROXY:
+        if table is not None:
+            raise InputError("evaluator proxy reads no table: leave --table out, or name another")
+        return None
+    if name == "training":
+        from lpzero.search.evaluators.training import Training
+
+        if table is not None:
+            raise InputError("evaluator training reads no table: leave --table out")
+        return Training(space, steps, workers or Workers())
+    from lpzero.search.evaluators.surrogate import Surrogate
+    from lpzero.search.evaluators.table import LookUp
+
+    known = table or table_of(space)
+    if known is None:
+        raise InputError(
+            f"there is no table of space {space.name}: name one with --table, or use --evaluator"
+            " training or proxy"
+        )
+    loaded = tables.load(known, data, space.name)
+    return Surrogate(space, loaded) if name == "surrogate" else LookUp(space, loaded)
+
+
+def table_of(space: Space[Any]) -> str | None:
+    """The first known table of the space."""
+    return next((name for name in tables.names() if source(name).space == space.name), None)
+
+
+def default(space: Space[Any], table: str | None, data: str | None) -> str:
+    """A surrogate where a table is named or at hand, else the proxy alone."""
+    if table is not None:
+        return "surrogate"
+    known = table_of(space)
+    if known is None:
+        return PROXY
+    try:
+        locate(source(known), data_root(data))
+    except TableError:
+        return PROXY
+    return "surrogate"

@@ -1,0 +1,76 @@
+"""Gaussian process regression on standardised features, its few constants chosen from a grid.
+
+k(x, y) = l (1 + x.y / F) + r exp(-|x - y|^2 / (2 F s^2)) + noise: a plane that carries on outside
+the data, and what the plane leaves. Targets are standardised; the grid point of the largest
+marginal likelihood is taken. Shapes: n points, F features, m new points.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky
+
+from lpzero.ranks import FloatArray
+
+_PLANES = (1.0, 10.0)
+_RESTS = (0.03, 0.3, 3.0)
+_SCALES = (0.5, 1.0, 2.0, 4.0)
+_NOISES = (1e-4, 1e-3, 1e-2, 1e-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Strength of the plane and of the rest, length scale of the rest, variance of the noise."""
+
+    plane: float
+    rest: float
+    scale: float
+    noise: float
+
+    def between(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """The covariances (n, m) of points (n, F) and (m, F), without noise."""
+        n_features = max(1, x.shape[1])
+        products = x @ y.T
+        squares = (x * x).sum(axis=1)[:, np.newaxis] + (y * y).sum(axis=1) - 2 * products
+        smooth = np.exp(-np.maximum(squares, 0) / (2 * n_features * self.scale**2))
+        covariances: FloatArray = self.plane * (1 + products / n_features) + self.rest * smooth
+        return covariances
+
+
+GRID = tuple(Kernel(*point) for point in itertools.product(_PLANES, _RESTS, _SCALES, _NOISES))
+
+
+class Process:
+    """The process given points (n, F) and their targets (n,)."""
+
+    def __init__(self, points: FloatArray, targets: FloatArray) -> None:
+        self.points = points
+        self._centre, self._spread = targets.mean(), targets.std() or 1.0
+        standardised = (targets - self._centre) / self._spread
+        # max keeps the first of equals, so the choice does not depend on anything else.
+        self.kernel = max(GRID, key=lambda kernel: likelihood(kernel, points, standardised))
+        factor = _factor(self.kernel, points)
+        self._weights = cho_solve((factor, True), standardised)
+
+    def predict(self, points: FloatArray) -> FloatArray:
+        """The expected targets (m,) of new points (m, F)."""
+        mean = self.kernel.between(points, self.points) @ self._weights
+        predicted: FloatArray = self._centre + self._spread * mean
+        return predicted
+
+
+def likelihood(kernel: Kernel, points: FloatArray, targets: FloatArray) -> float:
+    """The log marginal likelihood of the targets (n,), without its constant."""
+    factor = _factor(kernel, points)
+    explained = float(targets @ cho_solve((factor, True), targets))
+    return -0.5 * explained - math.fsum(np.log(np.diag(factor)))
+
+
+def _factor(kernel: Kernel, points: FloatArray) -> FloatArray:
+    noisy = kernel.between(points, points) + kernel.noise * np.eye(len(points))
+    factor: FloatArray = cholesky(noisy, lower=True)
+    return factor

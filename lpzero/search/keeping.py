@@ -1,0 +1,121 @@
+"""A search's directory; who may use it and how files appear is as for campaigns.
+
+config.json    what was asked; written once
+journal.jsonl  every fact found out, see `ledger`
+result.json    the best architecture and the trace
+trace.csv      the trace for a spreadsheet
+timing.json    seconds; the only file that differs between equal searches
+lock           held while a process runs the search
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lpzero.campaign import folder as files
+from lpzero.campaign.errors import CampaignError
+from lpzero.campaign.lines import Lines
+from lpzero.campaign.saved import versions
+from lpzero.search.ledger import is_fact
+from lpzero.search.request import SCHEMA, Request
+
+TRACE = "trace.csv"
+
+
+class Folder:
+    """Keeps a search in a directory: enter it to lock it and open its journal."""
+
+    def __init__(self, path: Path, request: Request, resume: bool) -> None:
+        self.path, self.request, self.resume = path, request, resume
+        self.lines: Lines | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Folder:
+        with ExitStack() as stack:
+            stack.enter_context(files.locked(self.path))
+            found = read_config(self.path)
+            if found is None:
+                self._claim()
+            elif not self.resume:
+                raise CampaignError(
+                    f"{self.path} holds a search: go on with --resume, or choose another --out"
+                )
+            else:
+                check_same(self.path, found, self.request)
+            journal = Lines(self.path / files.JOURNAL, is_fact)
+            self.lines = stack.enter_context(journal)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def _claim(self) -> None:
+        mine = {files.LOCK, files.CONFIG, f".{files.CONFIG}.tmp"}
+        other = sorted({path.name for path in self.path.iterdir()} - mine)
+        if other:
+            raise CampaignError(f"{self.path} holds {other[0]} and no search: choose another --out")
+        value = {
+            "schema": SCHEMA,
+            "hash": self.request.hash,
+            "versions": versions(),
+            "request": self.request.to_json(),
+        }
+        files.write_json(self.path / files.CONFIG, value)
+
+    def publish(self, result: Mapping[str, Any], seconds: float) -> None:
+        """Write the result, the journal before it."""
+        assert self.lines is not None, "enter the directory first"
+        self.lines.sync()
+        files.write(self.path / TRACE, to_csv(result["trace"]))
+        files.write_json(self.path / files.TIMING, {"seconds": round(seconds, 3)})
+        files.write_json(self.path / files.RESULT, result)
+
+
+def read_config(folder: Path) -> dict[str, Any] | None:
+    """The content of config.json, None if there is no search in the folder."""
+    path = folder / files.CONFIG
+    if not path.exists():
+        return None
+    found = files.read_json(path)
+    if found is None or not found.keys() >= {"schema", "hash", "request"}:
+        raise CampaignError(f"{path} is no search's or broken: choose another directory")
+    if not isinstance(found["schema"], int) or found["schema"] > SCHEMA:
+        raise CampaignError(
+            f"{path} has schema {found['schema']!r}, this version reads up to {SCHEMA}: update"
+        )
+    return found
+
+
+def check_same(folder: Path, found: Mapping[str, Any], request: Request) -> None:
+    """An error that names what differs between the search in the folder and this one."""
+    if found["hash"] == request.hash:
+        return
+    old, new = found["request"], json.loads(json.dumps(request.to_json()))
+    odd = [f"{k} {old.get(k)!r}, not {new[k]!r}" for k in new if old.get(k) != new[k]]
+    raise CampaignError(
+        f"the search in {folder} was begun with {'; '.join(odd) or 'another configuration'}:"
+        " leave these options out to go on with it, or choose another --out"
+    )
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as CSV, architectures as JSON text."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({**row, "arch": json.dumps(row["arch"], separators=(",", ":"))})
+    return text.getvalue()

@@ -1,0 +1,64 @@
+"""ETAS: evolution in which a proxy decides what is worth evaluating (Algorithm 1, A.3 and A.4).
+
+    draw `samples`, evaluate the `parents` best by proxy
+    repeat: `mutants` of the parents, evaluate the `chosen` best by proxy,
+            the parents are the best observed so far
+    until `iterations` are done or `patience` of them brought nothing better
+
+The paper does not say what becomes of repeats: mutants are distinct and none was observed before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lpzero.search.bench import Bench, best
+from lpzero.search.loops.checks import check
+from spaces.base import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Etas:
+    """The constants for GPT-2; for vision 500 samples and probability 0.4."""
+
+    name: ClassVar[str] = "etas"
+    needs_blocks: ClassVar[bool] = False
+    by_proxy: ClassVar[bool] = False
+
+    samples: int = 300
+    parents: int = 3
+    mutants: int = 100
+    chosen: int = 3
+    probability: float = 0.3
+    iterations: int = 10
+    patience: int = 5
+
+    def __post_init__(self) -> None:
+        check(self, {"iterations": 0})
+
+    @classmethod
+    def of_space(cls, space: Space[Any]) -> Etas:
+        return cls(samples=500, probability=0.4) if hasattr(space, "n_images") else cls()
+
+    @property
+    def last_step(self) -> int:
+        return self.iterations
+
+    def run(self, bench: Bench) -> Any:
+        drawn = bench.sample(self.samples)
+        bench.observe(best(drawn, bench.scores(drawn), self.parents), step=0)
+        [leader] = bench.best_observed()
+        idle = 0
+        for step in range(1, self.iterations + 1):
+            parents = bench.best_observed(self.parents)
+            pool = bench.mutants(parents, self.mutants, self.probability, set(bench.observed))
+            if not pool:  # the neighbourhood is used up
+                break
+            bench.observe(best(pool, bench.scores(pool), self.chosen), step)
+            [winner] = bench.best_observed()
+            idle = idle + 1 if winner == leader else 0
+            leader = winner
+            if idle == self.patience:
+                break
+        return leader

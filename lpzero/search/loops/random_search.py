@@ -1,0 +1,55 @@
+"""Random search, the baseline: draw, then trust the proxy once.
+
+Without an evaluator the best of `samples` by proxy is the result (the "Random" rows of Table V of
+T-Razor). With one, the `evaluations` best by proxy are evaluated, best first; under proxy `none`
+that is plain random search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lpzero.search.bench import Bench, best
+from lpzero.search.loops.checks import check
+from spaces.base import Space
+
+_AT_ONCE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSearch:
+    """How many are drawn; how many evaluated, by default as many as ETAS evaluates."""
+
+    name: ClassVar[str] = "random"
+    needs_blocks: ClassVar[bool] = False
+    by_proxy: ClassVar[bool] = False
+
+    samples: int = 1000
+    evaluations: int = 33
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def of_space(cls, space: Space[Any]) -> RandomSearch:
+        return cls()
+
+    @property
+    def last_step(self) -> int:
+        return -(-self.samples // _AT_ONCE)
+
+    def run(self, bench: Bench) -> Any:
+        drawn = bench.sample(self.samples)
+        n_steps = -(-len(drawn) // _AT_ONCE)
+        for step in range(1, n_steps + 1):
+            known = drawn[: step * _AT_ONCE]
+            scores = bench.scores(known)
+            if bench.evaluator is None:
+                bench.note(step, best(known, scores, 1)[0])
+        order = best(drawn, bench.scores(drawn), len(drawn))
+        if bench.evaluator is None:
+            return order[0]
+        for arch in order[: self.evaluations]:
+            bench.observe([arch], n_steps)
+        return bench.best_observed()[0]

@@ -1,0 +1,66 @@
+"""Regularised evolution, the baseline: the oldest dies, not the worst (Real et al. 2019).
+
+    evaluate a random `population`
+    repeat: of `tournament` members drawn at random the best has a mutant, which is evaluated and
+            takes the place of the oldest member
+    until `evaluations` are done
+
+The proxy is what is maximised if there is no evaluator, and has no part otherwise. The paper runs
+20,000 evaluations; the default is an amount that a table or a surrogate answers in seconds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lpzero.errors import InputError
+from lpzero.search.bench import Bench, best
+from lpzero.search.loops.checks import check
+from spaces.base import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Regularised:
+    """The paper's population and tournament; a field mutates with the given probability."""
+
+    name: ClassVar[str] = "regularised"
+    needs_blocks: ClassVar[bool] = False
+    by_proxy: ClassVar[bool] = False
+
+    population: int = 100
+    tournament: int = 25
+    evaluations: int = 500
+    probability: float = 0.3
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.population > self.evaluations:
+            raise InputError(
+                f"a population of {self.population} needs as many evaluations, not"
+                f" {self.evaluations}: lower --population or raise --evaluations"
+            )
+
+    @classmethod
+    def of_space(cls, space: Space[Any]) -> Regularised:
+        return cls()
+
+    @property
+    def last_step(self) -> int:
+        return self.evaluations - self.population
+
+    def run(self, bench: Bench) -> Any:
+        first = bench.sample(self.population)
+        bench.observe(first, step=0)
+        members = deque(first)
+        for step in range(1, self.evaluations - len(first) + 1):
+            drawn = bench.rng.sample(list(members), min(self.tournament, len(members)))
+            parent = best(drawn, bench.values(drawn), 1)
+            child = bench.mutants(parent, 1, self.probability, set(bench.observed))
+            if not child:  # nothing new near this parent
+                continue
+            bench.observe(child, step)
+            members.append(child[0])
+            members.popleft()
+        return bench.best_observed()[0]

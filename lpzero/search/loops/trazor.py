@@ -1,0 +1,207 @@
+"""T-Razor: block-wise evolution by the proxy alone (Algorithm 1, equations 12 and 13).
+
+    draw a `population`
+    repeat `steps` times: `mutations` mutants, `crossovers` children, keep the best by proxy
+
+A mutant has the worst block of a member drawn anew; a child is the first of two members with every
+block exchanged that is worse than the second's. Which block is worse is decided by its position
+x + v (equation 12): x the value of the block under the proxy, v the member's velocity
+
+    v <- w v + gamma1 (p - x) + gamma2 (g - x)                                        (equation 13)
+
+where p and g are the values of the blocks of the best in the member's line of descent and of the
+best of all. Blocks that p or g do not have pull nothing. A mutant or child goes on with the
+velocity and the line of its (first) parent. The paper gives neither w nor the gammas: 0.5 and 0.25
+are ours, and 0 for all three leaves Algorithm 1 as printed. Children seen before are made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.ranks import FloatArray
+from lpzero.search.bench import Bench, best
+from lpzero.search.loops.checks import check
+from spaces.base import Space
+
+# Draws in a row without a new child: a population that has converged makes few.
+_PATIENCE = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """An architecture, the velocity of its blocks, and the best of its line."""
+
+    arch: Any
+    velocity: FloatArray
+    line: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TRazor:
+    """The paper's constants: 8,050 architectures are scored."""
+
+    name: ClassVar[str] = "trazor"
+    needs_blocks: ClassVar[bool] = True
+    by_proxy: ClassVar[bool] = True
+
+    population: int = 50
+    mutations: int = 25
+    crossovers: int = 25
+    steps: int = 160
+    inertia: float = 0.5
+    gamma1: float = 0.25
+    gamma2: float = 0.25
+
+    def __post_init__(self) -> None:
+        check(self, {"population": 2, "mutations": 0, "crossovers": 0, "steps": 0})
+
+    @classmethod
+    def of_space(cls, space: Space[Any]) -> TRazor:
+        return cls()
+
+    @property
+    def last_step(self) -> int:
+        return self.steps
+
+    def run(self, bench: Bench) -> Any:
+        drawn = bench.sample(self.population)
+        members = [Member(arch, np.zeros(bench.space.depth(arch)), arch) for arch in drawn]
+        members = self._survivors(bench, members)
+        seen = set(drawn)
+        self._note(bench, 0, members)
+        for step in range(1, self.steps + 1):
+            members, positions = self._moved(bench, members)
+            children = self._mutants(bench, members, positions, seen)
+            children += self._crossed(bench, members, positions, seen)
+            members = self._survivors(bench, [*members, *children])
+            self._note(bench, step, members)
+        winner = members[0].arch
+        if bench.evaluator is not None:
+            bench.observe([winner], self.steps)
+        return winner
+
+    def _note(self, bench: Bench, step: int, members: Sequence[Member]) -> None:
+        bench.judge(members[0].arch)
+        bench.note(step, members[0].arch)
+
+    def _survivors(self, bench: Bench, members: Sequence[Member]) -> list[Member]:
+        """The best by proxy, best first, each with the better of itself and its line."""
+        archs = [member.arch for member in members]
+        lines = [member.line for member in members]
+        scores = bench.scores([*archs, *lines])
+        usable = [index for index in range(len(archs)) if np.isfinite(scores[index])]
+        if not usable:
+            raise InputError("no architecture of the population has a score; see the warnings")
+        kept = []
+        for index in best(usable, scores[usable], self.population):
+            is_better = scores[index] > scores[len(archs) + index]
+            line = archs[index] if is_better else lines[index]
+            kept.append(Member(archs[index], members[index].velocity, line))
+        return kept
+
+    def _moved(
+        self, bench: Bench, members: Sequence[Member]
+    ) -> tuple[list[Member], list[FloatArray]]:
+        """The members with their new velocities, and the positions of their blocks."""
+        n = len(members)
+        asked = [m.arch for m in members] + [m.line for m in members] + [members[0].arch]
+        values = bench.scorer.block_scores(asked)
+        moved, positions = [], []
+        for member, x, own in zip(members, values[:n], values[n : 2 * n], strict=True):
+            v = self.velocity(member.velocity, x, own, values[-1])
+            moved.append(Member(member.arch, v, member.line))
+            positions.append(x + v)
+        return moved, positions
+
+    def velocity(
+        self, before: FloatArray, x: FloatArray, own: FloatArray, leader: FloatArray
+    ) -> FloatArray:
+        """Equation 13, block by block (B,)."""
+        pulls = self.gamma1 * _gap(own, x) + self.gamma2 * _gap(leader, x)
+        after: FloatArray = self.inertia * before + pulls
+        return after
+
+    def _mutants(
+        self,
+        bench: Bench,
+        members: Sequence[Member],
+        positions: Sequence[FloatArray],
+        seen: set[Any],
+    ) -> list[Member]:
+        parents: dict[Any, Member] = {}
+
+        def make() -> Any:
+            index = bench.rng.randrange(len(members))
+            worst = int(np.argmin(positions[index]))
+            child = bench.space.redraw_block(members[index].arch, worst, bench.rng)
+            return _remember(bench, child, members[index], parents)
+
+        return _adopted(bench, self.mutations, make, parents, seen)
+
+    def _crossed(
+        self,
+        bench: Bench,
+        members: Sequence[Member],
+        positions: Sequence[FloatArray],
+        seen: set[Any],
+    ) -> list[Member]:
+        if len(members) < 2:
+            return []
+        parents: dict[Any, Member] = {}
+
+        def make() -> Any:
+            i, j = bench.rng.sample(range(len(members)), 2)
+            child = exchanged(
+                bench.space, members[i].arch, members[j].arch, positions[i], positions[j]
+            )
+            return _remember(bench, child, members[i], parents)
+
+        return _adopted(bench, self.crossovers, make, parents, seen)
+
+
+def exchanged(
+    space: Space[Any], first: Any, second: Any, of_first: FloatArray, of_second: FloatArray
+) -> Any:
+    """The first architecture with every block that is worse exchanged for the second's."""
+    child = first
+    blocks = space.blocks(second)
+    for index in range(min(len(of_first), len(of_second))):
+        if of_first[index] < of_second[index] and space.takes_block(first, blocks[index]):
+            child = space.with_block(child, index, blocks[index])
+    return child
+
+
+def _gap(other: FloatArray, x: FloatArray) -> FloatArray:
+    """How far the other's blocks are ahead (B,), zero where it has no such block."""
+    gap = np.zeros(len(x))
+    shared = min(len(x), len(other))
+    gap[:shared] = other[:shared] - x[:shared]
+    return gap
+
+
+def _remember(bench: Bench, child: Any, parent: Member, parents: dict[Any, Member]) -> Any:
+    """The child, moved to the pool if there is one, with the first parent that gave it noted."""
+    settled = bench.ground.settle(child)
+    parents.setdefault(settled, parent)
+    return settled
+
+
+def _adopted(
+    bench: Bench, n: int, make: Any, parents: dict[Any, Member], seen: set[Any]
+) -> list[Member]:
+    """Up to n new architectures as members that go on where their parents are."""
+    drawn = bench.ground.draw(n, make, seen, _PATIENCE)
+    seen.update(drawn)
+    adopted = []
+    for arch in drawn:
+        velocity = np.zeros(bench.space.depth(arch))
+        shared = min(len(velocity), len(parents[arch].velocity))
+        velocity[:shared] = parents[arch].velocity[:shared]
+        adopted.append(Member(arch, velocity, parents[arch].line))
+    return adopted

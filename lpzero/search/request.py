@@ -1,0 +1,100 @@
+"""What is asked of a search: everything that decides its course, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import spaces
+from lpzero.errors import InputError
+from lpzero.proxies import Proxy
+from lpzero.search import evaluators, loops
+from lpzero.search.constraints import Constraints
+from lpzero.search.scoring import NO_PROXY, find_proxy, require_blocks
+from spaces.base import Space
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """A space, a loop with the constants that differ from its paper's, a proxy, an evaluator.
+
+    Everything is looked at when the request is made: unknown names, constants out of range and a
+    proxy that the loop cannot use are errors before any work.
+    """
+
+    space: str
+    loop: str = "etas"
+    proxy: str = NO_PROXY
+    seed: int = 0
+    evaluator: str = evaluators.PROXY
+    table: str | None = None
+    training_steps: int | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    weights_seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evaluator", evaluators.check(self.evaluator))
+        made, proxy = self.made_loop, self.made_proxy
+        if made.needs_blocks:
+            require_blocks(proxy, self.loop)
+        if self.proxy == NO_PROXY and (made.by_proxy or self.evaluator == evaluators.PROXY):
+            raise InputError(
+                f"loop {self.loop} with evaluator {self.evaluator} goes by the proxy alone:"
+                " name one with --proxy"
+            )
+
+    @cached_property
+    def made_space(self) -> Space[Any]:
+        return spaces.get(self.space)
+
+    @cached_property
+    def made_loop(self) -> loops.Loop:
+        return loops.make(self.loop, self.made_space, self.constants)
+
+    @cached_property
+    def made_proxy(self) -> Proxy:
+        return find_proxy(self.proxy, self.seed)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, every constant written out."""
+        proxy = self.made_proxy
+        return {
+            "space": self.space,
+            "loop": self.loop,
+            "constants": loops.constants(self.made_loop),
+            "proxy": self.proxy,
+            "definition": proxy.definition,
+            "seed": self.seed,
+            "weights_seed": self.weights_seed,
+            "evaluator": self.evaluator,
+            "table": self.table,
+            "training_steps": self.training_steps,
+            "constraints": self.constraints.to_json(),
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Request:
+        """The request whose `to_json` gives these values."""
+        fields = dict(value)
+        definition = fields.pop("definition", None)
+        bounds = {cost: (low, high) for cost, (low, high) in fields.pop("constraints").items()}
+        request = Request(**fields, constraints=Constraints(bounds))
+        if request.made_proxy.definition != definition:
+            raise InputError(
+                f"proxy {request.proxy} is now {request.made_proxy.definition} and was {definition}"
+                " when the search began: bring it back, or choose another --out"
+            )
+        return request
+
+    @property
+    def hash(self) -> str:
+        """A name for everything that decides the search's course."""
+        content = json.dumps([SCHEMA, self.to_json()], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()

@@ -1,0 +1,152 @@
+"""From a request to its result: set up, run the loop, describe what it found."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lpzero import counters
+from lpzero.parallel import Workers
+from lpzero.proxies import Context
+from lpzero.search import evaluators
+from lpzero.search import ledger as facts
+from lpzero.search.bench import Bench, Entry
+from lpzero.search.constraints import COUNTED
+from lpzero.search.evaluators import Evaluator
+from lpzero.search.ground import Ground
+from lpzero.search.keeping import Folder, read_config
+from lpzero.search.latency import Stopwatch
+from lpzero.search.ledger import Ledger
+from lpzero.search.request import SCHEMA, Request
+from lpzero.search.scoring import Scorer
+from lpzero.store import default_folder
+
+# What a search does on the way: every entry of the trace, as it is made.
+Show = Callable[[Entry], None]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a search runs; none of it changes what it finds, but for latencies."""
+
+    data: str | None = None
+    cache: Path = field(default_factory=default_folder)
+    device: str = "cpu"
+    jobs: int = 1
+    label: str | None = None
+    show: Show = lambda entry: None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found, as result.json has it, and how long it took this time."""
+
+    result: dict[str, Any]
+    seconds: float
+
+    @property
+    def best(self) -> dict[str, Any]:
+        best: dict[str, Any] = self.result["best"]
+        return best
+
+    @property
+    def trace(self) -> list[Entry]:
+        trace: list[Entry] = self.result["trace"]
+        return trace
+
+
+def run(
+    request: Request,
+    surroundings: Surroundings | None = None,
+    out: Path | None = None,
+    resume: bool = False,
+) -> Outcome:
+    """Run the search, in memory or in the directory `out`."""
+    around = surroundings or Surroundings()
+    start = time.monotonic()
+    evaluator = evaluators.make(
+        request.evaluator,
+        request.made_space,
+        request.table,
+        request.training_steps,
+        around.data,
+        Workers(around.jobs),
+    )
+    is_begun = out is not None and resume and read_config(out) is not None
+    if not is_begun:
+        pool = None if evaluator is None else evaluator.pool
+        clock = Stopwatch(request.made_space, around.device)
+        request.constraints.check(request.made_space, clock, pool)
+    with ExitStack() as stack:
+        folder = None
+        if out is not None:
+            folder = stack.enter_context(Folder(out, request, resume))
+        bench = _bench(request, evaluator, around, folder)
+        winner = request.made_loop.run(bench)
+        result = _result(request, bench, winner)
+        seconds = time.monotonic() - start
+        if folder is not None:
+            folder.publish(result, seconds)
+    return Outcome(result, seconds)
+
+
+def _bench(
+    request: Request, evaluator: Evaluator | None, around: Surroundings, folder: Folder | None
+) -> Bench:
+    space = request.made_space
+    ledger = Ledger(space, None if folder is None else folder.lines)
+    stopwatch = Stopwatch(space, around.device)
+
+    def timed(archs: Iterable[Any]) -> Iterable[float]:
+        return (stopwatch(arch) for arch in archs)
+
+    def clock(arch: Any) -> float:
+        latency: float = ledger.find(facts.LATENCY, [arch], timed)[0]
+        return latency
+
+    context = Context(
+        seed=request.weights_seed,
+        device=around.device,
+        folder=around.cache,
+        workers=Workers(around.jobs),
+        label=around.label,
+    )
+    pool = None if evaluator is None else evaluator.pool
+    ground = Ground(space, request.constraints, clock, pool)
+    scorer = Scorer(request.made_proxy, space, context, ledger)
+    return Bench(ground, scorer, evaluator, ledger, random.Random(request.seed), around.show)
+
+
+def _result(request: Request, bench: Bench, winner: Any) -> dict[str, Any]:
+    space, ledger = bench.space, bench.ledger
+    score = float(bench.scores([winner])[0])
+    best: dict[str, Any] = {
+        "arch": space.to_json(winner),
+        "score": score if score > float("-inf") else None,
+    }
+    if bench.evaluator is not None:
+        best["target"] = ledger.get(facts.TARGET, winner)
+    for cost in COUNTED:
+        best[cost.replace("-", "_")] = int(counters.get(cost)(space, winner))
+    best["depth"], best["width"] = space.depth(winner), space.width(winner)
+    latency = ledger.get(facts.LATENCY, winner)
+    if latency is not None:
+        best["latency"] = latency
+    scored = ledger.known(facts.SCORE)
+    return {
+        "schema": SCHEMA,
+        **request.to_json(),
+        "evaluator": {"evaluator": evaluators.PROXY}
+        if bench.evaluator is None
+        else bench.evaluator.describe() | {"target": bench.evaluator.target},
+        "best": best,
+        "scored": len(scored),
+        "without_score": sum(None in ledger.get(facts.SCORE, arch) for arch in scored),
+        "evaluations": len(bench.observed) if bench.evaluator is not None else 0,
+        "trace": bench.trace,
+    }

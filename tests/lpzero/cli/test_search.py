@@ -1,0 +1,97 @@
+"""`lpzero search` from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lpzero.cli.main import run
+
+QUICK = ["--loop", "etas", "--samples", "20", "--mutants", "10", "--iterations", "2"]
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = run(["search", *words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_json_has_the_best_and_the_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call(capsys, "nano-gpt2", *QUICK, "--proxy", "parameters", "--format", "json")
+    assert code == 0
+    result: dict[str, Any] = json.loads(out)
+    assert result["best"].keys() >= {"arch", "score", "parameters", "flops", "target"}
+    assert result["best"]["score"] == result["best"]["parameters"]
+    assert result["best"]["target"] == max(entry["target"] for entry in result["trace"])
+    assert [entry["evaluations"] for entry in result["trace"]] == list(range(1, 10))
+    assert result["evaluator"]["rho"] > 0.9
+    assert "etas 2/2" in err
+
+
+def test_the_table_shows_architecture_size_and_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call(capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--quiet")
+    assert code == 0
+    assert json.loads(out.splitlines()[0]).keys() >= {"d_model", "n_head"}
+    assert "decoder parameters" in out
+    assert "cross-validated rmse" in out
+    assert err == ""
+
+
+def test_a_search_is_resumed_by_its_directory_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = str(tmp_path / "kept")
+    first = call(
+        capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--seed", "4", "--max-flops", "5e7",
+        "--out", out, "--format", "json",
+    )  # fmt: skip
+    again = call(capsys, "--out", out, "--resume", "--format", "json")
+    results = [json.loads(text) for _, text, _ in (first, again)]
+    for result in results:
+        result.pop("seconds")
+    assert results[0] == results[1]
+    code, _, err = call(capsys, "--out", out, "--resume", "--seed", "5")
+    assert code == 2
+    assert "begun with seed 4, not 5" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nano-gpt2", "--loop", "etas", "--proxy", "paramters"], "did you mean 'parameters'"),
+        (["nano-gpt2", "--loop", "eta", "--proxy", "depth"], "did you mean 'etas'"),
+        (["nano-gpt", "--loop", "etas", "--proxy", "depth"], "did you mean 'nano-gpt2'"),
+        (["nano-gpt2", "--loop", "trazor", "--proxy", "depth"], "no values of single blocks"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--evaluator", "oracle"], "unknown evaluator"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--max-parameters", "7"], "none of 10,000"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--steps", "7"], "loop etas has no steps"),
+        (["nano-gpt2", *QUICK, "--evaluator", "proxy"], "name one with --proxy"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--table", "flexibert"], "flexibert"),
+        (["nano-gpt2", *QUICK, "--proxy", "sum(mul(G, W)"], "at character 13"),
+        (["nano-gpt2", *QUICK, "--proxy", "missing.json"], "no file missing.json"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--resume"], "--resume needs --out"),
+        (["nano-gpt2", "--proxy", "depth"], "no loop given"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--proxy", "flops"], "--compare"),
+        (["gpt2", *QUICK, "--proxy", "depth", "--evaluator", "training"], "no training recipe"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--training-steps", "9"], "trains nothing"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    code, out, err = call(capsys, *words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_directory_with_something_else_is_left_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    code, _, err = call(capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--out", str(tmp_path))
+    assert code == 2
+    assert "holds letter.txt and no search" in err

@@ -1,0 +1,256 @@
+"""The loops on planted landscapes: against naive references, by hand, and within their budgets."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spaces
+from lpzero.errors import InputError
+from lpzero.search import loops
+from lpzero.search.constraints import Constraints
+from lpzero.search.loops.etas import Etas
+from lpzero.search.loops.random_search import RandomSearch
+from lpzero.search.loops.regularised import Regularised
+from lpzero.search.loops.trazor import Member, TRazor, exchanged
+from spaces.flexibert import FlexiBertArch, Layer
+from tests.lpzero.search.planted import (
+    OPTIMUM,
+    SPACE,
+    BlockProxy,
+    Landscape,
+    bench,
+    height,
+    proxy,
+    value_of_block,
+)
+
+BEST = Layer("wma", 2, 48, 1)
+
+
+def noisy(space: Any, arch: Any) -> float:
+    """The landscape seen badly."""
+    return height(space, arch) + 3 * random.Random(repr(arch)).random()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_etas_reaches_the_optimum_of_a_planted_landscape(seed: int) -> None:
+    place = bench(proxy(noisy), Landscape(), seed)
+    assert height(SPACE, Etas().run(place)) == OPTIMUM
+
+
+def naive_etas(seed: int, samples: int, n: int, iterations: int, patience: int) -> list[Any]:
+    """Algorithm 1 of ETAS in one go: what is evaluated, in order."""
+    rng = random.Random(seed)
+    drawn: list[Any] = []
+    while len(drawn) < samples:
+        arch = SPACE.sample(rng)
+        if arch not in drawn:
+            drawn.append(arch)
+    observed = sorted(drawn, key=lambda a: -noisy(SPACE, a))[:3]
+    best, idle = max(height(SPACE, a) for a in observed), 0
+    for _ in range(iterations):
+        parents = sorted(observed, key=lambda a: -height(SPACE, a))[:3]
+        mutants: list[Any] = []
+        while len(mutants) < n:
+            mutant = SPACE.mutate(rng.choice(parents), 0.3, rng)
+            if mutant not in mutants and mutant not in observed:
+                mutants.append(mutant)
+        observed += sorted(mutants, key=lambda a: -noisy(SPACE, a))[:3]
+        now = max(height(SPACE, a) for a in observed)
+        best, idle = max(best, now), 0 if now > best else idle + 1
+        if idle == patience:
+            break
+    return observed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_etas_is_its_algorithm(seed: int) -> None:
+    landscape = Landscape()
+    place = bench(proxy(noisy), landscape, seed)
+    Etas(samples=40, mutants=20, iterations=6, patience=3).run(place)
+    assert landscape.asked == naive_etas(seed, 40, 20, 6, 3)
+    assert [entry["evaluations"] for entry in place.trace] == list(
+        range(1, len(landscape.asked) + 1)
+    )
+
+
+def test_etas_without_gain_stops_after_five_iterations() -> None:
+    landscape = Landscape(lambda space, arch: 1.0)
+    Etas(samples=10, mutants=10).run(bench(proxy(), landscape))
+    assert len(landscape.asked) == 3 + 5 * 3
+
+
+def test_etas_has_the_constants_of_its_paper() -> None:
+    assert loops.constants(loops.make("etas", spaces.get("gpt2"), {})) == {
+        "samples": 300, "parents": 3, "mutants": 100, "chosen": 3, "probability": 0.3,
+        "iterations": 10, "patience": 5,
+    }  # fmt: skip
+    vision = loops.constants(loops.make("etas", spaces.get("autoformer-tiny"), {}))
+    assert (vision["samples"], vision["probability"]) == (500, 0.4)
+    razor = loops.constants(loops.make("trazor", spaces.get("autoformer-tiny"), {}))
+    assert [razor[k] for k in ("population", "mutations", "crossovers", "steps")] == [
+        50, 25, 25, 160,
+    ]  # fmt: skip
+
+
+def test_the_velocity_of_equation_13_by_hand() -> None:
+    loop = TRazor(inertia=0.5, gamma1=0.25, gamma2=0.1)
+    x, own, leader = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 7.0]), np.array([11.0, 0.0])
+    v = loop.velocity(np.array([4.0, -2.0, 0.0]), x, own, leader)
+    # 0.5*4 + 0.25*1 + 0.1*10, 0.5*-2 + 0 + 0.1*-2, 0 + 0.25*4 + nothing: the leader has two
+    np.testing.assert_allclose(v, [3.25, -1.2, 1.0])
+
+
+def test_positions_are_values_and_velocity_together() -> None:
+    low, high = Layer("sdp", 4, 24, 2), BEST
+    first, second = FlexiBertArch(16, (low, high)), FlexiBertArch(16, (high, high, low))
+    place = bench(BlockProxy())
+    place.scores([first, second])
+    loop = TRazor(inertia=0.5, gamma1=0.25, gamma2=0.5)
+    members = [Member(second, np.zeros(3), second), Member(first, np.array([2.0, 0.0]), second)]
+    moved, positions = loop._moved(place, members)
+    # The leader is the first member: its own pull is zero.
+    np.testing.assert_allclose(positions[0], [4, 4, 0])
+    np.testing.assert_allclose(moved[1].velocity, [0.5 * 2 + 0.25 * 4 + 0.5 * 4, 0])
+    np.testing.assert_allclose(positions[1], [0 + 4, 4])
+
+
+def test_crossover_takes_the_better_block() -> None:
+    a, b, c = Layer("sdp", 2, 24, 1), Layer("wma", 4, 48, 2), Layer("sdp", 4, 48, 1)
+    first, second = FlexiBertArch(16, (a, b, c)), FlexiBertArch(48, (c, a))
+    child = exchanged(SPACE, first, second, np.array([1.0, 5.0, 0.0]), np.array([2.0, 5.0]))
+    assert child == FlexiBertArch(16, (c, b, c))
+
+
+def test_crossover_keeps_to_the_space() -> None:
+    space = spaces.get("gpt2")
+    rng = random.Random(0)
+    narrow = space.from_json({"d_model": 128, "n_head": [2, 2], "d_inner": [256, 2048],
+                              "d_embed": 128, "div_val": 1})  # fmt: skip
+    wide = space.from_json({"d_model": 1024, "n_head": [4, 4], "d_inner": [2048, 4096],
+                            "d_embed": 128, "div_val": 1})  # fmt: skip
+    child = exchanged(space, wide, narrow, np.zeros(2), np.ones(2))
+    assert child.d_inner == (2048, 2048)
+    redrawn = space.redraw_block(wide, 1, rng)
+    assert (redrawn.d_model, redrawn.d_inner[0]) == (1024, 2048)
+    assert redrawn.d_inner[1] >= 2048
+
+
+def test_mutants_of_trazor_differ_in_the_worst_block_alone() -> None:
+    arch = FlexiBertArch(32, (BEST, Layer("sdp", 4, 24, 2), BEST))
+    place = bench(BlockProxy())
+    place.scores([arch])
+    loop = TRazor(mutations=8)
+    members, positions = loop._moved(place, [Member(arch, np.zeros(3), arch)])
+    children = [m.arch for m in loop._mutants(place, members, positions, {arch})]
+    assert len(set(children)) == 8
+    for child in children:
+        assert [a == b for a, b in zip(child.layers, arch.layers, strict=True)] == [1, 0, 1]
+        assert child.hidden == 32
+
+
+def test_trazor_climbs_block_by_block_within_its_budget() -> None:
+    place = bench(BlockProxy(), seed=1)
+    loop = TRazor(population=10, mutations=5, crossovers=5, steps=15)
+    winner = loop.run(place)
+    assert sum(map(value_of_block, winner.layers)) == 12
+    assert place.scorer.n_scored <= 10 + 15 * 10
+    bests = [entry["best"] for entry in place.trace]
+    assert len(bests) == 16
+    assert bests == sorted(bests)
+
+
+def test_trazor_evaluates_its_winner_alone() -> None:
+    landscape = Landscape()
+    place = bench(BlockProxy(), landscape)
+    winner = TRazor(population=6, steps=2, mutations=3, crossovers=3).run(place)
+    assert place.observed == [winner]
+    assert place.trace[-1]["target"] == height(SPACE, winner)
+    assert place.trace[0]["target"] is not None  # free to look at, not counted
+    assert [entry["evaluations"] for entry in place.trace] == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("evaluator", [None, "landscape"])
+def test_regularised_evolution_spends_its_budget_and_forgets_the_oldest(evaluator: Any) -> None:
+    place = bench(proxy(), Landscape() if evaluator else None, seed=2)
+    winner = Regularised(population=20, tournament=5, evaluations=150).run(place)
+    assert len(place.observed) == len(set(place.observed)) == 150
+    assert height(SPACE, winner) == max(height(SPACE, arch) for arch in place.observed)
+    assert winner == naive_regularised(2, 20, 5, 150)
+
+
+def naive_regularised(seed: int, population: int, tournament: int, evaluations: int) -> Any:
+    rng = random.Random(seed)
+    history: list[Any] = []
+    while len(history) < population:
+        arch = SPACE.sample(rng)
+        if arch not in history:
+            history.append(arch)
+    members = list(history)
+    while len(history) < evaluations:
+        parent = max(rng.sample(members, tournament), key=lambda a: height(SPACE, a))
+        child = parent
+        while child in history:
+            child = SPACE.mutate(rng.choice([parent]), 0.3, rng)
+        history.append(child)
+        members = [*members[1:], child]
+    return max(history, key=lambda a: height(SPACE, a))
+
+
+def test_random_search_evaluates_the_best_by_proxy_in_that_order() -> None:
+    landscape = Landscape()
+    place = bench(proxy(noisy), landscape)
+    RandomSearch(samples=120, evaluations=7).run(place)
+    drawn = sorted(place.ledger.known("score"), key=lambda a: -noisy(SPACE, a))
+    assert place.scorer.n_scored == 120
+    assert landscape.asked == drawn[:7]
+
+
+def test_random_search_by_proxy_alone_gives_the_best_drawn() -> None:
+    place = bench(proxy())
+    winner = RandomSearch(samples=120).run(place)
+    assert height(SPACE, winner) == max(height(SPACE, a) for a in place.ledger.known("score"))
+    assert [entry["scored"] for entry in place.trace] == [50, 100, 120]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        Etas(samples=30, mutants=20, iterations=3),
+        TRazor(population=8, mutations=4, crossovers=4, steps=4),
+        RandomSearch(samples=30, evaluations=5),
+        Regularised(population=8, tournament=3, evaluations=25),
+    ],
+    ids=lambda loop: loop.name,
+)
+@pytest.mark.parametrize("with_pool", [False, True])
+def test_every_loop_keeps_to_constraints_and_pool(loop: Any, with_pool: bool) -> None:
+    limit = Constraints({"parameters": (None, 24_000)})
+    rng = random.Random(5)
+    pool = [SPACE.sample(rng) for _ in range(200)] if with_pool else None
+    place = bench(BlockProxy(), Landscape(), constraints=limit, pool=pool)
+    winner = loop.run(place)
+    scored = {*place.ledger.known("score"), *place.observed, winner}
+    assert scored
+    assert all(SPACE.parameters(arch) <= 24_000 for arch in scored)
+    assert pool is None or scored <= set(pool)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("etas", {"samples": 0}, "samples is 0, expected at least 1"),
+        ("etas", {"probability": 1.5}, "probability is 1.5"),
+        ("trazor", {"population": 1}, "at least 2"),
+        ("regularised", {"population": 9, "evaluations": 5}, "needs as many evaluations"),
+        ("random", {"iterations": 3}, "has no iterations"),
+        ("annealing", {}, "unknown loop"),
+    ],
+)
+def test_constants_that_make_no_sense_are_refused(name: str, given: Any, message: str) -> None:
+    with pytest.raises((InputError, LookupError), match=message):
+        loops.make(name, SPACE, given)
