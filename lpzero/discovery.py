@@ -120,6 +120,8 @@ class Discovery:
         if self.out is not None:
             with folder.locked(self.out):
                 folder.write_json(self.out / folder.RESULT, self.result_)
+                scores = report.scores(self.tables, self.bench, self.result_)
+                folder.write_json(self.out / folder.SCORES, scores, indent=None)
                 timing = {"seconds": round(self.outcome_.seconds, 3)}
                 folder.write_json(self.out / folder.TIMING, timing)
         return self

@@ -6,6 +6,7 @@ state.json           where to go on: next generation, population, generator, jou
 hall_of_fame.json    the best and the front (also .csv)
 history.csv          a line per generation
 result.json          the report, test rows included
+scores.json          the winner's score and the target of every architecture
 timing.json          seconds; the only file that differs between equal runs
 lock                 held while a process runs the campaign
 """
@@ -24,7 +25,8 @@ from lpzero.campaign.errors import CampaignError, WritingError
 
 CONFIG, JOURNAL, STATE = "config.json", "journal.jsonl", "state.json"
 HALL, HALL_CSV, HISTORY = "hall_of_fame.json", "hall_of_fame.csv", "history.csv"
-RESULT, TIMING, LOCK = "result.json", "timing.json", "lock"
+RESULT, SCORES = "result.json", "scores.json"
+TIMING, LOCK = "timing.json", "lock"
 
 
 @contextlib.contextmanager

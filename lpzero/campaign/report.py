@@ -20,6 +20,7 @@ from lpzero.evolve import Candidate
 from lpzero.fitness import judge
 from lpzero.ranks import FloatArray
 from primitives.canonical import canonical
+from primitives.parsing import parse
 from primitives.rejection import Rejected
 
 if TYPE_CHECKING:
@@ -62,6 +63,22 @@ def report(
     }
 
 
+def scores(tables: Sequence[Table], bench: Bench, result: dict[str, Any]) -> dict[str, Any]:
+    """The winner's score and the target of every row, as JSON values: what a figure needs."""
+    formula = parse(result["best"]["formula"])
+    found = {}
+    for table, ground in zip(tables, bench.grounds, strict=True):
+        values = ground.everywhere.score(formula)
+        assert not isinstance(values, Rejected), "the winner has scores everywhere"
+        found[table.name] = {
+            "id": list(table.ids),
+            "part": _Place(table, ground).labels(),
+            "target": table.targets.tolist(),
+            "score": values.tolist(),
+        }
+    return {"formula": str(formula), "tables": found}
+
+
 def choose(bench: Bench, outcome: Outcome) -> Candidate:
     """The winner: best on train, or the member of the train front that is best on valid."""
     if bench.settings.choose == "train":
@@ -82,10 +99,17 @@ class _Place:
             "name": self.table.name,
             "space": self.table.space.name,
             "target": self.table.target,
+            "licence": self.table.licence,
+            "ceiling": self.table.ceiling,
             "n": {part: len(rows) for part, rows in self.parts.items()},
             "n_fitness": len(self.ground.rows),
             "split_seed": self.ground.parts.seed,
         }
+
+    def labels(self) -> list[str]:
+        """The part each row is in."""
+        found = {int(row): part for part, rows in self.parts.items() for row in rows}
+        return [found[row] for row in range(len(self.table))]
 
     def scores(self, candidate: Candidate) -> FloatArray | None:
         """The candidate's scores on all rows, if it has them everywhere."""
@@ -102,8 +126,7 @@ class _Place:
         """Everything a result must show, for each part and, in sample, for all rows."""
         scores = self.scores(candidate)
         assert scores is not None, "a line was made of it"
-        parts = {**self.parts, "all": np.arange(len(self.table))}
-        found = {part: self._judge(scores, rows) for part, rows in parts.items()}
+        found = self._judge_parts(scores)
         return {part: {**line, "in_sample": part != "test"} for part, line in found.items()}
 
     def on_test(self, scores: FloatArray) -> dict[str, Any]:
@@ -111,20 +134,23 @@ class _Place:
         return {"test": {**self._judge(scores, self.parts["test"]), "in_sample": False}}
 
     def counters(self) -> list[dict[str, Any]]:
-        """The sizes, judged on the test rows as the winner is."""
+        """The sizes, judged as the winner is."""
         lines = []
         for name in counters.names():
             scores = counters.score(name, self.table)
-            test = self._judge(scores, self.parts["test"])
             lines.append(
                 {
                     "proxy": name,
                     "table": self.table.name,
                     "rho": self.rhos(scores),
-                    "test": test,
+                    "judged": self._judge_parts(scores),
                 }
             )
         return lines
+
+    def _judge_parts(self, scores: FloatArray) -> dict[str, dict[str, Any]]:
+        parts = {**self.parts, "all": np.arange(len(self.table))}
+        return {part: self._judge(scores, rows) for part, rows in parts.items()}
 
     def _judge(self, scores: FloatArray, rows: Any) -> dict[str, Any]:
         return judge(

@@ -220,7 +220,10 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         name = table["name"]
         rows = [{"best on": part, **_shown(line)} for part, line in best["judged"][name].items()]
         beside = [line for line in result["counters"] if line["table"] == name]
-        rows += [{"best on": f"test: {line['proxy']}", **_shown(line["test"])} for line in beside]
+        rows += [
+            {"best on": f"test: {line['proxy']}", **_shown(line["judged"]["test"])}
+            for line in beside
+        ]
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
         output.print_rows(rows, form, title=title)
         click.echo()

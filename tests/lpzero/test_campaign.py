@@ -24,7 +24,7 @@ from spaces.tables.splits import Split
 from tests.lpzero.smalltable import discovery, sketches, table
 
 COMPARED = (folder.JOURNAL, folder.HALL, folder.HALL_CSV, folder.HISTORY, folder.STATE,
-            folder.CONFIG, folder.RESULT)  # fmt: skip
+            folder.CONFIG, folder.RESULT, folder.SCORES)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

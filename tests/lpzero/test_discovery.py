@@ -40,7 +40,7 @@ def test_what_is_found_can_be_looked_at(found: Discovery) -> None:
     result = found.result_
     assert set(result) >= {"best", "top", "counters", "evaluated", "rejected"}
     assert result["counters"][0]["proxy"] == "parameters"
-    assert all(len(line["test"]["rho_ci"]) == 2 for line in result["counters"])
+    assert all(len(line["judged"]["test"]["rho_ci"]) == 2 for line in result["counters"])
 
 
 def test_the_numbers_printed_are_those_recomputed(found: Discovery) -> None:
