@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit format clean
+.PHONY: help run test tools lint types unit format clean
 
 help:  ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,12 +16,16 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@
 
-run: $(STAMP)  ## the main job: a small campaign on the embedded table nano-gpt2
+run: $(STAMP)  ## the main job: a small campaign on the embedded table nano-gpt2, and its page
 	@$(BIN)/lpzero tables
 	@$(BIN)/lpzero counters nano-gpt2
 	$(BIN)/lpzero discover nano-gpt2 --out runs/nano-gpt2 --resume --jobs $(JOBS)
+	@$(BIN)/lpzero report runs/nano-gpt2
 
 test: lint types unit  ## lint, types and every test
+
+tools:  ## a browser, pdflatex and poppler for the tests that use them (apt, root; best effort)
+	@.ci/tools
 
 lint: $(STAMP)  ## ruff, rules and format
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lpzero import scoresheet
 from lpzero.campaign import (
     Bench,
     Callback,
@@ -121,7 +122,7 @@ class Discovery:
             with folder.locked(self.out):
                 folder.write_json(self.out / folder.RESULT, self.result_)
                 scores = report.scores(self.tables, self.bench, self.result_)
-                folder.write_json(self.out / folder.SCORES, scores, indent=None)
+                folder.write_json(self.out / scoresheet.FILE, scores, indent=None)
                 timing = {"seconds": round(self.outcome_.seconds, 3)}
                 folder.write_json(self.out / folder.TIMING, timing)
         return self

@@ -22,13 +22,16 @@ _OPERATORS = {"cdot": "·", "odot": "⊙", "times": "×", "pm": "±", "le": "≤
 _CHARACTERS = {"-": "−", "*": "∗"}
 _FENCES = {"(": "(", ")": ")", "[": "[", "]": "]", "|": "|", r"\|": "‖", r"\{": "{", r"\}": "}"}
 
+# What a bracket must grow with; browsers leave gaps around one that may grow and need not.
+_TALL = ("<mfrac>", "<msqrt>", "<munderover>")
+
 
 def to_mathml(formula: Formula, with_name: bool = True) -> str:
     """The formula as a `<math>` element; without its name, only what is right of the equals sign.
 
     >>> from primitives.parsing import parse
-    >>> to_mathml(parse("sum(W)"), with_name=False)[-64:]
-    '<msub><mi>θ</mi><mi>W</mi></msub><mo>)</mo></mrow></mrow></math>'
+    >>> to_mathml(parse("sum(W)"), with_name=False)[-81:]
+    '<msub><mi>θ</mi><mi>W</mi></msub><mo stretchy="false">)</mo></mrow></mrow></math>'
     """
     text = to_latex(formula)
     shown = text if with_name else text.split(" = ", 1)[1]
@@ -89,10 +92,11 @@ class _Reader:
         return f"<mo>{escape(_CHARACTERS.get(token, token))}</mo>"
 
     def _fenced(self) -> str:
-        left = _fence(self.take())
+        left = self.take()
         inside = self.row()
         self.take()  # \right
-        return f"<mrow>{left}{inside}{_fence(self.take())}</mrow>"
+        grows = any(tall in inside for tall in _TALL)
+        return f"<mrow>{_fence(left, grows)}{inside}{_fence(self.take(), grows)}</mrow>"
 
     def _command(self, name: str) -> str:
         if name == "frac":
@@ -117,8 +121,9 @@ class _Reader:
         return _function(name)
 
 
-def _fence(token: str) -> str:
-    return f"<mo>{escape(_FENCES.get(token, token))}</mo>" if token != "." else ""
+def _fence(token: str, grows: bool) -> str:
+    shown = escape(_FENCES.get(token, token))
+    return f"<mo>{shown}</mo>" if grows else f'<mo stretchy="false">{shown}</mo>'
 
 
 def _function(name: str) -> str:

@@ -25,8 +25,7 @@ from lpzero.campaign.errors import CampaignError, WritingError
 
 CONFIG, JOURNAL, STATE = "config.json", "journal.jsonl", "state.json"
 HALL, HALL_CSV, HISTORY = "hall_of_fame.json", "hall_of_fame.csv", "history.csv"
-RESULT, SCORES = "result.json", "scores.json"
-TIMING, LOCK = "timing.json", "lock"
+RESULT, TIMING, LOCK = "result.json", "timing.json", "lock"
 
 
 @contextlib.contextmanager

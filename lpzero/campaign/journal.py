@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lpzero.campaign.lines import Lines
+from lpzero.campaign.lines import Lines, whole_lines
 from lpzero.evolve.candidates import Candidate
 
 _FIELDS = {"id", "generation", "operator", "parents", "formula"}
@@ -26,6 +27,13 @@ class Journal(Lines):
     def append(self, candidates: Iterable[Candidate]) -> None:
         """Write the candidates, or pass over them where they stand already."""
         self.add(candidate.to_json(self.tables) for candidate in candidates)
+
+
+def read(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The records of a journal that stays as it is, and how many bytes of it cannot be read."""
+    data = path.read_bytes() if path.exists() else b""
+    lines = whole_lines(data, _is_candidate)
+    return [json.loads(line) for line in lines], len(data) - sum(map(len, lines))
 
 
 def _is_candidate(record: dict[str, Any], number: int) -> bool:

@@ -28,7 +28,7 @@ class Lines:
     def __init__(self, path: Path, fits: Check) -> None:
         self.path = path
         data = path.read_bytes() if path.exists() else b""
-        self._lines = _whole_lines(data, fits)
+        self._lines = whole_lines(data, fits)
         self.torn = len(data) - sum(map(len, self._lines))
         self.n_lines = 0
         try:
@@ -102,7 +102,7 @@ class Lines:
         os.ftruncate(self._file.fileno(), sum(map(len, self._lines)))
 
 
-def _whole_lines(data: bytes, fits: Check) -> list[bytes]:
+def whole_lines(data: bytes, fits: Check) -> list[bytes]:
     """The lines up to the first that is torn, broken or out of order."""
     lines: list[bytes] = []
     for line in data.splitlines(keepends=True):

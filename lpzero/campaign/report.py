@@ -19,6 +19,7 @@ from lpzero.errors import LPZeroError
 from lpzero.evolve import Candidate
 from lpzero.fitness import judge
 from lpzero.ranks import FloatArray
+from lpzero.scoresheet import column, sheet
 from primitives.canonical import canonical
 from primitives.parsing import parse
 from primitives.rejection import Rejected
@@ -65,18 +66,13 @@ def report(
 
 def scores(tables: Sequence[Table], bench: Bench, result: dict[str, Any]) -> dict[str, Any]:
     """The winner's score and the target of every row, as JSON values: what a figure needs."""
-    formula = parse(result["best"]["formula"])
-    found = {}
+    text = result["best"]["formula"]
+    columns = {}
     for table, ground in zip(tables, bench.grounds, strict=True):
-        values = ground.everywhere.score(formula)
+        values = ground.everywhere.score(parse(text))
         assert not isinstance(values, Rejected), "the winner has scores everywhere"
-        found[table.name] = {
-            "id": list(table.ids),
-            "part": _Place(table, ground).labels(),
-            "target": table.targets.tolist(),
-            "score": values.tolist(),
-        }
-    return {"formula": str(formula), "tables": found}
+        columns[table.name] = column(table, _Place(table, ground).parts, values)
+    return sheet(text, columns)
 
 
 def choose(bench: Bench, outcome: Outcome) -> Candidate:
@@ -105,11 +101,6 @@ class _Place:
             "n_fitness": len(self.ground.rows),
             "split_seed": self.ground.parts.seed,
         }
-
-    def labels(self) -> list[str]:
-        """The part each row is in."""
-        found = {int(row): part for part, rows in self.parts.items() for row in rows}
-        return [found[row] for row in range(len(self.table))]
 
     def scores(self, candidate: Candidate) -> FloatArray | None:
         """The candidate's scores on all rows, if it has them everywhere."""

@@ -117,6 +117,7 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
 
 def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str, Any]:
     from lpzero import exhaust as engine
+    from lpzero.exhaust.results import keep
     from lpzero.store import Builder, Store, default_folder, sketches
     from spaces.tables import load, split
 
@@ -129,6 +130,8 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     folder = Path(given["out"] or _default_folder(given))
     run = engine.exhaust(table, found, parts, folder, asked, options)
     result = engine.report(table, parts, found, run, asked, query, given["seed"])
+    sheet = engine.scores(table, parts, found, run[1], result)
+    keep(folder, result, sheet)
     return {**result, "out": str(folder)}
 
 

@@ -28,6 +28,7 @@ VERBS = {
     "exhaust": ("lpzero.cli.exhaust", "Judge every formula of the paper's space on a table."),
     "discover": ("lpzero.cli.discover", "Search for the formula that best ranks a table."),
     "search": ("lpzero.cli.search", "Search a space for the best architecture, by any proxy."),
+    "report": ("lpzero.cli.report", "Write one HTML page and the figures of a run."),
     "rules": ("lpzero.cli.formulas", "List the pruning rules and why they hold."),
     "classics": ("lpzero.cli.formulas", "List the formulas of the papers."),
 }

@@ -1,6 +1,6 @@
 """The paper's whole space, every formula, on one table."""
 
-from lpzero.exhaust.report import choose, report
+from lpzero.exhaust.report import choose, report, scores
 from lpzero.exhaust.results import NEEDS_GRADIENTS, Entry, Query, Results
 from lpzero.exhaust.running import Exhaustion, exhaust, yardstick
 
@@ -13,5 +13,6 @@ __all__ = [
     "choose",
     "exhaust",
     "report",
+    "scores",
     "yardstick",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lpzero import counters
 from lpzero.branches import BranchTable
 from lpzero.correlation import spearman
@@ -14,8 +16,10 @@ from lpzero.exhaust.running import Exhaustion
 from lpzero.exhaust.scoring import IntArray
 from lpzero.fitness import judge
 from lpzero.ranks import FloatArray
+from lpzero.scoresheet import column, sheet
 from lpzero.sketch import Sketch
 from primitives.formula import REDUCTIONS
+from primitives.parsing import parse
 from primitives.rejection import Rejected
 from primitives.sizes import measure
 
@@ -69,18 +73,43 @@ def report(
         "table": table.name,
         "space": table.space.name,
         "target": table.target,
+        "licence": table.licence,
+        "ceiling": table.ceiling,
         "n": {part: len(rows) for part, rows in parts.items()},
         "split_seed": split.seed,
         "unaries": asked.unaries,
+        "by": (query or Query()).by,
         "best": _judged(table, parts, *chosen[0], seed) if chosen else None,
         "top": top,
         "counters": [
-            {"proxy": name, "rho": _rhos(table, parts, counters.score(name, table))}
+            {
+                "proxy": name,
+                "table": table.name,
+                "rho": _rhos(table, parts, counters.score(name, table)),
+                "judged": _parts(table, parts, counters.score(name, table), seed),
+            }
             for name in counters.names()
         ],
         "evaluated": evaluated,
         "rejected": _rejected(asked, constant, non_finite),
     }
+
+
+def scores(
+    table: Table,
+    split: Split,
+    sketches: Sequence[Sketch],
+    branches: BranchTable,
+    result: dict[str, Any],
+) -> dict[str, Any] | None:
+    """The winner's score and the target of every row as JSON values; None without a winner."""
+    if result["best"] is None:
+        return None
+    formula = result["best"]["formula"]
+    values = Evaluator(sketches, table=branches).score(parse(formula))
+    assert not isinstance(values, Rejected), "what was chosen has scores everywhere"
+    parts = {"train": split.train, "valid": split.valid, "test": split.open_test()}
+    return sheet(formula, {table.name: column(table, parts, values)})
 
 
 def _line(
@@ -97,9 +126,19 @@ def _line(
 def _judged(
     table: Table, parts: dict[str, IntArray], entry: Entry, scores: FloatArray, seed: int
 ) -> dict[str, Any]:
-    """Everything a result must show, for each part."""
+    """The line with everything a result must show, for each part and, in sample, for all rows."""
+    found = _parts(table, parts, scores, seed)
+    judged = {part: {**line, "in_sample": part != "test"} for part, line in found.items()}
+    line = _line(table, parts, entry, scores)
+    return {**line, "sign": entry.formula.sign, "judged": judged}
+
+
+def _parts(
+    table: Table, parts: dict[str, IntArray], scores: FloatArray, seed: int
+) -> dict[str, dict[str, Any]]:
     parameters, groups = counters.score("parameters", table), table.groups("depth-width")
-    judged = {
+    everywhere = {**parts, "all": np.arange(len(table))}
+    return {
         part: judge(
             scores[rows],
             table.targets[rows],
@@ -107,10 +146,8 @@ def _judged(
             groups=groups[rows],
             seed=seed,
         ).to_json()
-        for part, rows in parts.items()
+        for part, rows in everywhere.items()
     }
-    line = _line(table, parts, entry, scores)
-    return {**line, "sign": entry.formula.sign, "judged": judged}
 
 
 def _rhos(table: Table, parts: dict[str, IntArray], scores: FloatArray) -> dict[str, float]:

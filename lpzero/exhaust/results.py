@@ -1,5 +1,7 @@
 """A run's directory: `run.json` says what was asked, `blocks/` holds every formula's measures.
 
+`result.json` and `scores.json` are the last answer given from it.
+
 The directory answers questions long after the run: the best of all, within groups, given the
 parameters, per statistic, or of those that need no gradient. Nothing is recomputed for them.
 """
@@ -7,7 +9,7 @@ parameters, per statistic, or of those that need no gradient. Nothing is recompu
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,15 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from lpzero import scoresheet
 from lpzero.errors import InputError
 from lpzero.exhaust import blocks
 from lpzero.exhaust.yardstick import MEASURES
+from lpzero.ranks import FloatArray
 from lpzero.store import Store
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
 from primitives.formula import REDUCTIONS, Formula, Reduction
 
 SCHEMA = 1
+RUN, RESULT = "run.json", "result.json"
 NEEDS_GRADIENTS = frozenset("GJ")
 
 
@@ -73,6 +78,11 @@ class Results:
             sum(block.constant for block in found),
             sum(block.non_finite for block in found),
         )
+
+    def measured(self) -> Iterator[tuple[Family, FloatArray]]:
+        """Every block: its family and its values (measures, reductions, left, right)."""
+        for number, block in enumerate(self.blocks):
+            yield self.families[block.family], self._read(number).values
 
     def best(self, query: Query) -> list[Entry]:
         """The query's formulas with the largest absolute measure, and all that tie the last.
@@ -156,9 +166,19 @@ def _matches(family: Family, query: Query) -> bool:
     return used.isdisjoint(query.without)
 
 
+def keep(folder: Path, result: dict[str, Any], sheet: dict[str, Any] | None) -> None:
+    """Write the last answer into the directory: the result and, if there is one, the scores."""
+    for name, value in ((RESULT, result), (scoresheet.FILE, sheet)):
+        if value is None:
+            (folder / name).unlink(missing_ok=True)
+            continue
+        text = json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+        Store(folder).replace(folder / name, text.encode())
+
+
 def claim(folder: Path, config: dict[str, Any]) -> None:
     """Make the directory this run's, or find that it already is; another run's is an error."""
-    path = folder / "run.json"
+    path = folder / RUN
     wanted = json.loads(json.dumps({"schema": SCHEMA, **config}))
     try:
         found = json.loads(path.read_bytes())

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from lpzero import scoresheet
 from lpzero.campaign import CampaignError, WritingError, folder, running
 from lpzero.campaign.journal import Journal
 from lpzero.evolve import Candidate
@@ -24,7 +25,7 @@ from spaces.tables.splits import Split
 from tests.lpzero.smalltable import discovery, sketches, table
 
 COMPARED = (folder.JOURNAL, folder.HALL, folder.HALL_CSV, folder.HISTORY, folder.STATE,
-            folder.CONFIG, folder.RESULT, folder.SCORES)  # fmt: skip
+            folder.CONFIG, folder.RESULT, scoresheet.FILE)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from lpzero.evaluate import Evaluator
 from lpzero.exhaust import Exhaustion, Query, Results, blocks, choose, exhaust, report
 from lpzero.exhaust.results import formula_at
 from lpzero.exhaust.yardstick import MEASURES, Yardstick
+from lpzero.figures import heatmap
 from lpzero.parallel import Workers
 from lpzero.ranks import rank_targets
 from lpzero.sketch import Sketch
@@ -234,12 +235,25 @@ def test_choosing_never_opens_the_test_rows(
     assert [line["formula"] for line in result["top"]] == [str(e.formula) for e, _ in chosen]
 
 
+def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
+    done: tuple[Results, Any],
+) -> None:
+    results, found = done[0], heatmap.of_results(done[0])
+    for operation, plane in zip(found.operations, found.rho, strict=True):
+        for index, using in enumerate(found.statistics):
+            best = results.best(Query(operation=operation, using=using, top=1))[0]
+            assert np.nanmax(plane[index]) == abs(best.value)
+
+
 def test_the_report_says_all_a_result_must_show(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:
     result = report(table, split(table, 0), sketches, done, Exhaustion(1, True))
     best = result["best"]
-    assert set(best["rho"]) == set(best["judged"]) == {"train", "valid", "test"}
+    assert set(best["rho"]) == {"train", "valid", "test"}
+    assert set(best["judged"]) == {"train", "valid", "test", "all"}
+    assert not best["judged"]["test"]["in_sample"]
+    assert best["judged"]["all"]["in_sample"]
     assert best["rho"]["train"] == best["train"]["rho"] == best["judged"]["train"]["rho"]
     for judged in best["judged"].values():
         assert {"rho_ci", "tau", "rho_given_params", "rho_within", "top_precision"} <= set(judged)

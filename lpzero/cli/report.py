@@ -1,0 +1,72 @@
+"""`lpzero report DIR`: one HTML page of a run that needs nothing else, and its figures."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lpzero.cli import output
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path())
+@click.option("--out", type=click.Path(), help="The page.  [default: DIR/report/index.html]")
+@click.option("--open", "is_opened", is_flag=True, help="Show the page in a browser.")
+@click.option(
+    "--beside",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(),
+    help="Another campaign, for the convergence figure; may be repeated.",
+)
+@click.option(
+    "--ranking",
+    metavar="FILE",
+    type=click.Path(),
+    help="The JSON of `lpzero rank`, for a figure of all proxies.",
+)
+@output.format_option
+def report(
+    folder: str,
+    out: str | None,
+    is_opened: bool,
+    beside: tuple[str, ...],
+    ranking: str | None,
+    form: str,
+) -> None:
+    """Write one HTML page on the campaign or exhaustive run in DIR, and figures for papers.
+
+    The page needs no network and no other file; figures are written to DIR/report/figures as PDF,
+    PNG and SVG. A campaign that is not finished is reported as far as it is.
+    """
+    from lpzero.report import gather, write
+
+    rows = None if ranking is None else _rows(Path(ranking))
+    run = gather(folder)
+    written = write(run, out, [gather(other) for other in beside], rows)
+    output.note(f"note: {remark}" for remark in written.remarks)
+    if form == "json":
+        names = [str(path) for path in written.figures]
+        remarks = list(written.remarks)
+        output.print_json({"page": str(written.page), "figures": names, "remarks": remarks})
+    else:
+        click.echo(f"report: {written.page}")
+        click.echo(f"figures: {len(written.figures)} files in {run.folder / 'report' / 'figures'}")
+    if is_opened and not webbrowser.open(written.page.resolve().as_uri()):
+        output.note("note: no browser was found; open the page yourself")
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    from lpzero.errors import InputError
+
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        rows = None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path} is not what `lpzero rank TABLE --format json` prints")
+    return rows

@@ -1,0 +1,174 @@
+"""Which figures a run has, each with a caption that says what it shows and what it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lpzero.figures import bars, convergence, heatmap, ranks, scatter, style, transfer
+from lpzero.report.gathering import CAMPAIGN, Gathered
+
+_OBJECTIVES = {"rho": "ρ", "partial": "ρ given parameters", "within": "ρ within groups"}
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure with the name of its files, what stands beneath it, and what it says in words."""
+
+    name: str
+    caption: str
+    words: str
+    figure: Figure
+
+    @cached_property
+    def svg(self) -> bytes:
+        """The figure as SVG: it is on the page and beside it."""
+        return style.encode(self.figure, "svg")
+
+
+def figures(
+    run: Gathered,
+    beside: Sequence[Gathered] = (),
+    ranking: Sequence[Mapping[str, Any]] | None = None,
+) -> Iterator[Drawn]:
+    """Every figure that the run has the data for."""
+    yield from _scores(run)
+    yield from _bars(run, ranking)
+    if run.history:
+        yield _convergence(run, beside)
+    if run.best.operations:
+        yield _heatmap(run)
+    if run.result is not None and len(run.tables) > 1:
+        yield _transfer(run.result)
+
+
+def _scores(run: Gathered) -> Iterator[Drawn]:
+    if run.sheet is None:
+        return
+    targets = {table["name"]: table["target"] for table in run.tables}
+    for name, column in run.sheet["tables"].items():
+        target = str(targets.get(name, "target"))
+        data = scatter.scores(str(run.sheet["formula"]), name, target, column["score"],
+                              column["target"], column["part"])  # fmt: skip
+        rhos = ", ".join(f"{part} {data.rho(part):.3f}" for part in scatter.PARTS
+                         if data.rho(part) is not None)  # fmt: skip
+        yield Drawn(
+            f"scores-{name}",
+            f"Score of the winner against the target on {name}, one point per architecture."
+            " Only the test rows were unseen when the formula was chosen.",
+            f"Scatter plot of score against {target}; rho: {rhos}.",
+            scatter.draw(data),
+        )
+        yield Drawn(
+            f"ranks-{name}",
+            f"The winner's ranking of {name} against the true one, each part ranked on its own;"
+            " a perfect proxy stays on the line.",
+            f"Scatter plot of rank by score against rank by target; rho: {rhos}.",
+            ranks.draw(data),
+        )
+
+
+def _bars(run: Gathered, ranking: Sequence[Mapping[str, Any]] | None) -> Iterator[Drawn]:
+    if ranking is not None:
+        yield _bar("proxies", bars.bars(ranking, "all proxies, whole table"),
+                   "Every proxy of the given ranking on the whole table.")  # fmt: skip
+    if run.result is None or run.result.get("best") is None:
+        return
+    for table in run.tables:
+        name = table["name"]
+        rows = [{"proxy": "the winner", **judged(run, name)["test"]}]
+        rows += [{"proxy": line["proxy"], **line["judged"]["test"]}
+                 for line in run.result["counters"] if line.get("table", name) == name]  # fmt: skip
+        yield _bar(f"counters-{name}", bars.bars(rows, f"{name}, test rows"),
+                   f"The winner beside the sizes alone on the test rows of {name}."
+                   " A formula that is not clear of them only counts.")  # fmt: skip
+
+
+def _bar(name: str, data: bars.Bars, caption: str) -> Drawn:
+    words = "; ".join(f"{bar.proxy} {bar.rho:.3f}" for bar in data.bars[:12])
+    return Drawn(name, caption, f"Bar chart of rho: {words}.", bars.draw(data))
+
+
+def judged(run: Gathered, table: str) -> Mapping[str, Mapping[str, Any]]:
+    """The winner's judgement on each part of a table."""
+    assert run.result is not None, "there is a winner"
+    found: Mapping[str, Any] = run.result["best"]["judged"]
+    return found[table] if run.kind == CAMPAIGN else found
+
+
+def _convergence(run: Gathered, beside: Sequence[Gathered]) -> Drawn:
+    runs = [run, *(other for other in beside if other.history)]
+    first = str(run.config["settings"]["objectives"][0])
+    measure = f"{_OBJECTIVES.get(first, first)} on train"
+    data = convergence.convergence(arms(runs), _levels(run, first), measure=measure)
+    last = run.history[-1]
+    several = f" {len(runs)} campaigns; those that differ in their seed alone are one line."
+    return Drawn(
+        "convergence",
+        "Best fitness so far against formulas evaluated. This is the training score that the"
+        f" search maximises: in sample.{several if len(runs) > 1 else ''}",
+        f"Line chart; best fitness {float(last['fitness']):.3f} after"
+        f" {int(last['evaluated']):,} formulas.",
+        convergence.draw(data),
+    )
+
+
+def arms(runs: Sequence[Gathered]) -> dict[str, list[Sequence[dict[str, Any]]]]:
+    """Histories by what tells the runs apart, their seeds left out."""
+    settings = [_identity(run) for run in runs]
+    differing = [key for key in settings[0] if len({str(found.get(key)) for found in settings}) > 1]
+    found: dict[str, list[Sequence[dict[str, Any]]]] = {}
+    for run, setting in zip(runs, settings, strict=True):
+        name = ", ".join(f"{key} {setting.get(key)}" for key in differing) or "this campaign"
+        found.setdefault(name, []).append(run.history)
+    return found
+
+
+def _identity(run: Gathered) -> dict[str, Any]:
+    left_out = ("seed", "generations")
+    settings = {k: v for k, v in run.config["settings"].items() if k not in left_out}
+    return {"tables": "+".join(str(table["name"]) for table in run.tables), **settings}
+
+
+def _levels(run: Gathered, objective: str) -> dict[str, float]:
+    """What the best counter reaches on the training rows, where that is what is maximised."""
+    if run.result is None or objective != "rho":
+        return {}
+    lowest: dict[str, float] = {}
+    for line in run.result["counters"]:
+        value = abs(line["rho"]["train"])
+        lowest[line["proxy"]] = min(value, lowest.get(line["proxy"], value))
+    name = max(lowest, key=lambda key: lowest[key])
+    return {f"{name} alone": lowest[name]}
+
+
+def _heatmap(run: Gathered) -> Drawn:
+    planes = zip(run.best.operations, run.best.rho, strict=True)
+    best = [f"{operation} {np.nanmax(plane):.3f}" for operation, plane in planes]
+    several = ", lowest over the tables" if len(run.tables) > 1 else ""
+    return Drawn(
+        "pairs",
+        "The best |ρ| that was found with each pair of statistics under each operation, on the"
+        f" training rows{several}: in sample, and of what the search happened to try."
+        " One-sided formulas are on the diagonal.",
+        f"Heat maps; best per operation: {', '.join(best)}.",
+        heatmap.draw(run.best),
+    )
+
+
+def _transfer(result: Mapping[str, Any]) -> Drawn:
+    data = transfer.of_campaign(result["top"])
+    lines = [f"{table}: {formula}" for table, formula in
+             zip(data.tables, data.formulas, strict=True)]  # fmt: skip
+    return Drawn(
+        "transfer",
+        "Of the reported formulas the best on each table's training rows, tested on every table."
+        f" {'; '.join(lines)}.",
+        "Matrix of rho on test rows.",
+        transfer.draw(data),
+    )

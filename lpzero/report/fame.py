@@ -1,0 +1,77 @@
+"""The hall of fame as a table that can be sorted and filtered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lpzero.report.drawing import judged
+from lpzero.report.gathering import CAMPAIGN, Gathered
+from lpzero.report.markup import Child, Markup, element
+from lpzero.report.mathematics import shown
+from lpzero.report.tables import NOTHING, Cell, number, table
+
+_NAME = "hall"
+
+
+def section(run: Gathered) -> Markup:
+    """The formulas kept, best on train first; valid and test where they were reported."""
+    if not run.hall:
+        return element("p", "No formula was scored.")
+    tables = [str(entry["name"]) for entry in run.tables] if run.kind == CAMPAIGN else []
+    header: list[Child | Cell] = ["formula", "size", "front", "fitness (train)"]
+    for name in tables:
+        where = f", {name}" if len(tables) > 1 else ""
+        header += [f"ρ train{where}", f"given parameters{where}", f"within groups{where}"]
+    header += ["ρ valid", "ρ test", "generation", "made by"]
+    reported, grouped = _reported(run), _grouped(run)
+    rows = [_row(row, tables, reported, grouped) for row in run.hall]
+    note = "valid and test are read for the reported formulas only, after the search"
+    filter_ = element(
+        "p",
+        element("label", "Show only formulas with ", for_="filter"),
+        element("input", id="filter", type="search", data_filters=_NAME, autocomplete="off"),
+        " ",
+        element("output", "", for_="filter", id="filtered"),
+        class_="control",
+        hidden=True,  # until the script that serves it runs
+    )
+    made = table(f"{len(rows)} formulas, best on train first; {note}", [header], rows, True, _NAME)
+    return element("div", filter_, made)
+
+
+def _reported(run: Gathered) -> dict[str, dict[str, float]]:
+    """Rho on the parts, by formula."""
+    if run.result is None:
+        return {}
+    return {line["formula"]: line["rho"] for line in run.result["top"]}
+
+
+def _grouped(run: Gathered) -> set[str]:
+    """Tables whose training rows hold groups of equal depth and width, as far as is known."""
+    names = {str(entry["name"]) for entry in run.tables}
+    if run.kind != CAMPAIGN or run.result is None:
+        return names
+    return {name for name in names if judged(run, name)["train"]["n_within"]}
+
+
+def _row(
+    row: dict[str, Any],
+    tables: list[str],
+    reported: dict[str, dict[str, float]],
+    grouped: set[str],
+) -> list[Child | Cell]:
+    text = str(row["formula"])
+    front = row.get("front")
+    cells: list[Child | Cell] = [
+        Cell(shown(text), text),
+        number(row["complexity"]),
+        NOTHING if front is None else "yes" if front else "no",
+        number(row["fitness"]),
+    ]
+    for name in tables:
+        cells += [number(row.get(f"{name} {key}")) for key in ("rho", "given_params")]
+        cells.append(number(row.get(f"{name} within") if name in grouped else None))
+    rho = reported.get(text, {})
+    cells += [number(rho.get("valid")), number(rho.get("test"))]
+    cells += [number(row.get("generation")), str(row.get("operator", NOTHING))]
+    return cells

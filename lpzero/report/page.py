@@ -1,0 +1,105 @@
+"""The page: sections in order, style and script inside, and a policy that forbids any network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+
+from lpzero.report import describing, fame, judging
+from lpzero.report.drawing import Drawn
+from lpzero.report.gathering import Gathered
+from lpzero.report.markup import Child, Markup, element
+
+
+def page(run: Gathered, drawn: Sequence[Drawn]) -> str:
+    """The whole document; equal runs give equal text."""
+    names = ", ".join(str(table["name"]) for table in run.tables)
+    title = f"{names}: {run.kind}"
+    body = [
+        element("a", "Skip to the result", class_="skip", href="#result"),
+        element("header", element("h1", title), _remarks(run)),
+        element(
+            "main",
+            _section("result", "The result", judging.section(run)),
+            _section("searched", "What was searched", describing.searched(run)),
+            _section("hall-of-fame", "Hall of fame", fame.section(run)),
+            _section("figures", "Figures", _figures(run, drawn)),
+            _section("rejected", "Rejected formulas", describing.rejections(run)),
+            _section("provenance", "Provenance", describing.provenance(run)),
+            _section("again", "The same again", _commands(run)),
+        ),
+    ]
+    head, script = _head(title)
+    document = element("html", head, element("body", *body, script), lang="en")
+    return f"<!DOCTYPE html>\n{document}\n"
+
+
+def _head(title: str) -> tuple[Markup, Markup]:
+    css, code = (_asset(name) for name in ("report.css", "report.js"))
+    # Only this style and this script may act, and nothing may be loaded from anywhere.
+    policy = (
+        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none';"
+        f" style-src 'sha256-{_digest(css)}'; script-src 'sha256-{_digest(code)}'"
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="generator", content="lpzero"),
+        element("title", title),
+        element("link", rel="icon", href="data:,"),
+        element("style", Markup(css)),
+    )
+    return head, element("script", Markup(code))
+
+
+def _asset(name: str) -> str:
+    text = files("lpzero.report").joinpath(name).read_text(encoding="utf-8")
+    assert "</" not in text, "it would end its element"
+    return text
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _section(name: str, title: str, content: Markup) -> Markup:
+    return element(
+        "section", element("h2", title, id=f"{name}-title"), content, id=name,
+        aria_labelledby=f"{name}-title",
+    )  # fmt: skip
+
+
+def _remarks(run: Gathered) -> Markup | None:
+    if not run.remarks:
+        return None
+    items = [element("li", remark) for remark in run.remarks]
+    return element("div", element("strong", "Remarks"), element("ul", *items), class_="remarks")
+
+
+def _figures(run: Gathered, drawn: Sequence[Drawn]) -> Markup:
+    parts: list[Child] = []
+    if run.result is not None and run.sheet is None:
+        parts.append(
+            element(
+                "p",
+                "Score against target is not drawn: the directory holds no scores.json. Run the"
+                " same command with --resume (or again) and it is written.",
+            )
+        )
+    parts += [_figure(entry) for entry in drawn]
+    return element("div", *parts) if parts else element("p", "There is nothing to draw yet.")
+
+
+def _figure(entry: Drawn) -> Markup:
+    data = base64.b64encode(entry.svg).decode()
+    image = element("img", src=f"data:image/svg+xml;base64,{data}", alt=entry.words)
+    return element("figure", image, element("figcaption", entry.caption), id=f"figure-{entry.name}")
+
+
+def _commands(run: Gathered) -> Markup:
+    return element("pre", element("code", "\n".join(describing.commands(run))), tabindex=0)

@@ -1,0 +1,63 @@
+"""Write a run's report: the page and, beside it, every figure as PDF, PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lpzero.errors import InputError
+from lpzero.figures import style
+from lpzero.report.drawing import Drawn, figures
+from lpzero.report.gathering import Gathered
+from lpzero.report.page import page
+from lpzero.store import Store
+
+FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
+_BROKEN = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The page, the figures beside it, and what is missing on it."""
+
+    page: Path
+    figures: tuple[Path, ...]
+    remarks: tuple[str, ...]
+
+
+def write(
+    run: Gathered,
+    out: str | Path | None = None,
+    beside: Sequence[Gathered] = (),
+    ranking: Sequence[Mapping[str, Any]] | None = None,
+) -> Written:
+    """Write the page to `out`, DIR/report/index.html if None, and figures to DIR/report/figures.
+
+    `beside` are other campaigns for the convergence figure, `ranking` the rows of `lpzero rank`.
+    """
+    place = run.folder / FOLDER
+    target = place / PAGE if out is None else Path(out)
+    if target.is_dir():
+        raise InputError(f"{target} is a directory: name a file for the page")
+    try:
+        drawn = list(figures(run, beside, ranking))
+        text = page(run, drawn)
+    except InputError:
+        raise
+    except _BROKEN as error:
+        raise InputError(
+            f"the files in {run.folder} do not hold what a report needs"
+            f" ({type(error).__name__}: {error}): they are of another version, or were changed"
+        ) from error
+    saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
+    Store(target.parent).replace(target, text.encode())
+    return Written(target, tuple(saved), tuple(run.remarks))
+
+
+def _save(entry: Drawn, folder: Path) -> list[Path]:
+    made = [style.save(entry.figure, folder / f"{entry.name}.{form}") for form in ("pdf", "png")]
+    svg = folder / f"{entry.name}.svg"
+    Store(folder).replace(svg, entry.svg)
+    return [*made, svg]

@@ -1,0 +1,300 @@
+"""The page and its figures, from whole, unfinished, torn and hostile directories."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from dataclasses import fields
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lpzero.campaign import folder as files
+from lpzero.cli.main import run as command
+from lpzero.errors import InputError
+from lpzero.evolve import Settings, preset
+from lpzero.figures import style
+from lpzero.report import gather, write
+from lpzero.report.describing import commands
+from lpzero.report.drawing import arms
+from lpzero.report.markup import Markup, element
+from tests.lpzero.smalltable import discovery, table
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\"'&"
+
+
+@pytest.fixture(autouse=True)
+def _undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made and not drawn, which takes most of the time, unless a test needs them."""
+    if "drawn" not in request.keywords:
+        monkeypatch.setattr(style, "encode", lambda figure, form: f"<svg>{form}</svg>".encode())
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report") / "campaign"
+    discovery(out).run()
+    return out
+
+
+@pytest.fixture
+def copy(campaign: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(campaign, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
+
+
+class _Checker(HTMLParser):
+    """Every element closed in order, the text of every cell, every address."""
+
+    void = frozenset({"meta", "link", "img", "br", "input", "col"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def read(path: Path) -> _Checker:
+    found = _Checker(path.read_text(encoding="utf-8"))
+    assert not found.open
+    return found
+
+
+def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
+    found = read(write(gather(campaign)).page)
+    titles = ["The result", "What was searched", "Hall of fame", "Figures", "Rejected formulas",
+              "Provenance", "The same again"]  # fmt: skip
+    assert all(title in found.text for title in titles)
+    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_page_asks_for_nothing(campaign: Path) -> None:
+    page = write(gather(campaign)).page
+    for _, attributes in read(page).tags:
+        for key in ("src", "href", "action", "srcset"):
+            assert (attributes.get(key) or "#").startswith(("data:", "#"))
+    text = page.read_text()
+    assert "default-src &#x27;none&#x27;" in text
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Path) -> None:
+    result = json.loads((campaign / files.RESULT).read_text())
+    text = read(write(gather(campaign)).page).text.replace("−", "-")
+    lines = [result["best"]["judged"]["made-up"], *(c["judged"] for c in result["counters"])]
+    for judged in lines:
+        for part in ("train", "valid", "test", "all"):
+            for name in ("rho", "tau"):
+                low, high = judged[part][f"{name}_ci"]
+                assert f"{judged[part][name]:.3f} [{low:.3f}, {high:.3f}]" in text
+    assert "whole table, n = 40 (in sample for the winner)" in text
+    assert "test, n = 11 (in sample" not in text
+    for counter in result["counters"]:
+        assert counter["proxy"] in text
+
+
+@pytest.mark.drawn
+def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path) -> None:
+    first, second = write(gather(campaign)), write(gather(copy))
+    shown = [path.read_text().replace(str(folder), "DIR")
+             for path, folder in ((first.page, campaign), (second.page, copy))]  # fmt: skip
+    assert shown[0] == shown[1]
+    assert len(first.figures) == len(second.figures) == 15
+    for one, other in zip(first.figures, second.figures, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_an_unfinished_campaign_is_reported_as_far_as_it_is(copy: Path) -> None:
+    for name in (files.RESULT, files.HALL, files.HISTORY, "scores.json"):
+        (copy / name).unlink()
+    written = write(gather(copy))
+    found = read(written.page)
+    assert "not finished" in found.text
+    assert "There is no winner" in found.text
+    assert f"--out {copy} --resume" in " ".join(written.remarks)
+    assert {path.stem for path in written.figures} == {"convergence", "pairs"}
+    hall = json.loads((copy.parent / "copy" / files.CONFIG).read_text())
+    assert hall["tables"][0]["name"] in found.text
+
+
+def test_the_hall_made_from_the_journal_is_the_one_that_was_written(copy: Path) -> None:
+    written = gather(copy).hall
+    (copy / files.HALL).unlink()
+    assert gather(copy).hall == written
+
+
+def test_nothing_but_the_report_is_written(copy: Path) -> None:
+    before = {path.name: path.read_bytes() for path in copy.iterdir()}
+    write(gather(copy))
+    after = {path.name: path.read_bytes() for path in copy.iterdir() if path.is_file()}
+    assert after == before
+
+
+def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
+    path = copy / files.JOURNAL
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"id": 99999, "gen')
+    written = write(gather(copy))
+    assert "cannot be read" in written.remarks[0]
+    assert path.read_bytes().endswith(b'"gen')
+
+
+@pytest.mark.parametrize("name", [files.RESULT, files.HALL, files.HISTORY, "scores.json"])
+@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])
+def test_a_broken_file_gives_a_page_or_one_line(
+    copy: Path, name: str, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copy / name).write_bytes(content)
+    code = command(["report", str(copy)])
+    lines = capsys.readouterr().err.strip().splitlines()
+    if code == 0:
+        read(copy / "report" / "index.html")
+    else:
+        assert code == 2
+        assert len(lines) == 1
+        assert str(copy) in lines[0]
+    assert not any("unexpected" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda d: d / "nowhere", "is no directory"),
+        (lambda d: d, "holds no campaign"),
+        (lambda d: (d / "config.json").write_text("{") and d, "is broken"),
+        (lambda d: (d / "config.json").write_text('{"schema": 99}') and d, "update lpzero"),
+        (lambda d: (d / "run.json").write_text("[]") and d, "is broken"),
+    ],
+)
+def test_what_is_no_run_is_refused_in_one_line(
+    tmp_path: Path, make: Any, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["report", str(make(tmp_path))]) == 2
+    error = capsys.readouterr().err.strip()
+    assert said in error
+    assert "\n" not in error
+
+
+def poison(folder: Path) -> None:
+    """Put markup wherever a file of the campaign holds text."""
+    config = json.loads((folder / files.CONFIG).read_text())
+    config["tables"][0]["target"] = config["versions"]["numpy"] = HOSTILE
+    config["settings"]["start"] = [HOSTILE]
+    (folder / files.CONFIG).write_text(json.dumps(config))
+    hall = json.loads((folder / files.HALL).read_text())
+    hall[0]["formula"] = hall[0]["operator"] = HOSTILE
+    (folder / files.HALL).write_text(json.dumps(hall))
+    result = json.loads((folder / files.RESULT).read_text())
+    result["counters"][0]["proxy"] = result["tables"][0]["licence"] = HOSTILE
+    result["stopped"] = HOSTILE
+    (folder / files.RESULT).write_text(json.dumps(result))
+
+
+def test_markup_in_a_file_stays_text(copy: Path) -> None:
+    poison(copy)
+    found = read(write(gather(copy)).page)
+    assert not [attributes for _, attributes in found.tags if "onerror" in attributes]
+    assert {attributes["src"][:5] for tag, attributes in found.tags if tag == "img"} == {"data:"}
+    assert found.text.count(HOSTILE) >= 6
+    assert sum(tag == "script" for tag, _ in found.tags) == 1
+
+
+def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) -> None:
+    discovery(tmp_path / "seed", seed=4).run()
+    discovery(tmp_path / "other", method="random").run()
+    runs = [gather(path) for path in (campaign, tmp_path / "seed", tmp_path / "other")]
+    found = arms(runs)
+    assert {name: len(histories) for name, histories in found.items()} == {
+        "method front": 2,
+        "method random": 1,
+    }
+    assert "3 campaigns" in read(write(runs[0], tmp_path / "p.html", runs[1:]).page).text
+
+
+def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
+    both = [table(), table(name="another made-up")]
+    discovery(tmp_path / "both", table=both, generations=2).run()
+    written = write(gather(tmp_path / "both"))
+    assert "transfer" in {path.stem for path in written.figures}
+    assert "another made-up: the winner beside the counters" in read(written.page).text
+
+
+def test_a_ranking_gives_a_figure_of_all_proxies(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"proxy": "snip", "rho": 0.5, "rho_ci": [0.4, 0.6]}]
+    (tmp_path / "rank.json").write_text(json.dumps(rows))
+    arguments = ["report", str(copy), "--ranking", str(tmp_path / "rank.json"), "--format", "json"]
+    assert command(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert any(name.endswith("proxies.pdf") for name in found["figures"])
+    (tmp_path / "rank.json").write_text("{}")
+    assert command(arguments) == 2
+    assert "lpzero rank TABLE --format json" in capsys.readouterr().err
+
+
+def test_the_printed_command_makes_the_same_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes: dict[str, Any] = {
+        "unaries": 1, "generations": 2, "choose": "train", "seed": 5, "statistics": ("A", "H"),
+        "objectives": ("rho", "partial"), "same_statistic": True, "start": ("sum(abs(A))",),
+        "split_seed": 3,
+    }  # fmt: skip
+    asked = discovery(tmp_path / "a b", **changes).run()
+    words = shlex.split(commands(gather(tmp_path / "a b"))[0])
+    given: dict[str, Any] = {}
+
+    def configure(tables: list[str], **options: Any) -> None:
+        given.update(options, tables=tables)
+        raise InputError("enough")
+
+    monkeypatch.setattr("lpzero.discovery.Discovery", configure)
+    assert command(words[1:]) == 2
+    known = {field.name for field in fields(Settings)}
+    again = preset(given["preset"], **{k: v for k, v in given.items() if k in known})
+    assert again == asked.settings
+    assert given["tables"] == ["made-up"]
+    assert given["split_seed"] == 3
+    assert Path(given["out"]) == tmp_path / "a b"
+
+
+def test_elements_escape_all_but_markup() -> None:
+    assert element("p", "<b>", Markup("<i></i>"), None, 3) == "<p>&lt;b&gt;<i></i>3</p>"
+    assert element("a", title='"<', hidden=True, id=None) == '<a title="&quot;&lt;" hidden></a>'
+    with pytest.raises(ValueError, match="no attribute's name"):
+        element("a", **{"on click": "x"})
+
+
+def test_every_rejecting_rule_has_its_reason(campaign: Path) -> None:
+    run = gather(campaign)
+    result = json.loads((campaign / files.RESULT).read_text())
+    assert dict(run.rejected) == result["rejected"]
+    assert run.counts["tried"] == result["tried"]
+    assert run.counts["evaluated"] == result["evaluated"]
+    text = write(run).page.read_text()
+    for rule, count in run.rejected.items():
+        assert re.search(rf">{rule}</th><td[^>]*>{count}</td><td[^>]*>[\d.]+</td><td>\w", text)
