@@ -32,6 +32,19 @@ def test_ours_stand_beside_the_printed(tmp_path: Path) -> None:
     assert (tmp_path / "page.png").stat().st_size > 1000
 
 
+@pytest.mark.parametrize(
+    ("dataset", "rho", "tau"),
+    [("c100", 0.86, 0.71), ("flowers", 0.90, 0.78), ("chaoyang", 0.51, 0.30)],
+)
+def test_each_dataset_of_etas_table_3_has_its_own_columns(
+    dataset: str, rho: float, tau: float
+) -> None:
+    found = printed_in(f"autoformer-{dataset}-kd", "ETAS Table 3")
+    assert found["ntsr"][1:] == (rho, tau)
+    assert len(found) == 12
+    assert all(figure.rho is not None and figure.tau is not None for figure in found.values())
+
+
 def test_a_source_that_prints_nothing_is_an_error() -> None:
     with pytest.raises(InputError, match="prints nothing on table flexibert; known: LPZero"):
         printed_in("flexibert", "ETAS Table 4")
