@@ -2,6 +2,7 @@
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def test_imports_go_one_way(package: str) -> None:
         if (found := imported_packages(path) & FORBIDDEN[package])
     }
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("experiments/*/*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}"
+)
+def test_an_experiment_finds_what_it_imports(path: Path) -> None:
+    import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def test_the_readme_names_exactly_the_verbs_there_are() -> None:

@@ -18,8 +18,7 @@ import numpy as np
 import scipy.stats
 
 from lpzero.branches import branch_table, surviving, tabulate
-from lpzero.cli.output import data_option, format_option, print_rows
-from lpzero.cli.stats import cache_option
+from lpzero.cli.output import cache_option, data_option, format_option, print_rows
 from lpzero.correlation import spearman_many
 from lpzero.evaluate import Evaluator
 from lpzero.exhaust import yardstick

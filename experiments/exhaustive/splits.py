@@ -14,8 +14,14 @@ import click
 import numpy as np
 
 from lpzero import counters
-from lpzero.cli.output import data_option, format_option, jobs_option, note, print_rows
-from lpzero.cli.stats import cache_option
+from lpzero.cli.output import (
+    cache_option,
+    data_option,
+    format_option,
+    jobs_option,
+    note,
+    print_rows,
+)
 from lpzero.correlation import partial_spearman, spearman, within_spearman
 from lpzero.evaluate import Evaluator
 from lpzero.exhaust import NEEDS_GRADIENTS, Exhaustion, Query, choose, exhaust
@@ -23,11 +29,9 @@ from lpzero.parallel import Workers
 from lpzero.store import Builder, Store, default_folder, sketches
 from spaces.tables import load, split
 
-SETTINGS = {
-    "flexibert": ("flexibert", None),
-    "flexibert-upstream": ("flexibert", "flexibert-upstream"),
-    "gpt2-wt103": ("gpt2-wt103", None),
-}
+SETTINGS = ("flexibert", "flexibert-upstream", "gpt2-wt103")
+# Every other setting is the table of that name in its own space.
+IN_SPACE = {"flexibert-upstream": ("flexibert", "flexibert-upstream")}
 QUERIES = {
     "sum or mean": Query(top=1),
     "sum": Query(reduction="sum", top=1),
@@ -39,7 +43,7 @@ QUERIES = {
 
 
 @click.command()
-@click.option("--setting", "names", multiple=True, default=tuple(SETTINGS), show_default=True)
+@click.option("--setting", "names", multiple=True, default=SETTINGS, show_default=True)
 @click.option("--splits", default=5, show_default=True)
 @click.option("--unaries", type=click.IntRange(1, 2), default=2, show_default=True)
 @click.option("--out", default="runs/splits", show_default=True)
@@ -60,7 +64,8 @@ def main(
     """Print medians over the splits, the chosen formulas beside the counters."""  # fmt: skip
     asked = Exhaustion(unaries, workers=Workers(jobs), progress=True)
     for name in names:
-        table = load(SETTINGS[name][0], data, SETTINGS[name][1])
+        table_name, space = IN_SPACE.get(name, (name, None))
+        table = load(table_name, data, space)
         store = Store(Path(cache) if cache else default_folder())
         found = sketches(table, Builder(store=store, workers=Workers(jobs)))
         lines: dict[str, list[dict[str, Any]]] = {}

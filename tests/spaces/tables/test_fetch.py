@@ -20,6 +20,7 @@ from spaces.tables import registry
 from spaces.tables.digests import tree_digest
 from spaces.tables.fetch import Fetched, fetch
 
+SISTERS = ("pit-c100-kd", "pit-flowers")
 CONTENT = bytes(range(256)) * 1000
 FOLDER = "logs/random"
 MEMBERS = r"\w+_summary\.yaml|\w+/model_config\.yaml"
@@ -104,10 +105,10 @@ def digest_of(tree: dict[str, bytes], tmp_path: Path) -> str:
 
 @pytest.fixture
 def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Point flexibert and gpt2-wt103 at the content of this test."""
+    """Point flexibert, two vision tables and gpt2-wt103 at the content of this test."""
     changed = {}
     for name, digest in (
-        ("flexibert", hashlib.sha256(CONTENT).hexdigest()),
+        *((name, hashlib.sha256(CONTENT).hexdigest()) for name in ("flexibert", *SISTERS)),
         ("gpt2-wt103", digest_of(TREE, tmp_path)),
     ):
         entry = registry.source(name)
@@ -390,3 +391,16 @@ def test_fetching_without_a_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("LPZERO_DATA", raising=False)
     with pytest.raises(TableError, match="no place for flexibert: set LPZERO_DATA or give --data"):
         fetch("flexibert")
+
+
+def test_tables_of_one_file_are_fetched_together(
+    server: Server, get: Callable[..., Fetched]
+) -> None:
+    server.body = CONTENT
+    first, second = (get(name) for name in SISTERS)
+    assert (first.downloaded, second.downloaded) == (True, False)
+    assert first.path == second.path
+    assert first.path.name == "gt_pit.pth"
+    [(path, _)] = server.requests
+    commit = "90ed458eff6948a6f0d23e440a8d21bbec50d091"
+    assert path == f"/lliai/Auto-Prox-AAAI24/{commit}/gt_results/gt_pit.pth"
