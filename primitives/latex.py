@@ -11,6 +11,7 @@ from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, 
 from primitives.formula import Formula
 from primitives.registry import get_binary, get_unary
 
+_BARS = (r"\left|", r"\left\|")
 _REDUCTIONS = {"sum": r"\sum_{i=1}^{N}", "mean": r"\frac{1}{N}\sum_{i=1}^{N}"}
 
 
@@ -21,17 +22,25 @@ def to_latex(formula: Formula, explicit_mean: bool = False) -> str:
     >>> to_latex(parse("-mean(square(W))"))
     '\\varphi(\\theta_W) = -\\frac{1}{N}\\sum_{i=1}^{N} \\left( \\left(\\theta_W\\right)^2 \\right)'
     """
-    expression = drop_dead(formula.expression)
-    if expression is None:
-        raise FormulaError(f"every branch of {formula} is disconnected; connect one")
-    leaves = [node.statistic for node in walk(expression) if isinstance(node, Leaf)]
+    leaves = [node.statistic for node in walk(_alive(formula)) if isinstance(node, Leaf)]
     arguments = ", ".join(rf"\theta_{name}" for name in dict.fromkeys(leaves))
-    body = _render(expression)
+    return rf"\varphi({arguments}) = {right_side(formula, explicit_mean)}"
+
+
+def right_side(formula: Formula, explicit_mean: bool = False) -> str:
+    r"""What stands right of the equation's sign, for cells of a table."""
+    body = _render(_alive(formula))
     if explicit_mean:
         body = rf"\overline{{{body}}}"
     sign = "-" if formula.sign < 0 else ""
-    reduction = _REDUCTIONS[formula.reduction]
-    return rf"\varphi({arguments}) = {sign}{reduction} \left( {body} \right)"
+    return rf"{sign}{_REDUCTIONS[formula.reduction]} \left( {body} \right)"
+
+
+def _alive(formula: Formula) -> Expression:
+    expression = drop_dead(formula.expression)
+    if expression is None:
+        raise FormulaError(f"every branch of {formula} is disconnected; connect one")
+    return expression
 
 
 def _render(expression: Expression) -> str:
@@ -42,6 +51,8 @@ def _render(expression: Expression) -> str:
         inside = _render(expression.operand)
         if template.startswith("-") or template.endswith(r"\sum {x}"):
             inside = _bracketed(expression.operand, inside)
+        if template.startswith(_BARS) and inside.startswith(_BARS):
+            inside = rf"\, {inside} \,"  # bars next to bars would read as other bars
         return template.replace("{x}", inside)
     template = get_binary(expression.operation).latex
     left = _bracketed(expression.left, _render(expression.left))

@@ -8,21 +8,18 @@ a sketch's rescaling is not part of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import sympy
 from sympy.core.function import AppliedUndef
 
-from primitives.errors import FormulaError, TensorError
-from primitives.expressions import Apply, Expression, Leaf, drop_dead
+from primitives.errors import FormulaError
+from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
 from primitives.formula import Formula
-from primitives.guards import SPREAD_FLOOR
-from primitives.naive import Block
 from primitives.properties import Kind
-from primitives.registry import STATISTICS, UNARIES, get_binary, get_unary
+from primitives.registry import get_binary, get_unary
 
 
 def _function(name: str, **assumptions: bool) -> Any:
@@ -38,14 +35,30 @@ class Vocabulary:
     reach = _function("reach", positive=True)  # max - min, infinite if only noise
     least = _function("least")
     softmax = _function("softmax", positive=True)
+    log_softmax = _function("log_softmax", nonpositive=True)
     contraction = _function("contraction")
     block_mean = _function("block_mean")
+    first_that_holds = _function("first_that_holds")  # condition, value, ..., value otherwise
+
+    def Piecewise(self, *pieces: tuple[Any, Any]) -> Any:  # noqa: N802  # as sympy spells it
+        """sympy's own, or `first_that_holds` where a condition would hold another Piecewise.
+
+        sympy moves a Piecewise inside a condition outwards, through functions of whole tensors
+        too, which changes what they mean.
+        """
+        *guarded, (otherwise, _) = pieces
+        if not any(sympy.sympify(condition).has(sympy.Piecewise) for _, condition in guarded):
+            return sympy.Piecewise(*pieces)
+        flat = [part for value, condition in guarded for part in (condition, value)]
+        return self.first_that_holds(*flat, otherwise)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(sympy, name)
 
 
 VOCABULARY = Vocabulary()
+# Ends the name of a binary operation that works on the means where shapes differ.
+OF_MATRICES = "_matrices"
 
 
 def symbol(statistic: str) -> Any:
@@ -69,7 +82,7 @@ def simplify(form: Any) -> Any:
     """
     inside = {
         node: node.func(*map(simplify, node.args))
-        for node in _outermost(form, lambda node: isinstance(node, AppliedUndef))
+        for node in outermost(form, lambda node: isinstance(node, AppliedUndef))
     }
     names = {node: sympy.Dummy(real=True) for node in inside}
     opaque = form.xreplace(names)
@@ -78,13 +91,6 @@ def simplify(form: Any) -> Any:
     except (TypeError, ValueError, NotImplementedError):
         simple = opaque  # sympy gives up on some guards (it compares 1/0); the form stays right
     return simple.xreplace({names[node]: inside[node] for node in inside})
-
-
-def score_form(form: Any, formula: Formula, blocks: Sequence[Block]) -> float:
-    """The value of a sympy form of the formula on blocks of whole tensors."""
-    values = [float(_evaluate(form, block)) for block in blocks]
-    total = sum(values)
-    return formula.sign * (total / len(values) if formula.reduction == "mean" else total)
 
 
 def _symbolic(expression: Expression) -> Any:
@@ -100,7 +106,15 @@ def _symbolic(expression: Expression) -> Any:
     meet_as_matrices = are_aligned(*known) and known[0].kind is known[1].kind is Kind.MATRIX
     if primitive.contracts and not meet_as_matrices:
         return left * right
+    if meet_as_matrices and not primitive.contracts and _may_change_shape(expression):
+        return _function(f"{primitive.name}{OF_MATRICES}")(left, right)
     return primitive.sympy(left, right, VOCABULARY)
+
+
+def _may_change_shape(expression: Expression) -> bool:
+    """Whether a matrix product inside may leave the two sides with different shapes."""
+    inside = [node for node in walk(expression) if isinstance(node, Combine)]
+    return any(get_binary(node.operation).contracts for node in inside)
 
 
 def unary_form(operation: str, operand: Any) -> Any:
@@ -111,66 +125,8 @@ def unary_form(operation: str, operand: Any) -> Any:
     return primitive.sympy(operand, VOCABULARY)
 
 
-def _outermost(form: Any, is_wanted: Callable[[Any], bool]) -> list[Any]:
+def outermost(form: Any, is_wanted: Callable[[Any], bool]) -> list[Any]:
+    """The nodes that are wanted and stand in no other such node."""
     if is_wanted(form):
         return [form]
-    return [node for argument in form.args for node in _outermost(argument, is_wanted)]
-
-
-def _evaluate(form: Any, block: Block) -> Any:
-    """The form with every block mean replaced by its number."""
-    numbers = {}
-    for node in _outermost(form, lambda node: node.func == VOCABULARY.block_mean):
-        numbers[node] = sympy.Float(_mean_over_tensors(node.args[0], block), 17)
-    return form.xreplace(numbers)
-
-
-def _mean_over_tensors(form: Any, block: Block) -> float:
-    form = _evaluate(form, block)
-    names = sorted(s.name for s in form.free_symbols)
-    run = as_numpy(form, names)
-    columns = [[_whole_values(matrix) for matrix in block[name]] for name in names]
-    tensors = list(zip(*columns, strict=True)) if names else [()]
-    with np.errstate(all="ignore"):  # numpy evaluates every piece of a Piecewise
-        return float(np.mean([np.mean(run(*values)) for values in tensors]))
-
-
-def as_numpy(form: Any, names: Sequence[str]) -> Any:
-    """A NumPy function of the named statistics' tensors."""
-    own = {name: (lambda x, p=primitive: p(x)) for name, primitive in UNARIES.items()}
-    arguments = [symbol(name) if name in STATISTICS else sympy.Symbol(name) for name in names]
-    # 1/0 stands in pieces that a guard never reaches, and has no name in NumPy.
-    reachable = form.xreplace({sympy.zoo: sympy.nan})
-    return sympy.lambdify(arguments, reachable, modules=[_NUMPY, own, "numpy"])
-
-
-def _whole_values(matrix: Any) -> Any:
-    if matrix.kept != matrix.true_columns:
-        raise TensorError("a sympy form is evaluated on whole tensors, a cut one was given")
-    return matrix.values
-
-
-def _floored(x: Any, size: Any) -> Any:
-    return size if size > SPREAD_FLOOR * np.max(np.abs(x)) else np.inf
-
-
-def _softmax(x: Any) -> Any:
-    powers = np.exp(x - np.max(x, axis=0))
-    return powers / np.sum(powers, axis=0)
-
-
-def _contraction(x: Any, y: Any) -> Any:
-    if x.shape[1] == y.shape[0]:
-        return x @ y
-    return x @ y.T if x.shape[1] == y.shape[1] else np.mean(x) * np.mean(y)
-
-
-_NUMPY = {
-    "total": np.sum,
-    "average": np.mean,
-    "spread": lambda x: _floored(x, np.std(x)),
-    "reach": lambda x: _floored(x, np.ptp(x)),
-    "least": np.min,
-    "softmax": _softmax,
-    "contraction": _contraction,
-}
+    return [node for argument in form.args for node in outermost(argument, is_wanted)]

@@ -87,7 +87,7 @@ def square(x: Any, xp: Any) -> Any:
 
 
 @unary(
-    latex=r"e^{{x}}",
+    latex=r"\exp\left({x}\right)",
     sympy=lambda x, s: s.exp(s.Min(s.Max(x, -guards.EXP_LIMIT), guards.EXP_LIMIT)),
     range=Interval(1 / _E, _E),
     monotone=_UP,
@@ -215,7 +215,7 @@ def sigmoid(x: Any, xp: Any) -> Any:
 
 @unary(
     latex=r"\log\left(\eta\left({x}\right)\right)",
-    sympy=lambda x, s: s.log(s.softmax(x)),
+    sympy=lambda x, s: s.log_softmax(x),
     gives=Gives.MATRIX,
     range=NON_POSITIVE,
     makes=Freedom.COLUMN_SHIFT,

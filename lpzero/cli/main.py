@@ -29,6 +29,7 @@ VERBS = {
     "discover": ("lpzero.cli.discover", "Search for the formula that best ranks a table."),
     "search": ("lpzero.cli.search", "Search a space for the best architecture, by any proxy."),
     "report": ("lpzero.cli.report", "Write one HTML page and the figures of a run."),
+    "export": ("lpzero.cli.export", "Write a formula as JSON, Python, LaTeX, sympy or CSV."),
     "rules": ("lpzero.cli.formulas", "List the pruning rules and why they hold."),
     "classics": ("lpzero.cli.formulas", "List the formulas of the papers."),
 }

@@ -5,7 +5,7 @@ snip · rank-mean(ntkt, sept) · rank-sum(0.3 ntkt, 0.7 sept) · best.json · su
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +13,8 @@ from pathlib import Path
 from lpzero.errors import InputError
 from lpzero.proxies.combining import Combined, rank_mean, rank_sum
 from lpzero.proxies.formulas import FormulaProxy
-from lpzero.proxies.registry import Proxy, get, names
-from primitives.formula import Formula
+from lpzero.proxies.registry import Proxy, get, known
+from lpzero.sketch import SketchOptions
 from primitives.parsing import parse
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum)\s*\((.*)\)\s*", re.DOTALL)
@@ -23,14 +23,13 @@ _WEIGHTED = re.compile(r"\s*([0-9]*\.?[0-9]+)\s+(\S.*?)\s*", re.DOTALL)
 
 def find(text: str) -> Proxy:
     """The proxy that the text means."""
-    if text in names():
+    if text in known():
         return get(text)
     combination = _COMBINATION.fullmatch(text)
     if combination:
         return _combined(combination[1], combination[2])
-    path = Path(text)
-    if path.suffix == ".json" or path.is_file():
-        return from_file(path)
+    if text.endswith((".json", ".csv")) or os.path.isfile(text):  # False where no path could be
+        return from_file(Path(text))
     if "(" in text:
         formula = parse(text)
         return FormulaProxy(str(formula), formula)
@@ -38,17 +37,17 @@ def find(text: str) -> Proxy:
 
 
 def from_file(path: Path) -> FormulaProxy:
-    """The formula in a JSON file: an object with `formula`, as exports write it."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}; give a proxy, a formula or a file") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not a JSON file: {error}") from None
-    if not isinstance(value, dict) or not isinstance(value.get("formula"), str):
-        raise InputError(f"{path} holds no formula; expected an object with 'formula'")
-    formula = Formula.from_json({"schema": value.get("schema"), "formula": value["formula"]})
-    return FormulaProxy(str(value.get("name") or path.stem), formula)
+    """The formula in a file that `lpzero export` wrote, or in any JSON object with `formula`."""
+    from lpzero.export import from_file as read
+
+    found = read(path)
+    if len(found) != 1:
+        raise InputError(
+            f"{path} holds {len(found)} formulas; take one out: lpzero export {path} --formula 1"
+        )
+    one = found[0]
+    options = None if one.options == SketchOptions() else one.options
+    return FormulaProxy(one.name, one.formula, "", options, one.softmax_axis)
 
 
 def _combined(how: str, inside: str) -> Combined:

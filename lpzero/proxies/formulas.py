@@ -6,7 +6,7 @@ The two published ones are here under `lpzero-flexibert` and `lpzero-gpt2`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from lpzero.sketch import SketchOptions
 from primitives.classics import CLASSICS
 from primitives.expressions import Leaf, walk
 from primitives.formula import Formula
+from primitives.naive import Axis
 from primitives.rejection import Rejected
 from spaces.base import Space
 
@@ -37,11 +38,17 @@ class Architectures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FormulaProxy:
-    """A formula, discovered or written by hand."""
+    """A formula, discovered or written by hand.
+
+    An exported one brings the `options` of its sketches and the `softmax_axis`, and is scored with
+    them. Seeds asked for count from its own; a loss other than "auto" goes before its own.
+    """
 
     name: str
     formula: Formula
     paper: str = ""
+    options: SketchOptions | None = None
+    softmax_axis: Axis = "first"
 
     @property
     def needs(self) -> Needs:
@@ -63,13 +70,23 @@ class FormulaProxy:
 
     def on_networks(self) -> NetworkProxy:
         """The same scores, up to rounding, from each network as it is run: no sketch is kept."""
-        measure = Measure(str(self.formula), _BlockValues(self.formula), by_block=True)
+        own, usual = self.options or SketchOptions(), SketchOptions()
+        if replace(own, limit=usual.limit) != usual:
+            raise InputError(
+                f"{self.name} was exported with its own loss or seeds, and single networks are run"
+                " with those asked for; score it on sketches, as `lpzero rank` does"
+            )
+        name = str(self.formula)
+        if (own.limit, self.softmax_axis) != (usual.limit, "first"):
+            name += f" limit {own.limit} axis {self.softmax_axis}"
+        values = _BlockValues(self.formula, own.limit, self.softmax_axis)
+        measure = Measure(name, values, by_block=True)
         is_mean = self.formula.reduction == "mean"
         known = self.name, self.needs, self.paper, self.definition
         return NetworkProxy(*known, measure, is_mean, self.direction)
 
     def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
-        evaluator, usable = _evaluator(space, archs, context)
+        evaluator, usable = self._evaluator(space, archs, context)
         scores = np.full(len(archs), np.nan)
         found = evaluator.score(self.formula)
         if not isinstance(found, Rejected):
@@ -80,11 +97,43 @@ class FormulaProxy:
         self, space: Space[Any], archs: Sequence[Any], context: Context
     ) -> list[FloatArray]:
         """Of each architecture the values of its blocks, before the sum or mean over them."""
-        evaluator, usable = _evaluator(space, archs, context)
+        evaluator, usable = self._evaluator(space, archs, context)
         if len(usable) < len(archs):
             raise InputError("some architecture has no sketch; `lpzero stats` says which and why")
         found = self.formula.sign * evaluator.block_means(self.formula.expression)
         return [found[row, : space.depth(arch)] for row, arch in enumerate(archs)]
+
+    def sketching(self, context: Context) -> SketchOptions:
+        """How the sketches are taken."""
+        own = self.options or SketchOptions()
+        return SketchOptions(
+            own.limit,
+            own.loss if context.loss == "auto" else context.loss,
+            own.seed + context.seed,
+            own.batch_seed + context.batch_seed,
+        )
+
+    def _evaluator(
+        self, space: Space[Any], archs: Sequence[Any], context: Context
+    ) -> tuple[Evaluator, list[int]]:
+        """Scores of formulas on the architectures, and which of them have a sketch."""
+        from lpzero.branches import surviving
+        from lpzero.evaluate import Evaluator
+
+        options = self.sketching(context)
+        key = (space, tuple(archs), options, self.softmax_axis)
+        if key not in context.memory:
+            found = _sketches(space, archs, context, options)
+            if not found.usable:
+                reason = next(iter(found.failed.values()), "there are no architectures")
+                raise InputError(f"no architecture has a sketch: {reason}")
+            chains = surviving(1, softmax_axis=self.softmax_axis)
+            context.memory[key] = (
+                Evaluator(found, chains, rows=found.usable, workers=context.workers),
+                found.usable,
+            )
+        evaluator, usable = context.memory[key]
+        return evaluator, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +141,8 @@ class _BlockValues:
     """The formula's value of each block of a network, on tensors cut as sketches are."""
 
     formula: Formula
+    limit: int | None
+    softmax_axis: Axis
 
     def __call__(self, network: Network) -> Terms:
         from lpzero.statistics import extract
@@ -106,7 +157,7 @@ class _BlockValues:
             loss=network.loss,
             seed=network.seed,
             chunk=network.chunk,
-            limit=SketchOptions().limit,
+            limit=self.limit,
         )
         blocks = [
             {
@@ -118,37 +169,17 @@ class _BlockValues:
             }
             for block in found
         ]
-        values = block_values(self.formula, blocks)
+        values = block_values(self.formula, blocks, self.softmax_axis)
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
         return [[value] for value in values]
 
 
-def _evaluator(
-    space: Space[Any], archs: Sequence[Any], context: Context
-) -> tuple[Evaluator, list[int]]:
-    """Scores of formulas on the architectures, and which of them have a sketch."""
-    from lpzero.branches import surviving
-    from lpzero.evaluate import Evaluator
-
-    key = (space, tuple(archs), context.options)
-    if key not in context.memory:
-        found = _sketches(space, archs, context)
-        if not found.usable:
-            reason = next(iter(found.failed.values()), "there are no architectures")
-            raise InputError(f"no architecture has a sketch: {reason}")
-        context.memory[key] = (
-            Evaluator(found, surviving(1), rows=found.usable, workers=context.workers),
-            found.usable,
-        )
-    evaluator, usable = context.memory[key]
-    return evaluator, usable
-
-
-def _sketches(space: Space[Any], archs: Sequence[Any], context: Context) -> Sketches:
+def _sketches(
+    space: Space[Any], archs: Sequence[Any], context: Context, options: SketchOptions
+) -> Sketches:
     from lpzero.store import Builder, Store, sketches
 
-    options = SketchOptions(loss=context.loss, seed=context.seed, batch_seed=context.batch_seed)
     builder = Builder(
         options,
         Store(context.folder),

@@ -168,13 +168,32 @@ def proxy(
     return declare
 
 
-def names() -> list[str]:
-    """Every proxy's name, in the order of the families."""
+def known() -> list[str]:
+    """The names of our own proxies and of what was registered, without looking for plug-ins."""
     return list(_PROXIES)
 
 
+def names() -> list[str]:
+    """Every proxy's name, in the order of the families, then those of plug-ins."""
+    from lpzero.proxies import plugins
+
+    plugins.load()
+    return known()
+
+
 def get(name: str) -> Proxy:
-    """The proxy of that name."""
-    if name not in _PROXIES:
+    """The proxy of that name; plug-ins are looked for only if it is not one of ours."""
+    if name not in _PROXIES and name not in names():
         raise UnknownNameError("proxy", name, _PROXIES)
     return _PROXIES[name]
+
+
+def snapshot() -> dict[str, Proxy]:
+    """Every proxy by its name, as they are now."""
+    return dict(_PROXIES)
+
+
+def restore(earlier: dict[str, Proxy]) -> None:
+    """Forget what was registered since the snapshot."""
+    _PROXIES.clear()
+    _PROXIES.update(earlier)

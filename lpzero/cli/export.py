@@ -1,0 +1,69 @@
+"""`lpzero export SOURCE --to FORM`: a formula as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+# The names of lpzero.export.FORMS, which are not imported for --help.
+_FORMS = ("json", "python", "latex", "sympy", "csv")
+
+
+@click.command()
+@click.argument("source", metavar="DIR|FILE|FORMULA|NAME")
+@click.option("--to", "form", type=click.Choice(_FORMS), required=True, help="The form to write.")
+@click.option("--out", type=click.Path(path_type=Path), help="The file; stdout if not given.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--top", type=click.IntRange(min=1), help="The best so many of the hall of fame.")
+@click.option("--all", "everything", is_flag=True, help="The whole hall of fame.")
+@click.option("--formula", metavar="PLACE|id:NUMBER", help="One of the hall of fame.")
+@click.option("--name", help="What to call the formula, if it is one.")
+@click.option("--exact", is_flag=True, help="Whole tensors instead of the engine's sketches.")
+@click.option("--document", is_flag=True, help="LaTeX that compiles as it is.")
+def export(
+    source: str,
+    form: str,
+    out: Path | None,
+    force: bool,
+    top: int | None,
+    everything: bool,
+    formula: str | None,
+    name: str | None,
+    exact: bool,
+    document: bool,
+) -> None:
+    """Write the formula that a campaign chose, or any other one, as a file.
+
+    Of a campaign directory the chosen formula is taken, unless --top, --all or --formula say
+    otherwise. A Python module and a sympy form hold one formula; JSON and CSV hold any number;
+    LaTeX is an equation for one and a table for several.
+    """
+    from dataclasses import replace
+
+    from lpzero.export import Choice, Gathered, gather
+    from lpzero.export import export as write
+    from lpzero.export.checking import check_text
+    from lpzero.export.forms import write_file
+    from lpzero.export.gathering import exact as with_whole_tensors
+    from lpzero.export.latex_form import document as as_document
+
+    if (top is not None) + everything + (formula is not None) > 1:
+        raise click.UsageError("--top, --all and --formula exclude each other; give one")
+    if document and form != "latex":
+        raise click.UsageError(f"--document is for --to latex, not {form}")
+    found = gather(source, Choice(top, everything, formula))
+    entries = found.entries
+    if name is not None:
+        if len(entries) != 1:
+            raise click.UsageError(f"--name is for one formula, {len(entries)} were chosen")
+        entries = [replace(entries[0], name=check_text(name, "--name"))]
+    if exact:
+        entries = with_whole_tensors(entries)
+    text = write(Gathered(entries, found.beside), form)
+    if document:
+        text = as_document(text)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_file(out, text, force)

@@ -1,0 +1,66 @@
+"""The forms by name, and writing one to a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from lpzero.errors import InputError, LPZeroError
+from lpzero.export import csv_form, json_form, latex_form, sympy_form
+from lpzero.export.gathering import Gathered
+
+
+def _python(gathered: Gathered) -> str:
+    from lpzero.export import python_form  # needs torch, which the other forms do not
+
+    return python_form.write(gathered.entries)
+
+
+FORMS: dict[str, Callable[[Gathered], str]] = {
+    "json": lambda found: json_form.write(found.entries),
+    "python": _python,
+    "latex": lambda found: latex_form.write(found.entries, found.beside),
+    "sympy": lambda found: sympy_form.write(found.entries),
+    "csv": lambda found: csv_form.write(found.entries),
+}
+
+
+def export(gathered: Gathered, form: str) -> str:
+    """The text of the formulas in that form."""
+    if form not in FORMS:
+        raise InputError(f"no form is called {form!r}; use one of {', '.join(FORMS)}")
+    if not gathered.entries:
+        raise InputError("there is no formula to export")
+    return FORMS[form](gathered)
+
+
+def write_file(path: Path, text: str, force: bool = False) -> None:
+    """Write the file whole or not at all; one that is there stays unless forced."""
+    if "\0" in str(path) or path.is_dir():
+        raise InputError(f"{str(path)!a} cannot be a file; give --out a file name")
+    if (path.exists() or path.is_symlink()) and not force:
+        raise InputError(f"{path} is there already; choose another --out, or give --force")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no directory {path.parent}; make it first")
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise LPZeroError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

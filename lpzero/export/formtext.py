@@ -1,0 +1,176 @@
+"""The text of a sympy form, run on NumPy arrays without sympy and without eval.
+
+Python's own parser makes the tree; every node of it must be on the lists below. Numbers are
+floats throughout, so no text can ask for more work than its length.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from lpzero.errors import InputError
+from primitives.lambdified import first_that_holds, of_tensors
+from primitives.naive import Block
+from primitives.registry import STATISTICS
+from primitives.tensors import Matrix
+
+_MAX_LENGTH = 200_000
+_MAX_BRACKETS = 150
+_MAX_SIGNS = re.compile(r"([-+~]\s*){9}")
+_ALLOWED = re.compile(r"[A-Za-z0-9_ ()+\-*/.,<>=&|~]*")
+_CONSTANTS = {"True": True, "False": False, "E": np.e, "pi": np.pi, "oo": np.inf,
+              "zoo": np.nan, "nan": np.nan}  # fmt: skip
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "Abs": np.abs,
+    "re": lambda x: x,
+    "sign": np.sign,
+    "Max": lambda *xs: _fold(np.maximum, xs),
+    "Min": lambda *xs: _fold(np.minimum, xs),
+    "Ne": lambda x, y: np.not_equal(x, y),
+    "Eq": lambda x, y: np.equal(x, y),
+    "ITE": lambda c, x, y: np.where(c, x, y),
+    "Not": np.logical_not,
+}
+_BINARY = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.true_divide,
+           ast.Pow: np.power, ast.BitAnd: np.logical_and, ast.BitOr: np.logical_or}  # fmt: skip
+_UNARY = {ast.USub: np.negative, ast.UAdd: np.positive, ast.Invert: np.logical_not}
+_COMPARE = {ast.Gt: np.greater, ast.GtE: np.greater_equal, ast.Lt: np.less,
+            ast.LtE: np.less_equal}  # fmt: skip
+
+
+class FormText:
+    """A form that was found to hold nothing but allowed names and operations."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self.text, self.where = text.strip(), where
+        self._functions = {**of_tensors(), **_FUNCTIONS}
+        try:
+            self._check_text()
+            self._tree = ast.parse(self.text, mode="eval").body
+            self._check(self._tree)
+        except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{where}: the form cannot be read") from None
+
+    def value(self, block: Block) -> float:
+        """The value of one block of whole tensors."""
+        with np.errstate(all="ignore"):  # every piece of a Piecewise is computed
+            return float(self._run(self._tree, {}, block))
+
+    def _check_text(self) -> None:
+        if len(self.text) > _MAX_LENGTH:
+            raise InputError(f"{self.where}: the form has more than {_MAX_LENGTH:,} characters")
+        if not _ALLOWED.fullmatch(self.text):
+            raise InputError(f"{self.where}: the form holds a character no form of ours has")
+        depth = deepest = 0
+        for character in self.text:
+            depth += (character == "(") - (character == ")")
+            deepest = max(deepest, depth)
+        if deepest > _MAX_BRACKETS or _MAX_SIGNS.search(self.text):
+            raise InputError(f"{self.where}: the form is nested too deeply")
+
+    def _check(self, *nodes: ast.AST) -> None:
+        """Refuse what is not on the lists."""
+        for node in nodes:
+            if not self._is_known(node):
+                text = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
+                raise InputError(f"{self.where}: {text[:40]!r} is not part of any form of ours")
+
+    def _is_known(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in STATISTICS or node.id in _CONSTANTS
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, (int, float))
+        if isinstance(node, ast.BinOp):
+            self._check(node.left, node.right)
+            return type(node.op) in _BINARY
+        if isinstance(node, ast.UnaryOp):
+            self._check(node.operand)
+            return type(node.op) in _UNARY
+        if isinstance(node, ast.Compare):
+            self._check(node.left, *node.comparators)
+            return len(node.ops) == 1 and type(node.ops[0]) in _COMPARE
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
+            return False
+        name = node.func.id
+        if name == "Piecewise":
+            pieces = [piece.elts for piece in node.args if isinstance(piece, ast.Tuple)]
+            self._check(*(part for piece in pieces for part in piece))
+            return len(pieces) == len(node.args) > 0 and all(len(piece) == 2 for piece in pieces)
+        self._check(*node.args)
+        return name in self._functions or (name == "block_mean" and len(node.args) == 1)
+
+    def _run(self, node: Any, tensors: Mapping[str, Any], block: Block) -> Any:
+        if isinstance(node, ast.Name):
+            return tensors[node.id] if node.id in tensors else self._constant(node.id)
+        if isinstance(node, ast.Constant):
+            return float(node.value)  # type: ignore[arg-type]  # checked to be a number
+        if isinstance(node, ast.BinOp):
+            left, right = (self._run(side, tensors, block) for side in (node.left, node.right))
+            return _BINARY[type(node.op)](left, right)
+        if isinstance(node, ast.UnaryOp):
+            return _UNARY[type(node.op)](self._run(node.operand, tensors, block))
+        if isinstance(node, ast.Compare):
+            left, right = (self._run(side, tensors, block)
+                           for side in (node.left, node.comparators[0]))  # fmt: skip
+            return _COMPARE[type(node.ops[0])](left, right)
+        if node.func.id == "block_mean":
+            return self._block_mean(node.args[0], block)
+        if node.func.id == "Piecewise":
+            run = self._run
+            pieces = [run(x, tensors, block) for p in node.args for x in reversed(p.elts)]
+            return first_that_holds(*pieces, np.nan)
+        arguments = [self._run(argument, tensors, block) for argument in node.args]
+        try:
+            return self._functions[node.func.id](*arguments)
+        except (TypeError, ValueError, IndexError, AttributeError):
+            raise InputError(f"{self.where}: {node.func.id} does not take that") from None
+
+    def _constant(self, name: str) -> float | bool:
+        if name not in _CONSTANTS:
+            raise InputError(f"{self.where}: {name} stands outside every block_mean")
+        return _CONSTANTS[name]
+
+    def _block_mean(self, node: ast.AST, block: Block) -> float:
+        names = sorted({n for n in _names(node) if n in STATISTICS})
+        columns = [[_whole(matrix) for matrix in block[name]] for name in names]
+        if len({len(column) for column in columns}) > 1:
+            raise InputError(f"{self.where}: {', '.join(names)} do not correspond one to one")
+        means = [
+            np.mean(self._run(node, dict(zip(names, values, strict=True)), block))
+            for values in (zip(*columns, strict=True) if names else [()])
+        ]
+        return float(np.mean(means))
+
+
+def _names(node: ast.AST) -> list[str]:
+    """The names in the node, but for those inside a block_mean of their own."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        inside: list[ast.AST] = [] if node.func.id == "block_mean" else list(node.args)
+    else:
+        inside = list(ast.iter_child_nodes(node))
+    return [name for child in inside for name in _names(child)]
+
+
+def _fold(operation: Any, values: tuple[Any, ...]) -> Any:
+    result = values[0]
+    for value in values[1:]:
+        result = operation(result, value)
+    return result
+
+
+def _whole(matrix: Matrix) -> Any:
+    if matrix.kept != matrix.true_columns:
+        raise InputError("a sympy form is evaluated on whole tensors, a cut one was given")
+    return matrix.values

@@ -1,0 +1,134 @@
+"""What is exported: formulas of a campaign directory, of a file, or a formula as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lpzero.campaign import folder as files
+from lpzero.errors import InputError
+from lpzero.export import csv_form, json_form, sympy_form
+from lpzero.export.campaigns import Campaign, read_object
+from lpzero.export.checking import read_text
+from lpzero.export.latex_form import Beside
+from lpzero.export.record import Exported, Provenance
+from primitives.classics import CLASSICS, Fidelity
+from primitives.parsing import parse
+
+_REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which formulas of a source: by default the chosen one, or the only one."""
+
+    top: int | None = None
+    all: bool = False
+    formula: str | None = None  # a place counted from 1, or id:NUMBER
+
+    def of(
+        self, entries: Sequence[Exported], chosen: Exported | None, where: str
+    ) -> list[Exported]:
+        """The chosen ones among the entries, which are best first."""
+        if self.all:
+            return list(entries)
+        if self.top is not None:
+            return list(entries[: self.top])
+        if self.formula is not None:
+            return [self._referred(entries, where)]
+        if chosen is not None:
+            return [chosen]
+        if len(entries) != 1:
+            raise InputError(
+                f"{where} holds {len(entries)} formulas: choose with --formula, --top or --all"
+            )
+        return list(entries)
+
+    def _referred(self, entries: Sequence[Exported], where: str) -> Exported:
+        found = _REFERENCE.fullmatch(self.formula or "")
+        if found is None:
+            raise InputError(
+                f"--formula is {self.formula!a:.40}; use a place such as 3, or an id such as id:57"
+            )
+        number = int(found[2])
+        if found[1]:
+            named = [one for one in entries if one.provenance.id == number]
+        else:
+            named = list(entries[number - 1 : number]) if number else []
+        if not named:
+            raise InputError(f"{where} holds {len(entries)} formulas and none is {found[0]}")
+        return named[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Formulas to export, and the sizes that stand beside them."""
+
+    entries: list[Exported]
+    beside: list[Beside]
+
+
+def gather(source: str, choice: Choice | None = None) -> Gathered:
+    """The formulas that the source means: a directory, a file, a name or a formula."""
+    choice = choice or Choice()
+    if os.path.isdir(source):
+        return _campaign(Path(source), choice)
+    if source.endswith((".json", ".csv")) or os.path.exists(source):
+        return Gathered(choice.of(from_file(Path(source)), None, source), [])
+    return Gathered(choice.of([_named(source)], None, "the formula"), [])
+
+
+def from_file(path: Path) -> list[Exported]:
+    """The formulas of an exported file of any readable form."""
+    if path.suffix == ".csv":
+        return csv_form.load(path)
+    if path.suffix != ".json" and read_text(path).startswith("# lpzero-sympy"):
+        return [Exported(path.stem, sympy_form.load(path).formula, Provenance("file"))]
+    return json_form.load(path)
+
+
+def _named(source: str) -> Exported:
+    """A formula as it is written, or the formula of a known name."""
+    if "(" in source:
+        return Exported("formula", parse(source), Provenance("formula"))
+    for classic in CLASSICS:
+        if classic.name == source and classic.formula is not None:
+            if classic.fidelity is not Fidelity.EXACT:
+                raise InputError(
+                    f"proxy {source} has no formula that says the same ({classic.note});"
+                    f" {classic.text!r} can be exported as it is"
+                )
+            return Exported(source, classic.formula, Provenance("proxy"))
+    from lpzero.proxies import FormulaProxy, get
+
+    proxy = get(source)
+    if not isinstance(proxy, FormulaProxy):
+        raise InputError(f"proxy {source} is no formula; only formulas can be exported")
+    return Exported(source, proxy.formula, Provenance("proxy"))
+
+
+def _campaign(folder: Path, choice: Choice) -> Gathered:
+    config = read_object(folder, files.CONFIG, "is no campaign directory")
+    result = None
+    if (folder / files.RESULT).exists():
+        result = read_object(folder, files.RESULT, "")
+    elif choice == Choice():
+        raise InputError(
+            f"{folder} has no {files.RESULT}, so nothing is chosen: finish the campaign with"
+            " `lpzero discover --resume`, or choose with --formula, --top or --all"
+        )
+    try:
+        campaign = Campaign(folder, config, result)
+        chosen = None if result is None else campaign.entry(result["best"])
+        entries = campaign.hall() if choice != Choice() else []
+        return Gathered(choice.of(entries, chosen, str(folder)), campaign.beside())
+    except (KeyError, TypeError, IndexError, AttributeError):
+        raise InputError(f"{folder} holds files that no campaign of this version wrote") from None
+
+
+def exact(entries: Sequence[Exported]) -> list[Exported]:
+    """The formulas with whole tensors instead of cut ones."""
+    return [replace(one, options=replace(one.options, limit=None)) for one in entries]

@@ -1,0 +1,219 @@
+"""Formulas as JSON, and back: every field is checked, every score computed again.
+
+One formula is an object with `format` "lpzero-formula"; several are the list `formulas` of an
+object with `format` "lpzero-formulas". Unknown fields are refused. A file without `format` is
+plain: `formula` is read, `name` if it is there, and everything else is passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+from lpzero.errors import InputError
+from lpzero.export import trial
+from lpzero.export.checking import Fields, check_number, check_text, read_json, read_text
+from lpzero.export.record import PARTS, Batch, Exported, Figures, Provenance
+from lpzero.sketch import LOSSES, SketchOptions
+from primitives.formula import REDUCTIONS, Formula
+from primitives.naive import Axis
+from primitives.parsing import parse
+
+ONE, SEVERAL = "lpzero-formula", "lpzero-formulas"
+SCHEMA = 1
+_PLAIN_SCHEMA = 1
+_MOST = 1000
+_EACH = {"n": None, "rho": 1.0, "rho_ci": 1.0, "rho_given_params": 1.0}
+
+
+def write(exported: list[Exported]) -> str:
+    """The text of a JSON file."""
+    values = [to_value(one) for one in exported]
+    whole = values[0] if len(values) == 1 else {
+        "format": SEVERAL, "schema": SCHEMA, "formulas": values}  # fmt: skip
+    return json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=True) + "\n"
+
+
+def to_value(one: Exported) -> dict[str, Any]:
+    """The formula as JSON values, with their digest."""
+    value: dict[str, Any] = {
+        "format": ONE,
+        "schema": SCHEMA,
+        "name": one.name,
+        "formula": str(one.formula),
+        "reduction": one.formula.reduction,
+        "sign": one.formula.sign,
+        "softmax_axis": one.softmax_axis,
+        "sketch": asdict(one.options),
+        "batches": [asdict(batch) for batch in one.batches],
+        "provenance": asdict(one.provenance),
+        "trial": {"limit": trial.LIMIT, "scores": list(one.trial)},
+    }
+    value = json.loads(json.dumps(value, allow_nan=False))
+    return {**value, "sha256": _digest(value)}
+
+
+def load(path: str | Path) -> list[Exported]:
+    """The formulas of a file, verified; a plain file gives one with default options."""
+    place = Path(path)
+    value = read_json(read_text(place), str(place))
+    if not isinstance(value, dict):
+        raise InputError(f"{place} holds no formula; expected an object with 'formula'")
+    if "format" not in value:
+        return [_plain(value, place)]
+    return from_value(value, str(place))
+
+
+def from_value(value: dict[str, Any], where: str) -> list[Exported]:
+    """The formulas in an object with `format`."""
+    kind = value["format"]
+    if kind not in (ONE, SEVERAL):
+        raise InputError(f"{where}: format is {kind!a:.60}, expected {ONE!r} or {SEVERAL!r}")
+    schema = value.get("schema")
+    if schema != SCHEMA or isinstance(schema, bool):
+        raise InputError(
+            f"{where} has schema {schema!a:.60}, this version reads {SCHEMA}; update lpzero"
+        )
+    if kind == ONE:
+        return [_exported(value, where)]
+    fields = Fields(value, where)
+    fields.take("format"), fields.take("schema")
+    items = fields.items("formulas")
+    fields.done()
+    if not 1 <= len(items) <= _MOST:
+        raise InputError(f"{where} holds {len(items)} formulas, expected 1 to {_MOST}")
+    for index, item in enumerate(items):
+        if not isinstance(item, dict) or item.get("format") != ONE:
+            raise InputError(f"{where}: formula {index + 1} is no object of format {ONE!r}")
+    return [_exported(item, f"{where}: formula {i + 1}") for i, item in enumerate(items)]
+
+
+def _plain(value: dict[str, Any], place: Path) -> Exported:
+    if not isinstance(value.get("formula"), str):
+        raise InputError(f"{place} holds no formula; expected an object with 'formula'")
+    formula = Formula.from_json(
+        {"schema": value.get("schema", _PLAIN_SCHEMA), "formula": value["formula"]}
+    )
+    name = check_text(value.get("name") or place.stem, f"{place}: name")
+    return Exported(name, formula, Provenance("file"))
+
+
+def _exported(value: dict[str, Any], where: str) -> Exported:
+    fields = Fields(value, where)
+    fields.take("format"), fields.take("schema")
+    claimed = fields.take("sha256")
+    if claimed != _digest({k: v for k, v in value.items() if k != "sha256"}):
+        raise InputError(f"{where} was changed after it was written: its digest does not match")
+    formula = _formula(fields)
+    axes: dict[str, Axis] = {axis: axis for axis in get_args(Axis)}
+    tried = fields.inner("trial")
+    one = Exported(
+        fields.text("name"),
+        formula,
+        _provenance(fields.inner("provenance")),
+        options(fields.inner("sketch")),
+        axes[fields.choice("softmax_axis", list(axes))],
+        tuple(_batch(item, where) for item in fields.items("batches")),
+    )
+    limit, scores = tried.integer("limit"), tried.items("scores")
+    tried.done()
+    fields.done()
+    theirs = [None if s is None else check_number(s, f"{where}: trial") for s in scores]
+    if limit != trial.LIMIT or not trial.agree(one.trial, theirs):
+        raise InputError(
+            f"{where}: this version gives other scores than lpzero {one.provenance.engine} did"
+            " when the file was written; use that version, or export the formula again"
+        )
+    return one
+
+
+def _formula(fields: Fields) -> Formula:
+    text = fields.take("formula")
+    formula = parse(text)
+    if str(formula) != text:
+        raise InputError(f"{fields.where}: the formula is not in canonical spelling: {formula}")
+    reduction, sign = fields.choice("reduction", REDUCTIONS), fields.integer("sign")
+    if (reduction, sign) != (formula.reduction, formula.sign):
+        raise InputError(f"{fields.where}: reduction and sign are not those of {formula}")
+    return formula
+
+
+def options(fields: Fields) -> SketchOptions:
+    """The sketch options that the fields spell."""
+    found = SketchOptions(
+        fields.optional_integer("limit", 1),
+        fields.choice("loss", LOSSES),
+        fields.integer("seed", 0),
+        fields.integer("batch_seed", 0),
+    )
+    fields.done()
+    return found
+
+
+def _batch(value: Any, where: str) -> Batch:
+    fields = Fields(value, f"{where}: batches")
+    space, version = fields.text("space"), fields.integer("version", 0)
+    shape = fields.items("shape")
+    if len(shape) > 8 or not all(type(size) is int and 0 < size < 1 << 31 for size in shape):
+        raise InputError(f"{fields.where}: shape is a short list of sizes")
+    batch = Batch(space, version, tuple(shape), fields.text("inputs"))
+    fields.done()
+    return batch
+
+
+def _provenance(fields: Fields) -> Provenance:
+    known = tuple(
+        figures(Fields(item, f"{fields.where}: figures")) for item in fields.items("figures")
+    )
+    found = Provenance(
+        fields.text("source"),
+        fields.text("engine"),
+        fields.optional_text("campaign"),
+        fields.optional_text("method"),
+        fields.optional_integer("seed"),
+        fields.optional_text("chosen_on"),
+        fields.optional_integer("id", 0),
+        fields.optional_integer("generation", 0),
+        known,
+    )
+    fields.done()
+    return found
+
+
+def figures(fields: Fields) -> Figures:
+    """The figures that the fields spell."""
+    known = [fields.text(name) for name in ("table", "space", "target", "digest")]
+    seed = fields.integer("split_seed")
+    numbers = {name: _by_part(fields, name) for name in _EACH}
+    fields.done()
+    table, space, target, digest = known
+    return Figures(
+        table, space, target, digest, seed,
+        numbers["n"], numbers["rho"], numbers["rho_ci"], numbers["rho_given_params"],
+    )  # fmt: skip
+
+
+def _by_part(fields: Fields, name: str) -> dict[str, Any]:
+    """Part of the table -> number, or pair of numbers for an interval."""
+    where = f"{fields.where}: {name}"
+    found = fields.mapping(name)
+    for part, value in found.items():
+        if part not in PARTS:
+            raise InputError(f"{where}: {part!a:.40} is none of {', '.join(PARTS)}")
+        pair = value if name == "rho_ci" else [value]
+        if not isinstance(pair, list) or len(pair) != (2 if name == "rho_ci" else 1):
+            raise InputError(f"{where}: an interval is a list of two numbers")
+        for number in pair:
+            check_number(number, where, _EACH[name] or 1e9)
+    if name == "n":
+        return {part: int(value) for part, value in found.items()}
+    return {p: (float(v[0]), float(v[1])) if name == "rho_ci" else float(v)
+            for p, v in found.items()}  # fmt: skip
+
+
+def _digest(value: dict[str, Any]) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,172 @@
+r"""A formula as a LaTeX equation, several as a booktabs table with the sizes beside them.
+
+What is too wide for the line is scaled to it. Text from files is escaped, so a label can typeset
+nothing but itself.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lpzero.export.record import PARTS, Exported, Figures, Pair
+from primitives.formula import Formula
+from primitives.latex import right_side, to_latex
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "{''}",
+    "`": r"\textasciigrave{}", "'": r"\textquotesingle{}", "-": "-{}",
+    "·": r"\textperiodcentered{}", "√": r"\ensuremath{\surd}",
+}  # fmt: skip
+_LEGIBLE = 20  # nodes of a formula that can be scaled to a column
+_NEEDS = r"% needs \usepackage{textcomp,amsmath,booktabs,graphicx}"
+_FIT = (
+    r"\providecommand{\lpzerofit}[2]{{\setbox0=\hbox{$#2$}"
+    r"\ifdim\wd0>#1\resizebox{#1}{!}{\box0}\else\box0\fi}}"
+)
+_DOCUMENT = r"""\documentclass{article}
+\usepackage{textcomp,amsmath,booktabs,graphicx}
+\usepackage[margin=2cm]{geometry}
+\begin{document}
+%s\end{document}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A size alone, on the same test rows as the formulas."""
+
+    name: str
+    table: str
+    rho: dict[str, float]
+    rho_ci: Pair
+    rho_given_params: float | None
+
+
+def write(exported: Sequence[Exported], beside: Sequence[Beside] = ()) -> str:
+    """An equation for one formula, a table for several."""
+    body = equation(exported[0]) if len(exported) == 1 else table(exported, beside)
+    return f"{_NEEDS}\n{_FIT}\n{body}"
+
+
+def document(text: str) -> str:
+    """A whole document around what `write` gave."""
+    return _DOCUMENT % text
+
+
+def equation(one: Exported) -> str:
+    """The formula as an equation, scaled if it is wider than the line."""
+    shown = to_latex(one.formula)
+    return (
+        f"% {_comment(one.name)}: {one.formula}\n"
+        "\\begin{equation}\n"
+        rf"\lpzerofit{{0.9\linewidth}}{{\displaystyle {shown}}}"
+        "\n\\end{equation}\n"
+    )
+
+
+def table(exported: Sequence[Exported], beside: Sequence[Beside] = ()) -> str:
+    """The formulas best first, a section for each table, sizes alone at its end."""
+    names: list[str | None] = list(
+        dict.fromkeys(f.table for one in exported for f in one.provenance.figures)
+    )
+    lines = [
+        r"\begin{table}",
+        r"\centering\small",
+        rf"\caption{{{_caption(exported, names)}}}\par\medskip",
+        r"\renewcommand{\arraystretch}{1.25}",
+        r"\begin{tabular}{@{}lrrrlr@{}}",
+        r"\toprule",
+        r" & & \multicolumn{3}{c}{Spearman $\rho$} & given \\",
+        r"\cmidrule(lr){3-5}",
+        r"formula & size & train & valid & test [95\% interval] & parameters \\",
+    ]
+    for name in names or [None]:
+        lines.append(r"\midrule")
+        if len(names) > 1 and name is not None:
+            lines.append(rf"\multicolumn{{6}}{{@{{}}l}}{{table {escaped(name)}}} \\")
+        lines += [_formula_row(one, name) for one in exported]
+        sizes = [line for line in beside if line.table == name]
+        if sizes:
+            lines += [r"\midrule", r"\multicolumn{6}{@{}l}{\emph{sizes alone}} \\"]
+            lines += [_size_row(line) for line in sizes]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def escaped(text: str) -> str:
+    """The text so that LaTeX prints it as it is; a letter beyond Latin-1 becomes its name."""
+    return "".join(_SPECIAL.get(c) or _letter(c) for c in text)
+
+
+def _letter(character: str) -> str:
+    if ord(character) < 128:
+        return character
+    plain = unicodedata.normalize("NFKD", character)
+    base = "".join(c for c in plain if ord(c) < 128 and c.isalnum())
+    return base or f"[{unicodedata.name(character, 'unknown letter').lower()}]"
+
+
+def _comment(text: str) -> str:
+    """The plain letters of the text, for a comment."""
+    return re.sub(r"[^A-Za-z0-9 .,:_+-]", "?", text)
+
+
+def _caption(exported: Sequence[Exported], names: Sequence[str | None]) -> str:
+    told = []
+    for name in names:
+        known = [f for one in exported for f in one.provenance.figures if f.table == name]
+        tested = [f.n["test"] for f in known if "test" in f.n]
+        rows = f", {tested[0]} test architectures" if tested else ""
+        told.append(f"{escaped(str(name))} (split seed {known[0].split_seed}{rows})")
+    where = f" on {', '.join(told)}" if told else ""
+    return (
+        f"Formulas{where}, best on train first. $N$ is the number of blocks, and the mean over a"
+        " block's elements is left unwritten. Train and valid took part in the choice, test did"
+        " not."
+    )
+
+
+def _formula_row(one: Exported, table: str | None) -> str:
+    found = [f for f in one.provenance.figures if f.table == table]
+    return _row(
+        _cell(one.formula), str(one.formula.complexity), *_cells(found[0] if found else None)
+    )
+
+
+def _cell(formula: Formula) -> str:
+    """The formula in the width of its column: scaled, or as text over several lines."""
+    if formula.complexity <= _LEGIBLE:
+        return rf"\lpzerofit{{0.42\linewidth}}{{{right_side(formula)}}}"
+    text = escaped(str(formula)).replace("(", r"(\allowbreak{}").replace(", ", r",\allowbreak{} ")
+    return rf"\parbox[t]{{0.42\linewidth}}{{\raggedright\scriptsize\ttfamily {text}\strut}}"
+
+
+def _cells(figures: Figures | None) -> list[str]:
+    if figures is None:
+        return ["--"] * 4
+    train, valid, test = (_number(figures.rho.get(part)) for part in PARTS)
+    given = figures.rho_given_params.get("test")
+    return [train, valid, _with_interval(test, figures.rho_ci.get("test")), _number(given)]
+
+
+def _size_row(line: Beside) -> str:
+    train, valid, test = (_number(line.rho.get(part)) for part in PARTS)
+    given = None if line.name == "parameters" else line.rho_given_params
+    cells = train, valid, _with_interval(test, line.rho_ci), _number(given)
+    return _row(escaped(line.name), "", *cells)
+
+
+def _row(*cells: str) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _number(value: float | None) -> str:
+    return "--" if value is None else f"${value:.3f}$"
+
+
+def _with_interval(shown: str, interval: Pair | None) -> str:
+    return shown if interval is None else f"{shown} [${interval[0]:.3f}$, ${interval[1]:.3f}$]"

@@ -1,0 +1,102 @@
+"""What an export says of a formula: the middle form that every exporter writes and reads.
+
+It has no date and no path, so that equal campaigns give equal files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lpzero.export import trial
+from lpzero.sketch import SketchOptions
+from lpzero.version import VERSION
+from primitives.errors import FormulaError
+from primitives.expressions import drop_dead
+from primitives.formula import Formula
+from primitives.naive import Axis
+
+if TYPE_CHECKING:
+    from spaces.base import Space
+
+PARTS = ("train", "valid", "test")
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The inputs that networks of a space are run on; how they are drawn is told in words."""
+
+    space: str
+    version: int
+    shape: tuple[int, ...]
+    inputs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How a formula ranks one table; each mapping goes from a part of the table to a number.
+
+    `rho_ci` is the bootstrap 95% interval. Test was not looked at where it has no figure.
+    """
+
+    table: str
+    space: str
+    target: str
+    digest: str
+    split_seed: int
+    n: Mapping[str, int] = field(default_factory=dict)
+    rho: Mapping[str, float] = field(default_factory=dict)
+    rho_ci: Mapping[str, Pair] = field(default_factory=dict)
+    rho_given_params: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a formula comes from; the fields of a campaign are None for any other one."""
+
+    source: str
+    engine: str = VERSION
+    campaign: str | None = None  # the digest of its configuration
+    method: str | None = None
+    seed: int | None = None
+    chosen_on: str | None = None
+    id: int | None = None
+    generation: int | None = None
+    figures: tuple[Figures, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A formula with everything that decides its scores, and where it comes from.
+
+    `trial` are its scores on made-up networks (see `trial`), which every reader computes again.
+    """
+
+    name: str
+    formula: Formula
+    provenance: Provenance
+    options: SketchOptions = field(default_factory=SketchOptions)
+    softmax_axis: Axis = "first"
+    batches: tuple[Batch, ...] = ()
+    trial: tuple[float | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if drop_dead(self.formula.expression) is None:
+            raise FormulaError(f"every branch of {self.formula} is disconnected; connect one")
+        if not self.trial:
+            object.__setattr__(self, "trial", trial.scores(self.formula, self.softmax_axis))
+
+
+def batch_of(space: Space[Any]) -> Batch:
+    """How the space draws its inputs."""
+    from spaces.base import Space as Plain
+
+    if type(space).batch is not Plain.batch:
+        inputs = "as the space draws them"
+    elif space.reads_text:
+        inputs = "bytes of the help topics of CPython, at places drawn from the seed"
+    else:
+        inputs = f"token ids below {space.vocabulary}, Zipf, drawn from the seed"
+    return Batch(space.name, space.version, tuple(space.batch_shape), inputs)

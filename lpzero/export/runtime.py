@@ -1,0 +1,325 @@
+"""What exported modules are made of; needs torch and nothing else.
+
+The exporter copies the source of what a formula needs, and puts its own constants, operations and
+`block_value` in the place of those here, which are of the formula sum(W).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from lpzero.export.trial import networks
+
+REDUCTION = "sum"  # over blocks
+SIGN = 1
+USES = ("W",)  # the statistics in the formula
+LIMIT: int | None = 4096  # elements kept of each tensor; None keeps all
+SOFTMAX_AXIS = 0
+LOSS = "auto"
+BATCH_SEED = 0
+TRIAL_LIMIT = 40
+TRIAL_SCORES: tuple[float | None, ...] = ()
+TOLERANCE = 1e-5
+
+Block = dict[str, Sequence[Tensor]]
+Loss = Callable[[Any, Any], Tensor]
+
+
+def score(blocks: Sequence[Block], limit: int | None = LIMIT) -> float:
+    """The network's score, larger is better; nan where a number left float64.
+
+    blocks[i]["W"] is the list of the block's tensors: A, H, J (..., features), S (..., keys),
+    W and G as the model stores them. The engine keeps `limit` elements of each tensor, in whole
+    columns; None takes the whole tensors.
+    """
+    if not blocks:
+        raise ValueError("no blocks were given; a network has at least one")
+    try:
+        values = [
+            float(block_value({name: [cut(x, limit, name) for x in block[name]] for name in USES}))
+            for block in blocks
+        ]
+        total = math.fsum(values)
+    except (NonFiniteError, OverflowError):
+        return math.nan
+    result = SIGN * (total / len(values) if REDUCTION == "mean" else total)
+    return result if math.isfinite(result) else math.nan
+
+
+def score_model(
+    model: nn.Module,
+    inputs: Any,
+    loss: Loss | None = None,
+    blocks: Sequence[nn.Module] | None = None,
+    taps: dict[str, Sequence[str]] | None = None,
+    limit: int | None = LIMIT,
+) -> float:
+    """The score of an untrained model on a batch; see `statistics`."""
+    return score(statistics(model, inputs, loss, blocks, taps), limit)
+
+
+def statistics(
+    model: nn.Module,
+    inputs: Any,
+    loss: Loss | None = None,
+    blocks: Sequence[nn.Module] | None = None,
+    taps: dict[str, Sequence[str]] | None = None,
+) -> list[Block]:
+    """What `score` takes, from one forward and, if needed, one backward pass in eval mode.
+
+    `loss(output, inputs)` gives one number; without it the engine's own is taken. `blocks` are
+    `model.blocks`, or the members of the largest ModuleList. `taps` names the sub-modules of a
+    block that put out A (FFN activations), H (what feeds the heads) and S (attention
+    probabilities), as in {"A": ["mlp.act"]}; without it, modules with an attribute `statistic`.
+    The model is left as it was.
+    """
+    found = list(blocks or find_blocks(model))
+    weights = [[p for p in block.parameters() if p.ndim >= 2] for block in found]
+    taken: list[dict[str, list[Tensor]]] = [{name: [] for name in USES} for _ in found]
+    sources: dict[int, Tensor] = {}
+    needs_gradient = "G" in USES or "J" in USES
+
+    def enter(index: int) -> Any:
+        def hook(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+            first, *rest = arguments  # the first block's input becomes a leaf
+            sources[index] = first.detach().requires_grad_() if index == 0 else first
+            return (sources[index], *rest)
+
+        return hook
+
+    def tap(into: list[Tensor]) -> Any:
+        def hook(_: nn.Module, __: Any, output: Any) -> None:
+            into.append(output[0] if isinstance(output, (tuple, list)) else output)
+
+        return hook
+
+    frozen = [weight for own in weights for weight in own if not weight.requires_grad]
+    training = [(module, module.training) for module in model.modules()]
+    handles = []
+    try:
+        for index, block in enumerate(found):
+            if needs_gradient:
+                handles.append(block.register_forward_pre_hook(enter(index)))
+            for name, module in block.named_modules():
+                for kind in set(USES) & {"A", "H", "S"}:
+                    own = getattr(module, "statistic", None) == kind
+                    if own if taps is None else name in taps.get(kind, ()):
+                        handles.append(module.register_forward_hook(tap(taken[index][kind])))
+        model.eval()
+        for weight in frozen:
+            weight.requires_grad_(needs_gradient)
+        with torch.set_grad_enabled(needs_gradient):
+            output = model(inputs)
+            if needs_gradient:
+                value = engine_loss(model, output, inputs) if loss is None else loss(output, inputs)
+                starts = [sources[index] for index in range(len(found))]
+                wanted = starts + [weight for own in weights for weight in own]
+                gradients = list(torch.autograd.grad(value, wanted, materialize_grads=True))
+    finally:
+        for handle in handles:
+            handle.remove()
+        for weight in frozen:
+            weight.requires_grad_(False)
+        for module, flag in training:
+            module.training = flag
+    for index, statistic in enumerate(taken):
+        if "W" in USES:
+            statistic["W"] = list(weights[index])
+        if "J" in USES:
+            statistic["J"] = [gradients[index]]
+        if "G" in USES:
+            start = len(found) + sum(map(len, weights[:index]))
+            statistic["G"] = gradients[start : start + len(weights[index])]
+        for name, tensors in statistic.items():
+            if not tensors:
+                raise ValueError(f"block {index} has no {name}: name its sub-modules in `taps`")
+    return [dict(statistic) for statistic in taken]
+
+
+def find_blocks(model: nn.Module) -> list[nn.Module]:
+    """`model.blocks`, else the members of the ModuleList that holds most parameters."""
+    own = list(getattr(model, "blocks", ()))
+    if own:
+        return own
+    lists: list[nn.Module] = [m for m in model.modules() if isinstance(m, nn.ModuleList)]
+    if not lists:
+        raise ValueError(f"{type(model).__name__} has no list of blocks; give blocks=[...]")
+    sizes = [sum(p.numel() for p in found.parameters()) for found in lists]
+    return list(lists[sizes.index(max(sizes))].children())
+
+
+def engine_loss(model: Any, output: Tensor, inputs: Tensor) -> Tensor:
+    """The loss of the engine's own models, whose output is the final hidden state (B, T, d).
+
+    Mean cross-entropy of the next tokens where the model has `token_losses`, else a fixed random
+    cotangent, which NumPy draws.
+    """
+    B, T = output.shape[:2]
+    if LOSS == "ones":
+        return output.sum() / (B * T)
+    if LOSS != "cotangent" and hasattr(model, "token_losses"):
+        losses: Tensor = model.token_losses(output, inputs)
+        return losses.sum() / (B * (T - 1))
+    import numpy
+
+    stream = numpy.random.Philox(numpy.random.SeedSequence([BATCH_SEED, 1]))
+    draws = numpy.random.Generator(stream).standard_normal(tuple(output.shape), numpy.float32)
+    return (output * torch.from_numpy(draws).to(output)).sum() / (B * T)
+
+
+class Matrix(NamedTuple):
+    """values (rows, kept columns) in float64, and the width before the cut."""
+
+    values: Tensor
+    true_columns: int
+
+    @property
+    def stretch(self) -> float:
+        """True over kept columns: what a sum over the cut axis is rescaled by."""
+        return self.true_columns / self.values.shape[1]
+
+
+class NonFiniteError(ArithmeticError):
+    """A number left the range of float64."""
+
+
+def cut(tensor: Tensor, limit: int | None, statistic: str) -> Matrix:
+    """The tensor in two dimensions, with evenly spaced columns that fit in `limit` elements."""
+    flat = tensor.detach().float()
+    flat = flat.flatten(1) if statistic in "WG" else flat.reshape(-1, flat.shape[-1])
+    rows, width = flat.shape
+    kept = width if limit is None else max(1, min(width, limit // rows))
+    if kept < width:
+        flat = flat[:, kept_columns(width, kept).to(flat.device)]
+    return Matrix(finite(flat.cpu().double()), width)
+
+
+def kept_columns(true: int, kept: int) -> Tensor:
+    """Which of `true` columns are kept."""
+    places = (torch.arange(kept, dtype=torch.float64) + 0.5) * true / kept
+    return places.floor().long()
+
+
+def finite(values: Tensor) -> Tensor:
+    """The values, all finite."""
+    if not bool(torch.isfinite(values).all()):
+        raise NonFiniteError
+    return values
+
+
+def scalar(value: Tensor) -> Matrix:
+    """One number as a matrix."""
+    return Matrix(finite(value).reshape(1, 1), 1)
+
+
+def each(operation: Any, matrices: list[Matrix]) -> list[Matrix]:
+    """The operation element by element."""
+    return [Matrix(finite(operation(x.values)), x.true_columns) for x in matrices]
+
+
+def along_axis(operation: Any, matrices: list[Matrix]) -> list[Matrix]:
+    """The operation along the softmax axis; over the cut axis its sum is rescaled."""
+    return [
+        Matrix(
+            finite(operation(x.values, SOFTMAX_AXIS, x.stretch if SOFTMAX_AXIS == -1 else 1.0)),
+            x.true_columns,
+        )
+        for x in matrices
+    ]
+
+
+def reduced(operation: Any, matrices: list[Matrix], grows: float) -> list[Matrix]:
+    """One number per matrix; what grows with the element count is rescaled to the true one."""
+    return [scalar(operation(x.values) * x.stretch**grows) for x in matrices]
+
+
+def block_mean(matrices: list[Matrix]) -> Tensor:
+    """The mean over tensors, counting equally, of each tensor's mean."""
+    means = [torch.mean(x.values) for x in matrices]
+    return sum(means[1:], start=means[0]) / len(means)
+
+
+def one_scalar(matrices: list[Matrix]) -> list[Matrix]:
+    """The block's mean, which stands for tensors that do not correspond to the other side's."""
+    return [scalar(block_mean(matrices))]
+
+
+def with_scalar(operation: Any, left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
+    """The operation where one side is a number per tensor, or one for the whole block."""
+    n = max(len(left), len(right))
+    left, right = (side * n if len(side) == 1 else side for side in (left, right))
+    return [
+        Matrix(finite(operation(a.values, b.values)), max(a.true_columns, b.true_columns))
+        for a, b in paired(left, right)
+    ]
+
+
+def of_equals(operation: Any, left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
+    """The operation element by element; on the means where true shapes differ."""
+    results = []
+    for a, b in paired(left, right):
+        if a.values.shape == b.values.shape and a.true_columns == b.true_columns:
+            results.append(Matrix(finite(operation(a.values, b.values)), a.true_columns))
+        else:
+            results += with_scalar(operation, one_scalar([a]), one_scalar([b]))
+    return results
+
+
+def matrix_product(left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
+    """a.b if the true inner sizes agree, a.b' if the true widths do, else a product of means."""
+    results = []
+    for a, b in paired(left, right):
+        kept, (rows, other) = a.values.shape[1], b.values.shape
+        if a.true_columns == rows:
+            partner = b.values if kept == rows else b.values[kept_columns(rows, kept)]
+            results.append(Matrix(finite(a.values @ partner * a.stretch), b.true_columns))
+        elif a.true_columns == b.true_columns and kept == other:
+            results.append(Matrix(finite(a.values @ b.values.T * a.stretch), rows))
+        else:
+            results += with_scalar(torch.mul, one_scalar([a]), one_scalar([b]))
+    return results
+
+
+def paired(left: list[Matrix], right: list[Matrix]) -> list[tuple[Matrix, Matrix]]:
+    """The tensors that correspond to each other."""
+    if len(left) != len(right):
+        raise ValueError(f"{len(left)} tensors meet {len(right)}; they correspond one to one")
+    return list(zip(left, right, strict=True))
+
+
+def block_value(block: dict[str, list[Matrix]]) -> Tensor:
+    """The formula's value of one block."""
+    return block_mean(block["W"])
+
+
+def self_test() -> list[tuple[float, float]]:
+    """(this module's score, the engine's) on made-up networks."""
+    pairs = []
+    for network, expected in zip(networks(), TRIAL_SCORES, strict=True):
+        tensors: list[Block] = [
+            {name: [torch.tensor(rows) for rows in block[name]] for name in USES}
+            for block in network
+        ]
+        if expected is not None:
+            pairs.append((score(tensors, TRIAL_LIMIT), expected))
+    return pairs
+
+
+def main() -> int:
+    """Run the self-test and say so."""
+    pairs = self_test()
+    wrong = [p for p in pairs if not math.isclose(*p, rel_tol=TOLERANCE, abs_tol=1e-12)]
+    for found, expected in wrong:
+        print(f"self-test: {found!r} computed, {expected!r} expected", file=sys.stderr)
+    print(f"self-test: {len(pairs) - len(wrong)} of {len(pairs)} scores are the engine's")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

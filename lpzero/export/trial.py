@@ -1,0 +1,91 @@
+"""Made-up networks on which any reader of an export can check that it computes the same scores.
+
+`networks` needs nothing but Python and is copied into exported modules. Tensors of every kind are
+there: wide and tall, cut and whole, one and several per block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from primitives import naive
+from primitives.formula import Formula
+from primitives.naive import Axis
+from primitives.rejection import Rejected
+from primitives.tensors import Matrix, cut
+
+LIMIT = 40  # elements kept of each tensor
+TOLERANCE = 1e-5
+_JITTER = 1e-12  # a score that moves with it is rounding noise, and no reader could repeat it
+_STEADY = 1e-7
+
+Rows = list[list[float]]
+
+
+def networks() -> list[list[dict[str, list[Rows]]]]:
+    """Three networks of one to three blocks: network[block][statistic][tensor][row][column]."""
+    weights = [(6, 8), (8, 6), (4, 9), (5, 10)]
+    state = 20240501
+
+    def tensor(shape: tuple[int, int], low: float, high: float) -> list[list[float]]:
+        nonlocal state
+        rows = []
+        for _ in range(shape[0]):
+            row = []
+            for _ in range(shape[1]):
+                state = (state * 1103515245 + 12345) % 2**31
+                row.append(low + (high - low) * state / 2**31)
+            rows.append(row)
+        return rows
+
+    def block(n_weights: int) -> dict[str, list[list[list[float]]]]:
+        return {
+            "A": [tensor((10, 12), -0.2, 1.5)],
+            "J": [tensor((10, 8), -0.3, 0.4)],
+            "G": [tensor(shape, -0.5, 0.6) for shape in weights[:n_weights]],
+            "H": [tensor((10, 8), -1.5, 1.8) for _ in range(3)],
+            "W": [tensor(shape, -0.9, 0.8) for shape in weights[:n_weights]],
+            "S": [tensor((12, 6), 0.01, 0.6)],
+        }
+
+    return [[block(2 + (n + i) % 3) for i in range(n)] for n in (1, 2, 3)]
+
+
+def scores(formula: Formula, softmax_axis: Axis = "first") -> tuple[float | None, ...]:
+    """The formula's score on each network; None where it has none, or only rounding noise."""
+    found: list[float | None] = []
+    for plain, shaken in zip(_cut_networks(0.0), _cut_networks(_JITTER), strict=True):
+        value, other = (naive.score(formula, net, softmax_axis) for net in (plain, shaken))
+        if isinstance(value, Rejected) or isinstance(other, Rejected):
+            found.append(None)
+        else:
+            found.append(value if _close(value, other, _STEADY) else None)
+    return tuple(found)
+
+
+@lru_cache(maxsize=2)
+def _cut_networks(jitter: float) -> list[list[naive.Block]]:
+    def matrix(rows: Rows) -> Matrix:
+        values = np.array(rows, dtype=np.float32).astype(np.float64)  # as statistics come
+        steps = np.arange(values.size).reshape(values.shape) % 7
+        return cut(values * (1 + jitter * steps), LIMIT)
+
+    return [
+        [{name: [matrix(rows) for rows in block[name]] for name in block} for block in network]
+        for network in networks()
+    ]
+
+
+def agree(mine: Sequence[float | None], theirs: Sequence[float | None]) -> bool:
+    """Whether both hold the same scores, where both hold one."""
+    return len(mine) == len(theirs) and all(
+        a is None or b is None or _close(a, b, TOLERANCE) for a, b in zip(mine, theirs, strict=True)
+    )
+
+
+def _close(a: float, b: float, tolerance: float) -> bool:
+    return math.isclose(a, b, rel_tol=tolerance, abs_tol=1e-12)

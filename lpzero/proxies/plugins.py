@@ -1,0 +1,67 @@
+"""Proxies that other packages offer, through the entry-point group `lpzero.proxies`.
+
+An entry point leads to a module that declares proxies with `@proxy` or `register`, to one such
+function, to a proxy, or to the text of a formula, which is then known by the entry point's name.
+They are loaded when a name is asked for that is not ours, or when all names are. A plug-in that
+fails costs one line and nothing else: it leaves no half of itself behind.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from lpzero.errors import InputError
+from lpzero.proxies import registry
+
+GROUP = "lpzero.proxies"
+_PARTS = ("name", "needs", "paper", "definition", "direction", "has_blocks", "score")
+
+logger = logging.getLogger(__name__)
+_is_loaded = False
+
+
+def load() -> None:
+    """Load every plug-in, once."""
+    global _is_loaded
+    if _is_loaded:
+        return
+    _is_loaded = True  # before loading: a plug-in may ask for names itself
+    for found in sorted(entry_points(group=GROUP), key=lambda e: (_package(e), e.name)):
+        before = registry.snapshot()
+        try:
+            _take(found, before)
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does
+            registry.restore(before)
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            logger.warning(
+                "plug-in %s of %s is left out: %s", found.name, _package(found), reason[:300]
+            )
+
+
+def _take(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
+    was_imported = found.module in sys.modules  # then it declared its proxies earlier
+    offered = found.load()
+    if isinstance(offered, str):
+        from lpzero.proxies.formulas import FormulaProxy
+        from primitives.parsing import parse
+
+        registry.register(FormulaProxy(found.name, parse(offered)))
+    elif _is_proxy(offered):
+        if registry.snapshot().get(offered.name) is not offered:
+            registry.register(offered)
+    elif registry.snapshot() == before and not was_imported:
+        raise InputError(f"{found.value} declares no proxy")
+    for name in registry.snapshot().keys() - before.keys():
+        if name != name.strip() or not name or set(name) & set("(),/\\\0 \n"):
+            raise InputError(f"{name!a} cannot be a proxy's name; use letters and hyphens")
+
+
+def _is_proxy(offered: Any) -> bool:
+    return not isinstance(offered, type) and all(hasattr(offered, part) for part in _PARTS)
+
+
+def _package(found: EntryPoint) -> str:
+    return found.dist.name if found.dist is not None else "an unknown package"

@@ -1,0 +1,211 @@
+"""`lpzero export`: from a campaign, a file, a formula or a name to every form, and its errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lpzero.export
+from lpzero.cli.export import _FORMS
+from lpzero.cli.main import run
+from lpzero.proxies import Context, find
+from primitives.parsing import parse
+from tests.lpzero.smalltable import discovery, table
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("campaign") / "run"
+    discovery(out).run()
+    return out
+
+
+def result(campaign: Path) -> Any:
+    return json.loads((campaign / "result.json").read_text())
+
+
+def exports(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    assert run(["export", *map(str, arguments)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 2) -> str:
+    assert run(["export", *map(str, arguments)]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("error: ")
+    return err
+
+
+def test_the_forms_on_the_command_line_are_those_there_are() -> None:
+    assert tuple(lpzero.export.FORMS) == _FORMS
+
+
+def test_the_chosen_formula_with_its_figures(
+    campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(exports(capsys, campaign, "--to", "json"))
+    best = result(campaign)["best"]
+    assert found["formula"] == best["formula"]
+    assert found["provenance"]["id"] == best["id"]
+    (figures,) = found["provenance"]["figures"]
+    judged = best["judged"]["made-up"]
+    assert figures["rho"] == best["rho"]
+    assert figures["rho_ci"] == {p: judged[p]["rho_ci"] for p in ("train", "valid", "test")}
+    assert found["batches"][0]["space"] == "nano-gpt2"
+    assert found["sketch"]["limit"] == 4096
+
+
+@pytest.mark.parametrize("form", _FORMS)
+def test_equal_campaigns_give_equal_files(
+    form: str, campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (again := campaign.parent / "again").exists():
+        discovery(again).run()
+    assert exports(capsys, campaign, "--to", form) == exports(capsys, again, "--to", form)
+
+
+def test_places_ids_and_the_whole_hall(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hall = json.loads((campaign / "hall_of_fame.json").read_text())
+    judged = {line["id"] for line in result(campaign)["top"]}
+    rows = list(csv.DictReader(io.StringIO(exports(capsys, campaign, "--to", "csv", "--all"))))
+    assert [row["formula"] for row in rows] == [row["formula"] for row in hall]
+    assert {int(row["id"]) for row in rows if row["rho_test"]} == judged & {r["id"] for r in hall}
+    assert any(not row["rho_test"] for row in rows)
+    assert all(row["rho_train"] for row in rows)
+    for row in rows:
+        assert bool(row["rho_test_low"]) == bool(row["rho_test"])
+    third = json.loads(exports(capsys, campaign, "--to", "json", "--formula", "3"))
+    assert third["formula"] == hall[2]["formula"]
+    named = exports(capsys, campaign, "--to", "json", "--formula", f"id:{hall[2]['id']}")
+    assert json.loads(named) == third
+    top = json.loads(exports(capsys, campaign, "--to", "json", "--top", "2"))
+    assert [one["formula"] for one in top["formulas"]] == [row["formula"] for row in hall[:2]]
+
+
+def test_the_table_has_the_sizes_beside(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = exports(capsys, campaign, "--to", "latex", "--top", "3")
+    assert all(line in text for line in ("sizes alone", r"attention-{}parameters", r"\toprule"))
+    whole = exports(capsys, campaign, "--to", "latex", "--document")
+    assert whole.startswith(r"\documentclass")
+
+
+def test_a_formula_and_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(exports(capsys, " sum(mul( G,W))", "--to", "json", "--name", "mine"))
+    assert (found["formula"], found["name"]) == ("sum(mul(G, W))", "mine")
+    paper = json.loads(exports(capsys, "lpzero-gpt2", "--to", "json", "--exact"))
+    assert paper["formula"] == "-mean(add(square(W), square(softmax(G))))"
+    assert paper["sketch"]["limit"] is None
+    assert json.loads(exports(capsys, "snip", "--to", "json"))["formula"] == "sum(l1(mul(G, W)))"
+
+
+def test_an_exported_file_is_a_source_and_a_proxy(
+    campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "best.json"
+    assert exports(capsys, campaign, "--to", "json", "--out", file) == ""
+    assert exports(capsys, file, "--to", "json") == file.read_text()
+    few = table().archs[:3]
+    from_campaign: Any = find(str(file))
+    written_out = find(from_campaign.definition)
+    context = Context(folder=tmp_path)
+    space = table().space
+    assert list(from_campaign.score(space, few, context)) == list(
+        written_out.score(space, few, context)
+    )
+
+
+def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
+    few, space, context = table().archs[:3], table().space, Context(folder=tmp_path)
+    scores = {}
+    for options in ({"limit": 64}, {"limit": None}, {"seed": 5}, {"batch_seed": 2}):
+        sketch = lpzero.sketch.SketchOptions(**options)  # type: ignore[arg-type]
+        made = lpzero.export.Exported(
+            "x", parse("sum(l1(G))"), lpzero.export.Provenance("formula"), sketch
+        )
+        file = tmp_path / "x.json"
+        file.write_text(lpzero.export.export(lpzero.export.Gathered([made], []), "json"))
+        proxy: Any = find(str(file))
+        assert proxy.sketching(context) == sketch
+        scores[str(options)] = list(proxy.score(space, few, context))
+        later: Any = Context(seed=1, loss="ones", folder=tmp_path)
+        assert proxy.sketching(later).seed == sketch.seed + 1
+        assert proxy.sketching(later).loss == "ones"
+    assert len(set(map(tuple, scores.values()))) == 4
+
+
+def test_a_file_is_written_whole_and_not_over_another(
+    campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "best.py"
+    file.write_text("mine")
+    assert "--force" in refused(capsys, campaign, "--to", "python", "--out", file)
+    assert file.read_text() == "mine"
+    exports(capsys, campaign, "--to", "python", "--out", file, "--force")
+    assert "def score(" in file.read_text()
+    assert os.listdir(tmp_path) == ["best.py"]
+    assert "no directory" in refused(capsys, campaign, "--to", "csv", "--out", tmp_path / "a" / "b")
+    assert "cannot be a file" in refused(capsys, campaign, "--to", "csv", "--out", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--to", "python", "--top", "2"], "one formula, 2 were chosen"),
+        (["--to", "json", "--formula", "999"], "none is 999"),
+        (["--to", "json", "--formula", "0"], "none is 0"),
+        (["--to", "json", "--formula", "best"], "use a place such as 3"),
+        (["--to", "json", "--top", "2", "--all"], "exclude each other"),
+        (["--to", "json", "--document"], "is for --to latex"),
+        (["--to", "json", "--all", "--name", "x"], "is for one formula"),
+        (["--to", "pickle"], "pickle"),
+        ([], "--to"),
+    ],
+)
+def test_bad_options_are_one_line(
+    arguments: list[str], message: str, campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in refused(capsys, campaign, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("sum(blur(W))", "unknown name 'blur'"),
+        ("sum(disconnect(W))", "disconnected"),
+        ("synflow", "no formula that says the same"),
+        ("grasp", "is no formula"),
+        ("snap", "did you mean 'snip'"),
+        ("none.json", "no file none.json"),
+    ],
+)
+def test_bad_sources_are_one_line(
+    source: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in refused(capsys, source, "--to", "json")
+
+
+def test_broken_campaigns_are_one_line(
+    tmp_path: Path, campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "no campaign directory" in refused(capsys, tmp_path, "--to", "json")
+    out = tmp_path / "run"
+    discovery(out).search()
+    assert "nothing is chosen" in refused(capsys, out, "--to", "json")
+    assert "rho" in exports(capsys, out, "--to", "csv", "--all")
+    for content in ("{}", "[]", '{"best": 3}', '{"tables": [], "best": {}}', "\0"):
+        (out / "result.json").write_text(content)
+        refused(capsys, out, "--to", "json")
+    found = result(campaign)
+    found["best"]["formula"] = "sum(__import__(W))"
+    (out / "result.json").write_text(json.dumps(found))
+    assert "unknown name" in refused(capsys, out, "--to", "json")

@@ -1,0 +1,81 @@
+"""LaTeX that compiles, and is to be seen."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lpzero.export import Gathered, Provenance, export
+from lpzero.export.latex_form import Beside, document, escaped
+from lpzero.export.record import Exported, Figures
+from primitives.parsing import parse
+
+TOOLS = [tool for tool in ("pdflatex", "pdftoppm") if shutil.which(tool) is None]
+LONG = "sum(" + "mul(log_softmax(abslog(W)), " * 12 + "G" + ")" * 13
+FORMULAS = (
+    "sum(add(square(inverse(H)), log_softmax(fro(A))))",
+    "-mean(add(square(W), square(softmax(G))))",
+    "sum(sqrt(exp(add(sigmoid(square(S)), square(abslog(sub(abs(G), fro(abslog(W)))))))))",
+    LONG,
+)
+ODD = r"<b>&x_%$#{}~^\"'`|-- é 漢"
+
+
+def entries() -> list[Exported]:
+    """Four formulas on two tables; the last was not judged on test."""
+    found = []
+    for index, text in enumerate(FORMULAS):
+        tested = {"valid": 0.8, "test": -0.25} if index < 3 else {}
+        figures = tuple(
+            Figures(name, "nano-gpt2", "loss", "0", 3, {"test": 31}, {"train": 0.9, **tested},
+                    {"test": (-0.5, 0.125)} if tested else {}, {})
+            for name in ("nano-gpt2", ODD)
+        )  # fmt: skip
+        provenance = Provenance("campaign", figures=figures)
+        found.append(Exported(ODD, parse(text), provenance))
+    return found
+
+
+BESIDE = [Beside("depth-sqrt-width", "nano-gpt2", {"test": 0.563}, (0.2, 0.807), -0.454)]
+
+
+def test_a_table_shows_intervals_and_the_sizes_beside() -> None:
+    text = export(Gathered(entries(), BESIDE), "latex")
+    assert text.count(r"$-0.250$ [$-0.500$, $0.125$]") == 6
+    assert text.count(r"$0.900$ & -- & -- & -- \\") == 2
+    assert r"depth-{}sqrt-{}width &  & -- & -- & $0.563$ [$0.200$, $0.807$] & $-0.454$" in text
+    assert text.count(r"\midrule") == 3
+    assert text.count(escaped(ODD)) == 2
+    assert "split seed 3, 31 test architectures" in text
+    assert text.count(r"\ttfamily") == 2  # the long one, as text that wraps
+
+
+def test_one_formula_is_an_equation() -> None:
+    text = export(Gathered(entries()[:1], []), "latex")
+    assert r"\begin{equation}" in text
+    assert r"\varphi(\theta_H, \theta_A) = \sum_{i=1}^{N}" in text
+
+
+@pytest.mark.skipif(bool(TOOLS), reason=f"not installed: {', '.join(TOOLS)}")
+def test_equations_and_table_compile_and_are_not_blank(tmp_path: Path) -> None:
+    parts = [export(Gathered([one], []), "latex") for one in entries()]
+    parts += [escaped(ODD) + "\n", export(Gathered(entries(), BESIDE), "latex")]
+    (tmp_path / "all.tex").write_text(document("".join(parts)))
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
+    render = ["pdftoppm", "-r", "50", "-gray", "all.pdf", "page"]
+    subprocess.run(render, cwd=tmp_path, check=True)
+    pages = sorted(tmp_path.glob("page*.pgm"))
+    assert len(pages) == 1
+    header, size, depth, pixels = pages[0].read_bytes().split(b"\n", 3)
+    assert (header, depth) == (b"P5", b"255")
+    dark = sum(pixel < 128 for pixel in pixels)
+    assert 0.005 < dark / len(pixels) < 0.5
+    width = int(size.split()[0])
+    margin = [p for i, p in enumerate(pixels) if i % width > width - 20]
+    assert min(margin) > 200  # nothing runs off the page

@@ -1,0 +1,152 @@
+"""Every form of a formula gives the scores of the engine."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from lpzero.errors import InputError
+from lpzero.export import Gathered, Provenance, export, from_file, json_form, sympy_form
+from lpzero.export.record import Batch, Exported, Figures
+from lpzero.export.trial import TOLERANCE
+from lpzero.sketch import SketchOptions
+from primitives.errors import TensorError
+from primitives.expressions import drop_dead
+from primitives.formula import Formula
+from primitives.lambdified import score_form
+from primitives.naive import score
+from primitives.parsing import parse
+from primitives.pruning import check
+from primitives.rejection import Rejected
+from primitives.sampling import random_formula, random_tree
+from primitives.symbolic import to_sympy
+from tests.lpzero.export.networks import (
+    LIMIT,
+    blocks,
+    engine,
+    exported,
+    module_of,
+    tensors,
+    written,
+)
+
+N = 1000
+
+
+def formulas(n: int) -> list[Formula]:
+    rng = random.Random(11)
+    found: list[Formula] = []
+    while len(found) < n:
+        formula = random_tree(rng, 5) if len(found) % 8 == 0 else random_formula(rng, 2)
+        if drop_dead(formula.expression) is not None:
+            found.append(formula)
+    return found
+
+
+def close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12)
+
+
+def test_a_thousand_formulas_score_alike_in_every_form() -> None:
+    compared = 0
+    for formula in formulas(N):
+        one, name = exported(formula, limit=LIMIT), str(formula)
+        assert json_form.from_value(json.loads(written(one, "json")), name) == [one]
+        module = module_of(one)
+        found, expected = module.score(tensors()), engine().score(formula)
+        if isinstance(expected, Rejected):
+            assert math.isnan(found), name
+        elif check(formula) is None:  # what pruning rejects may be rounding noise, nothing else
+            compared += 1
+            assert close(found, expected[0]), name
+            on_whole = score(formula, blocks(None))
+            assert not isinstance(on_whole, Rejected)
+            assert close(module.score(tensors(), limit=None), on_whole), name
+            form = sympy_form.read(written(one, "sympy"))
+            assert close(form.score(blocks(None)), on_whole), name
+            assert close(score_form(to_sympy(formula), formula, blocks(None)), on_whole), name
+    assert compared > N / 3
+
+
+def test_every_pruned_formula_can_be_written_all_the_same() -> None:
+    for formula in formulas(60):
+        if check(formula) is not None:
+            assert module_of(exported(formula)).main() == 0
+
+
+def test_softmax_along_the_cut_axis_is_rescaled() -> None:
+    formula = parse("sum(mul(softmax(W), log_softmax(G)))")
+    one = Exported("last", formula, Provenance("formula"), SketchOptions(LIMIT), "last")
+    expected = score(formula, blocks(LIMIT), "last")
+    assert not isinstance(expected, Rejected)
+    assert close(module_of(one).score(tensors()), expected)
+    assert json_form.from_value(json.loads(written(one, "json")), "text") == [one]
+
+
+def record() -> Exported:
+    figures = Figures("table", "nano-gpt2", "minus <loss> & %", "0f", 3, {"test": 31},
+                      {"train": 0.9, "test": -0.5}, {"test": (-0.7, -0.1)},
+                      {"test": 0.25})  # fmt: skip
+    provenance = Provenance("campaign", campaign="ab", method="front", seed=7, chosen_on="valid",
+                            id=12, generation=4, figures=(figures,))  # fmt: skip
+    batch = Batch("nano-gpt2", 1, (8, 64), "text")
+    options = SketchOptions(None, "cotangent", 2, 3)
+    return Exported("=best <b>one</b>", parse("-mean(add(square(W), square(softmax(G))))"),
+                    provenance, options, "first", (batch,))  # fmt: skip
+
+
+def test_json_keeps_everything(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text(written(record(), "json"))
+    assert from_file(path) == [record()]
+    assert written(from_file(path)[0], "json") == path.read_text()
+
+
+def test_several_formulas_fit_in_json_and_csv(tmp_path: Path) -> None:
+    both = [record(), exported("sum(fro(A))", limit=100)]
+    for form in ("json", "csv"):
+        path = tmp_path / f"both.{form}"
+        path.write_text(export(Gathered(both, []), form))
+        read = from_file(path)
+        shown = [(one.name, one.formula, one.options) for one in read]
+        assert shown == [(one.name, one.formula, one.options) for one in both]
+
+
+@pytest.mark.parametrize("form", ["python", "sympy"])
+def test_other_forms_hold_one_formula(form: str) -> None:
+    with pytest.raises(InputError, match="2 were chosen"):
+        export(Gathered([record(), record()], []), form)
+
+
+def test_a_spreadsheet_sees_a_name_as_text() -> None:
+    assert "\n'=best <b>" in "\n" + written(record(), "csv").splitlines()[1]
+
+
+def test_a_form_is_for_whole_tensors(tmp_path: Path) -> None:
+    path = tmp_path / "form.txt"
+    path.write_text(written(exported("sum(l1(W))"), "sympy"))
+    assert from_file(path)[0].formula == parse("sum(l1(W))")
+    with pytest.raises(InputError, match="whole tensors"):
+        sympy_form.load(path).score(blocks(LIMIT))
+
+
+def test_a_folded_constant_has_no_matrix_product() -> None:
+    formula = parse("sum(matmul(log(neg(abs(W))), G))")
+    with pytest.raises(TensorError, match="its shape is lost"):
+        score_form(to_sympy(formula), formula, blocks(None))
+
+
+def test_sympy_does_not_reach_through_a_mean_in_a_condition() -> None:
+    formula = parse("sum(log(sub(G, mean(log(W)))))")
+    expected = score(formula, blocks(None))
+    assert score_form(to_sympy(formula), formula, blocks(None)) == pytest.approx(expected)
+
+
+def test_log_softmax_survives_where_softmax_underflows() -> None:
+    formula = parse("sum(log_softmax(exp(exp(H))))")
+    expected = score(formula, blocks(None))
+    assert score_form(to_sympy(formula), formula, blocks(None)) == pytest.approx(expected)
