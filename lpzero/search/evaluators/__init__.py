@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from lpzero.errors import InputError
@@ -66,16 +67,22 @@ def make(
         if table is not None:
             raise InputError("evaluator training reads no table: leave --table out")
         return Training(space, steps, workers or Workers())
-    from lpzero.search.evaluators.surrogate import Surrogate
-    from lpzero.search.evaluators.table import LookUp
-
     known = table or table_of(space)
     if known is None:
         raise InputError(
             f"there is no table of space {space.name}: name one with --table, or use --evaluator"
             " training or proxy"
         )
-    loaded = tables.load(known, data, space.name)
+    return _of_table(name, space, known, data)
+
+
+@lru_cache(maxsize=2)
+def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Evaluator:
+    """Kept, because many searches in a row ask for the same fit."""
+    from lpzero.search.evaluators.surrogate import Surrogate
+    from lpzero.search.evaluators.table import LookUp
+
+    loaded = tables.load(table, data, space.name)
     return Surrogate(space, loaded) if name == "surrogate" else LookUp(space, loaded)
 
 

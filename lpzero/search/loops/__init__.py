@@ -54,7 +54,7 @@ def get(name: str) -> type[Loop]:
 def make(name: str, space: Space[Any], given: Mapping[str, Any]) -> Loop:
     """The loop with its paper's constants but for those given."""
     loop: Any = get(name).of_space(space)
-    known = [field.name for field in dataclasses.fields(loop)]
+    known = names_of(name)
     for option in given:
         if option not in known:
             raise InputError(
@@ -63,6 +63,12 @@ def make(name: str, space: Space[Any], given: Mapping[str, Any]) -> Loop:
             )
     made: Loop = dataclasses.replace(loop, **given)
     return made
+
+
+def names_of(name: str) -> list[str]:
+    """The names of the loop's constants."""
+    kind: Any = get(name)
+    return [field.name for field in dataclasses.fields(kind)]
 
 
 def constants(loop: Loop) -> dict[str, Any]:

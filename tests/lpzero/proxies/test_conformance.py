@@ -334,3 +334,17 @@ def test_pooling_is_neither_attention_nor_feed_forward() -> None:
     assert [sum(part == "attention" for _, part in b) for b in parts] == [2, 2, 2, 2]
     assert len(get("dss-diversity").measure.function(staged())[2]) == 2
     assert len(get("snip").measure.function(staged())[2]) == 6
+
+
+def test_dss_knows_weights_and_an_input_of_ones_alone(tmp_path: Path) -> None:
+    space, four = spaces.get("nano-gpt2"), archs(4)
+    one, other = (Context(batch_seed=seed, folder=tmp_path) for seed in (0, 1))
+    scores = get("dss").score(space, four, one)
+    np.testing.assert_array_equal(scores, get("dss").score(space, four, other))
+    assert not np.array_equal(
+        get("snip").score(space, four, one), get("snip").score(space, four, other)
+    )
+    parts = [get(name).score(space, four, one) for name in ("dss-diversity", "dss-saliency")]
+    np.testing.assert_allclose(scores, sum(parts))
+    ranks = sum(rankdata(part) for part in parts)
+    np.testing.assert_array_equal(get("dss++").score(space, four, one), ranks)

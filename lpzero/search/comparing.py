@@ -1,0 +1,142 @@
+"""Several loops and proxies over seeds: every run a search of its own, then what they gave.
+
+A run that never reached the best 1% counts with one evaluation more than it made, so that a mean
+exists; `reached` says how many did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lpzero.campaign import folder as files
+from lpzero.campaign.errors import CampaignError
+from lpzero.errors import InputError, LPZeroError
+from lpzero.parallel import Lost, Workers, stream
+from lpzero.search import evaluators, metrics
+from lpzero.search.ground import Ground
+from lpzero.search.latency import Stopwatch
+from lpzero.search.request import Request
+from lpzero.search.running import Surroundings, run
+
+COMPARISON = "comparison.json"
+RUNS = "runs"
+Result = dict[str, Any]
+
+
+class LostRunError(LPZeroError):
+    """The process of a run died."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows of the table, one per arm, and the results of every run."""
+
+    rows: list[dict[str, Any]]
+    results: dict[str, list[Result]]
+    threshold: float | None
+
+
+def compare(
+    arms: Sequence[Request],
+    n_seeds: int,
+    around: Surroundings,
+    out: Path | None = None,
+    resume: bool = False,
+) -> Comparison:
+    """Run every arm from seeds 0 to n - 1 and sum up; runs that are done are left alone."""
+    if any(arm.evaluator == evaluators.PROXY for arm in arms):
+        raise InputError("scores of proxies do not compare: name an evaluator with --evaluator")
+    threshold = _threshold(arms[0], around)
+    todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
+    if out is not None and (out / RUNS).exists() and not resume:
+        raise CampaignError(f"{out} holds a comparison: go on with --resume, or choose another")
+    alone = replace(around, jobs=1, label=None, show=_nothing)
+    unit = _Unit(alone, out)
+    found: list[Result | None] = [None] * len(todo)
+    workers = Workers(around.jobs)
+    with closing(stream(unit, todo, workers, around.label)) as results:
+        for index, result in results:
+            if isinstance(result, Lost):
+                raise LostRunError(f"a run was lost: {result.reason}")
+            found[index] = result
+    by_arm: dict[str, list[Result]] = {}
+    for (arm, _), one in zip(todo, found, strict=True):
+        assert one is not None
+        by_arm.setdefault(label(arm), []).append(one)
+    rows = [_row(name, results, threshold) for name, results in by_arm.items()]
+    if out is not None:
+        files.write_json(out / COMPARISON, {"threshold": threshold, "rows": rows})
+    return Comparison(rows, by_arm, threshold)
+
+
+def label(arm: Request) -> str:
+    """How an arm is called in tables and figures."""
+    return f"{arm.loop}, {arm.proxy}"
+
+
+def place(out: Path, arm: Request, seed: int) -> Path:
+    """The directory of one run; a name for people, and a digest because formulas are long."""
+    words = re.sub(r"[^a-z0-9]+", "-", label(arm).lower()).strip("-")[:40]
+    digest = hashlib.sha256(label(arm).encode()).hexdigest()[:8]
+    return out / RUNS / f"{words}-{digest}" / str(seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """Runs in a worker: one search."""
+
+    around: Surroundings
+    out: Path | None
+
+    def __call__(self, item: tuple[Request, int]) -> Result:
+        arm, seed = item
+        request = replace(arm, seed=seed)
+        folder = None if self.out is None else place(self.out, arm, seed)
+        return run(request, self.around, folder, resume=True).result
+
+
+def _nothing(entry: Any) -> None:
+    pass
+
+
+def _threshold(arm: Request, around: Surroundings) -> float | None:
+    space = arm.made_space
+    made = evaluators.make(arm.evaluator, space, arm.table, arm.training_steps, around.data)
+    assert made is not None
+    if not made.is_free:
+        return None
+    clock = Stopwatch(space, around.device)
+    arm.constraints.check(space, clock, made.pool)
+    if arm.constraints.times and made.pool is None:
+        return None  # timing thousands of networks would cost more than the searches
+    return metrics.top_threshold(Ground(space, arm.constraints, clock, made.pool), made)
+
+
+def _row(name: str, results: Sequence[Result], threshold: float | None) -> dict[str, Any]:
+    best = [result["best"]["target"] for result in results]
+    row: dict[str, Any] = {
+        "arm": name,
+        "seeds": len(results),
+        "scored": float(np.mean([result["scored"] for result in results])),
+        "evaluations": float(np.mean([result["evaluations"] for result in results])),
+        "best": float(np.mean(best)),
+        "best_ci": metrics.mean_interval(best),
+    }
+    if threshold is not None:
+        reached = [metrics.evaluations_to_reach(r["trace"], threshold) for r in results]
+        needed = [
+            float(result["evaluations"] + 1 if n is None else n)
+            for n, result in zip(reached, results, strict=True)
+        ]
+        row["reached"] = sum(n is not None for n in reached)
+        row["needed"] = float(np.mean(needed))
+        row["needed_ci"] = metrics.mean_interval(needed)
+    return row

@@ -1,0 +1,87 @@
+"""What searches and proxies are compared by.
+
+Best found against evaluations and evaluations needed, over traces; MAPD, the distance of the
+Pareto front that a proxy believes in from the true one (section 4.2 of ETAS, after LTS).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lpzero.bootstrap import Interval, draw_counts
+from lpzero.errors import InputError
+from lpzero.ranks import FloatArray
+from lpzero.search.evaluators import Evaluator
+from lpzero.search.ground import Ground
+
+TOP_SHARE, N_REFERENCE = 0.01, 10_000
+_SEED = 1_000_003  # of the reference sample: no search's
+
+Trace = Sequence[Mapping[str, Any]]
+
+
+def best_after(trace: Trace, n: int) -> FloatArray:
+    """The best target after 1 to n evaluations (n,), carried on where the search had ended."""
+    targets = [e["target"] for e in trace if e["evaluations"] and e.get("target") is not None]
+    if not targets:
+        raise InputError("nothing was evaluated: there is no best to follow")
+    running = np.maximum.accumulate(targets)[:n]
+    return np.concatenate([running, np.full(n - len(running), running[-1])])
+
+
+def evaluations_to_reach(trace: Trace, threshold: float) -> int | None:
+    """How many evaluations the first target at or above the threshold took; None if none is."""
+    for entry in trace:
+        target = entry.get("target")
+        if entry["evaluations"] and target is not None and target >= threshold:
+            return int(entry["evaluations"])
+    return None
+
+
+def top_threshold(ground: Ground, evaluator: Evaluator, share: float = TOP_SHARE) -> float:
+    """The least target of the best share of the ground: of the pool, or of a large fixed sample."""
+    if not evaluator.is_free:
+        raise InputError(f"evaluator {evaluator.name} is too dear to ask for a reference sample")
+    rng = random.Random(_SEED)
+    pool = ground.pool
+    if pool is None:
+        pool = ground.draw(N_REFERENCE, lambda: ground.space.sample(rng))
+    targets = np.sort(np.array(list(evaluator.evaluate(pool))))[::-1]
+    return float(targets[max(1, round(share * len(targets))) - 1])
+
+
+def mean_interval(values: Sequence[float], seed: int = 0, resamples: int = 2000) -> Interval:
+    """The bootstrap 95% interval of a mean."""
+    counts = draw_counts(len(values), seed, resamples)
+    low, high = np.quantile(counts @ np.asarray(values, float) / len(values), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def front(quality: FloatArray, cost: FloatArray) -> npt.NDArray[np.int64]:
+    """The rows no other row beats, cheapest first: none is as good or better for less, or better
+    for as much. quality (n,) larger is better, cost (n,) smaller is better."""
+    order = np.lexsort((-quality, cost))
+    kept, best = [], -np.inf
+    for row in order:
+        if quality[row] > best:
+            kept.append(row)
+            best = quality[row]
+    return np.array(kept, dtype=np.int64)
+
+
+def mapd(scores: FloatArray, perplexities: FloatArray, costs: FloatArray) -> float:
+    """Mean over the proxy's front of |p - p_gt| / p_gt.
+
+    The proxy's front is that of (scores, costs); p is the perplexity of one of its architectures
+    and p_gt that of the true front's architecture of the nearest cost, the cheaper of equals.
+    """
+    true = front(-perplexities, costs)
+    believed = front(scores, costs)
+    nearest = true[np.argmin(np.abs(costs[believed][:, None] - costs[true]), axis=1)]
+    gaps = np.abs(perplexities[believed] - perplexities[nearest]) / perplexities[nearest]
+    return float(gaps.mean())

@@ -1,0 +1,170 @@
+"""Metrics by hand, and comparisons from runs to figures."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lpzero.cli.main import run as command
+from lpzero.errors import InputError
+from lpzero.search import Request, Surroundings
+from lpzero.search.comparing import compare, place
+from lpzero.search.curves import curve_rows, draw
+from lpzero.search.metrics import (
+    best_after,
+    evaluations_to_reach,
+    front,
+    mapd,
+    mean_interval,
+    top_threshold,
+)
+from tests.lpzero.search.planted import SPACE, Landscape, bench, height, proxy
+
+TRACE = [
+    {"evaluations": n, "target": target} for n, target in enumerate([3.0, 5.0, 4.0, 7.0], start=1)
+]
+
+
+def test_best_after_is_carried_on() -> None:
+    np.testing.assert_array_equal(best_after(TRACE, 6), [3, 5, 5, 7, 7, 7])
+    np.testing.assert_array_equal(best_after(TRACE, 2), [3, 5])
+    with pytest.raises(InputError, match="nothing was evaluated"):
+        best_after([{"evaluations": 0, "target": 1.0}], 3)
+
+
+def test_evaluations_to_reach() -> None:
+    assert evaluations_to_reach(TRACE, 5.0) == 2
+    assert evaluations_to_reach(TRACE, 5.5) == 4
+    assert evaluations_to_reach(TRACE, 8.0) is None
+
+
+def test_the_threshold_is_the_best_hundredth() -> None:
+    rng = random.Random(3)
+    pool = list(dict.fromkeys(SPACE.sample(rng) for _ in range(400)))
+    place_ = bench(proxy(), pool=pool)
+    found = top_threshold(place_.ground, Landscape())
+    expected = sorted((height(SPACE, arch) for arch in pool), reverse=True)
+    assert found == expected[round(0.01 * len(pool)) - 1]
+    dear = Landscape()
+    dear.is_free = False
+    with pytest.raises(InputError, match="too dear"):
+        top_threshold(place_.ground, dear)
+
+
+def test_the_interval_of_a_mean_holds_it() -> None:
+    values = list(np.random.default_rng(0).normal(5, 2, 400))
+    low, high = mean_interval(values)
+    assert low < np.mean(values) < high
+    assert high - low == pytest.approx(2 * 1.96 * 2 / 20, rel=0.15)
+    assert mean_interval([4.0, 4.0]) == (4.0, 4.0)
+
+
+def naive_front(quality: Any, cost: Any) -> set[int]:
+    def beats(i: int, j: int) -> bool:
+        no_worse = quality[i] >= quality[j] and cost[i] <= cost[j]
+        return no_worse and (quality[i] > quality[j] or cost[i] < cost[j])
+
+    rows = range(len(cost))
+    return {j for j in rows if not any(beats(i, j) for i in rows)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_front_is_what_nothing_beats(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    quality, cost = rng.permutation(30).astype(float), rng.permutation(30).astype(float)
+    assert set(front(quality, cost)) == naive_front(quality, cost)
+
+
+def test_mapd_by_hand() -> None:
+    perplexities = np.array([50.0, 40.0, 44.0, 30.0])
+    costs = np.array([1.0, 2.0, 2.5, 4.0])
+    # True front: rows 0, 1, 3. A proxy that prefers row 2 to row 1 puts 0, 2 and 3 on its front.
+    scores = np.array([1.0, 0.5, 3.0, 4.0])
+    assert mapd(scores, perplexities, costs) == pytest.approx((0 + 4 / 40 + 0) / 3)
+    assert mapd(-perplexities, perplexities, costs) == 0
+
+
+def arms(*proxies: str) -> list[Request]:
+    constants = {"samples": 12, "mutants": 6, "iterations": 1}
+    return [
+        Request("nano-gpt2", "etas", p, evaluator="table", constants=constants) for p in proxies
+    ]
+
+
+def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
+    found = compare(arms("none", "parameters"), 3, Surroundings(), tmp_path / "kept")
+    again = compare(arms("none", "parameters"), 3, Surroundings(jobs=2))
+    assert found.rows == again.rows
+    for arm, row in zip(arms("none", "parameters"), found.rows, strict=True):
+        results = [
+            json.loads((place(tmp_path / "kept", arm, seed) / "result.json").read_text())
+            for seed in range(3)
+        ]
+        best = [result["best"]["target"] for result in results]
+        assert row["best"] == pytest.approx(np.mean(best))
+        assert row["seeds"] == 3
+        assert found.threshold is not None
+        reached = [evaluations_to_reach(r["trace"], found.threshold) for r in results]
+        assert row["reached"] == sum(n is not None for n in reached)
+    with pytest.raises(InputError, match="holds a comparison"):
+        compare(arms("none"), 3, Surroundings(), tmp_path / "kept")
+
+
+def test_curves_are_numbers_first_and_then_a_picture(tmp_path: Path) -> None:
+    runs = [{"evaluations": 4, "trace": TRACE}, {"evaluations": 2, "trace": TRACE[:2]}]
+    rows = curve_rows({"a": runs})
+    assert [row["mean"] for row in rows] == [3, 5, 5, 6]
+    for name in ("one", "two"):
+        draw(rows, "height", 5.0, tmp_path / name)
+    assert (tmp_path / "one.pdf").read_bytes() == (tmp_path / "two.pdf").read_bytes()
+    assert (tmp_path / "one.png").stat().st_size > 1000
+
+
+def test_the_command_compares_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "compared"
+    words = [
+        "search", "nano-gpt2", "--compare", "--seeds", "2", "--loop", "etas", "--loop", "random",
+        "--proxy", "none", "--proxy", "depth", "--samples", "12", "--mutants", "6",
+        "--iterations", "1", "--evaluations", "5", "--evaluator", "table", "--out", str(out),
+    ]  # fmt: skip
+    assert command([*words, "--format", "json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [row["arm"] for row in result["rows"]] == [
+        "etas, none", "etas, depth", "random, none", "random, depth",
+    ]  # fmt: skip
+    assert {"curves.csv", "curves.pdf", "curves.png", "comparison.csv", "comparison.json"} <= {
+        path.name for path in out.iterdir()
+    }
+    with (out / "curves.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))) == len(result["curves"])
+    before = (out / "comparison.json").read_bytes()
+    assert command([*words, "--resume"]) == 0
+    assert (out / "comparison.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--compare", "--loop", "etas"], "--compare needs proxies"),
+        (["--compare", "--loop", "etas", "--proxy", "depth", "--steps", "3"], "has steps"),
+        (["--compare", "--loop", "etas", "--proxy", "depth", "--seed", "3"], "not --seed"),
+        (["--loop", "etas", "--proxy", "depth", "--seeds", "3"], "--seeds is for --compare"),
+        (
+            ["--compare", "--loop", "etas", "--proxy", "depth", "--evaluator", "proxy"],
+            "scores of proxies do not compare",
+        ),
+    ],
+)
+def test_a_comparison_that_cannot_be_made_is_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command(["search", "nano-gpt2", *words]) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert (out, err.count("\n")) == ("", 1)
