@@ -15,11 +15,12 @@ import numpy as np
 
 from lpzero import counters
 from lpzero.correlation import spearman
+from lpzero.errors import InputError
 from lpzero.fitness import judge
 from lpzero.proxies.combining import Combined
 from lpzero.proxies.context import Context
 from lpzero.proxies.published import CHOSEN_ON, figures
-from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy
+from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
 from lpzero.ranks import FloatArray
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ class Ranking:
 def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None) -> list[Row]:
     """A row per proxy, the one with the highest rho first."""
     ranking = ranking or Ranking()
+    for proxy in proxies:
+        if not applies(proxy, table.space):
+            raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}")
     judgements = _Judge(table, ranking)
     for contexts in ranking.others().values():
         for context in contexts:

@@ -24,7 +24,7 @@ _MILLI = 1000
     "texts",
     multiple=True,
     metavar="NAME|FORMULA|FILE",
-    help="A proxy, rank-mean(A, B), a formula or an exported file; all proxies if not given.",
+    help="A proxy, rank-mean(A, B), a formula or an exported file; by default all that apply.",
 )
 @click.option("--space", help="Build and count in this space instead of the table's own.")
 @click.option(
@@ -62,15 +62,17 @@ _MILLI = 1000
 @click.pass_context
 def rank(context: click.Context, /, **given: Any) -> None:
     """Correlate proxies with the targets of TABLE, best first; a second call is a look-up."""
-    from lpzero.proxies import Context, find, get, names
+    from lpzero.proxies import Context, applies, find, get, names
     from lpzero.rank import Ranking
     from lpzero.rank import rank as compare
     from lpzero.store import default_folder
     from spaces.tables import load
 
-    proxies = [find(text) for text in given["texts"]] or [get(name) for name in names()]
+    proxies = [find(text) for text in given["texts"]]
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
     table = load(given["table"], given["data"], space)
+    if not proxies:
+        proxies = [proxy for proxy in map(get, names()) if applies(proxy, table.space)]
     run = Context(
         given["seed"],
         given["seed"],

@@ -10,13 +10,24 @@ from lpzero.proxies import formulas as formulas
 from lpzero.proxies import jacobian as jacobian
 from lpzero.proxies import kernels as kernels
 from lpzero.proxies import saliency as saliency
+from lpzero.proxies import supernet as supernet
 from lpzero.proxies import trazor as trazor
 from lpzero.proxies.combining import Combined, rank_mean, rank_sum
 from lpzero.proxies.context import Context, Record, evaluate
 from lpzero.proxies.finding import find
 from lpzero.proxies.formulas import FormulaProxy
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, get, names, proxy, register
+from lpzero.proxies.registry import (
+    Measure,
+    Needs,
+    NetworkProxy,
+    Proxy,
+    applies,
+    get,
+    names,
+    proxy,
+    register,
+)
 from lpzero.proxies.tracing import Layout
 
 __all__ = [
@@ -30,6 +41,7 @@ __all__ = [
     "NetworkProxy",
     "Proxy",
     "Record",
+    "applies",
     "evaluate",
     "find",
     "get",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from lpzero.errors import InputError
-from lpzero.proxies.registry import Needs, Proxy
+from lpzero.proxies.registry import Needs, Proxy, applies
 from lpzero.ranks import FloatArray, rank
 from spaces.base import Space
 
@@ -60,6 +60,10 @@ class Combined:
     @property
     def has_blocks(self) -> bool:
         return all(part.has_blocks for part in self.parts)
+
+    def applies_to(self, space: Space[Any]) -> bool:
+        """Whether every part does."""
+        return all(applies(part, space) for part in self.parts)
 
     @property
     def needs(self) -> Needs:

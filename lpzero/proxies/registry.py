@@ -181,6 +181,12 @@ def names() -> list[str]:
     return known()
 
 
+def applies(proxy: Proxy, space: Space[Any]) -> bool:
+    """Whether the proxy can score the space; one that has no `applies_to` scores every space."""
+    asked = getattr(proxy, "applies_to", None)
+    return asked is None or bool(asked(space))
+
+
 def get(name: str) -> Proxy:
     """The proxy of that name; plug-ins are looked for only if it is not one of ours."""
     if name not in _PROXIES and name not in names():

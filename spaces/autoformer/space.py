@@ -18,6 +18,7 @@ from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
     from spaces.autoformer.model import AutoFormer
+    from spaces.autoformer.supernet import Supernet
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,12 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
 
         self.validate(arch)
         return build(self, arch, seed)
+
+    def supernet(self, seed: int) -> Supernet:
+        """Untrained weights that every architecture of the space inherits a part of."""
+        from spaces.autoformer.supernet import Supernet
+
+        return Supernet(self, seed)
 
     def inner(self, arch: AutoFormerArch, layer: AutoFormerLayer) -> int:
         """The width f of the layer's MLP."""

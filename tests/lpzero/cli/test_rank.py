@@ -11,7 +11,7 @@ import pytest
 
 import spaces
 from lpzero.cli.main import run
-from lpzero.proxies import names
+from lpzero.proxies import applies, get, names
 from spaces.tables.table import Table, make_table
 
 
@@ -45,11 +45,22 @@ def test_json_is_a_list_of_the_proxies_asked_for(
     assert ranked(capsys, "nano-gpt2", *options, "--cache", str(tmp_path)) == rows
 
 
-def test_without_proxies_all_are_ranked(
+def test_a_proxy_that_cannot_score_the_space_is_refused_before_any_work(
+    small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--proxy", "snip", "--proxy", "supernet-snip", "--cache", str(tmp_path)]
+    assert run(["rank", "nano-gpt2", *arguments]) == 2
+    assert "proxy supernet-snip cannot score space nano-gpt2" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_proxies_all_that_apply_are_ranked(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = ranked(capsys, "nano-gpt2", "--cache", str(tmp_path))
-    assert {row["proxy"] for row in rows} == set(names())
+    assert {row["proxy"] for row in rows} == {
+        n for n in names() if applies(get(n), small_table.space)
+    }
     assert all(row["missing"] == 0 for row in rows)
 
 
