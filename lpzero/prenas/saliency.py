@@ -11,7 +11,7 @@ Shapes: L layers of the supernet, H hidden widths, n and r the choices of heads 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,11 +64,12 @@ class Saliency:
                 }
                 for pair in zip(network.matrices, network.passed.gradients, strict=True)
             ]
-        in_mlp = network.layout.is_feed_forward
-        layers = [AutoFormerLayer(heads, space.ratios[0]) for heads in space.heads]
-        attention = _table(sums, space, layers, supernet.block_shapes, lambda n: not in_mlp(n))
-        layers = [AutoFormerLayer(space.heads[0], ratio) for ratio in space.ratios]
-        return cls(space, attention, _table(sums, space, layers, supernet.block_shapes, in_mlp))
+        mlp = {m.name for m in network.matrices[0] if m.part == "feed-forward"}
+        shapes, few, narrow = supernet.block_shapes, space.heads[0], space.ratios[0]
+        by_heads = [AutoFormerLayer(heads, narrow) for heads in space.heads]
+        by_ratio = [AutoFormerLayer(few, ratio) for ratio in space.ratios]
+        attention = _table(sums, space, by_heads, shapes, sums[0].keys() - mlp)
+        return cls(space, attention, _table(sums, space, by_ratio, shapes, mlp))
 
     @property
     def totals(self) -> FloatArray:
@@ -123,15 +124,15 @@ def _table(
     space: AutoFormerSpace,
     layers: Sequence[AutoFormerLayer],
     shapes: Callable[[int, AutoFormerLayer], Mapping[str, tuple[int, ...]]],
-    wanted: Callable[[str], bool],
+    names: Set[str],
 ) -> FloatArray:
-    """The wanted matrices' sums of every block, hidden width and layer (L, H, layers)."""
+    """These matrices' sums of every block, hidden width and layer (L, H, layers)."""
     table = np.zeros((len(sums), len(space.hidden), len(layers)))
     for i, hidden in enumerate(space.hidden):
         for j, layer in enumerate(layers):
             inside = shapes(hidden, layer)
             for block, of_block in enumerate(sums):
-                for name in filter(wanted, of_block):
+                for name in sorted(names):
                     rows, columns = inside[name]
                     table[block, i, j] += of_block[name][rows - 1, columns - 1]
     return table
