@@ -52,7 +52,7 @@ TINY_STAGES = PitSpace(
 )  # fmt: skip
 STAGES = PitArch(4, 2, (2, 1, 1), (1, 2, 4))
 MEASURES = {m.name: m for name in names() for m in measures_of(get(name))}
-ON_TEXT = [name for name in names() if applies(get(name), spaces.get("nano-gpt2"))]
+EVERYWHERE = [name for name in names() if applies(get(name), spaces.get("nano-gpt2"))]
 IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswith("rank")]
 
 
@@ -126,7 +126,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
     return made
 
 
-@pytest.mark.parametrize("name", ON_TEXT)
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_scores_do_not_depend_on_order_or_company(name: str, context: Context) -> None:
     space, four = spaces.get("nano-gpt2"), archs(4)
     scores = get(name).score(space, four, context)
@@ -145,7 +145,7 @@ def test_every_proxy_scores_images(name: str, tmp_path: Path) -> None:
     assert np.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", EVERYWHERE)
 def test_every_proxy_scores_blocks_of_unlike_width_and_length(name: str, tmp_path: Path) -> None:
     other = PitArch(4, 2, (1, 1, 1), (2, 2, 4))
     scores = get(name).score(TINY_STAGES, [STAGES, other], Context(folder=tmp_path))
@@ -236,7 +236,7 @@ def test_one_failing_architecture_has_no_score_and_the_others_do(
     assert "no room" in caplog.text
 
 
-@pytest.mark.parametrize("name", [n for n in ON_TEXT if hasattr(get(n), "block_scores")])
+@pytest.mark.parametrize("name", [n for n in EVERYWHERE if hasattr(get(n), "block_scores")])
 def test_values_of_blocks_add_up(name: str, context: Context) -> None:
     proxy: Any = get(name)
     space, four = spaces.get("nano-gpt2"), archs(4)
