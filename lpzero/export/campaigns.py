@@ -1,4 +1,7 @@
-"""A campaign directory as records to export; its files may come from a stranger."""
+"""The directory of a campaign or of an exhaustive run as records to export.
+
+Its files may come from a stranger.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from lpzero.export import json_form
 from lpzero.export.checking import Fields, check_number, check_text, read_json, read_text
 from lpzero.export.latex_form import Beside
 from lpzero.export.record import Batch, Exported, Figures, Provenance, batch_of
+from primitives.formula import Formula
 from primitives.parsing import parse
 from spaces.errors import UnknownNameError
 
 
-def read_object(folder: Path, name: str, missing: str) -> dict[str, Any]:
+def read_object(folder: Path, name: str) -> dict[str, Any]:
+    """The object in one of the directory's files."""
     path = folder / name
-    if not path.exists():
-        raise InputError(f"{folder} {missing}: it has no {name}")
     value = read_json(read_text(path), str(path))
     if not isinstance(value, dict):
         raise InputError(f"{path} holds no object")
@@ -87,6 +90,7 @@ class Campaign:
     def _exported(self, line: dict[str, Any], figures: Sequence[Figures]) -> Exported:
         fields = Fields(line, str(self.folder))
         number = fields.integer("id", 0)
+        formula = parse(fields.take("formula"))
         settings = Fields(self.config["settings"], f"{self.folder}: settings")
         provenance = Provenance(
             "campaign",
@@ -99,9 +103,11 @@ class Campaign:
             figures=tuple(figures),
         )
         name = "-".join([*(f.table for f in figures), str(number)])
-        formula = parse(fields.take("formula"))
-        return Exported(check_text(name, "the name"), formula, provenance, self.options,
-                        batches=self.batches)  # fmt: skip
+        return self._record(name, formula, provenance)
+
+    def _record(self, name: str, formula: Formula, provenance: Provenance) -> Exported:
+        name = check_text(name, f"{self.folder}: name")
+        return Exported(name, formula, provenance, self.options, batches=self.batches)
 
     def beside(self) -> list[Beside]:
         """The sizes that the report judged."""
@@ -109,8 +115,34 @@ class Campaign:
         return [_beside(line, f"{self.folder}: counters") for line in lines]
 
 
+class Exhaustive(Campaign):
+    """The files of an exhaustive run, in which nothing has an id and one table is searched."""
+
+    def __init__(self, folder: Path, run: dict[str, Any], result: dict[str, Any]) -> None:
+        target = result["target"]
+        table = {"name": run["table"], "target": target}
+        table |= {field: run[field] for field in ("space", "digest")}
+        config = {field: run[field] for field in ("sketch", "split_seed")} | {"tables": [table]}
+        best = {**result["best"], "judged": {run["table"]: result["best"]["judged"]}}
+        tables = [{"name": run["table"], "n": result["n"]}]
+        super().__init__(folder, config, {**result, "best": best, "tables": tables})
+
+    def hall(self) -> list[Exported]:
+        """The best formulas as the last answer had them."""
+        assert self.result is not None
+        best = self.result["best"]
+        same = [line["formula"] == best["formula"] for line in self.result["top"]]
+        lines = [best if is_best else line
+                 for line, is_best in zip(self.result["top"], same, strict=True)]  # fmt: skip
+        return [self.entry(line) for line in lines]
+
+    def _exported(self, line: dict[str, Any], figures: Sequence[Figures]) -> Exported:
+        provenance = Provenance("exhaustive run", chosen_on="train", figures=tuple(figures))
+        return self._record(figures[0].table, parse(line["formula"]), provenance)
+
+
 def _beside(line: dict[str, Any], where: str) -> Beside:
-    test = line["test"]
+    test = line["judged"]["test"]
     low, high = (check_number(x, where, 1.0) for x in test["rho_ci"])
     given = test["rho_given_params"]
     return Beside(

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from lpzero.campaign import folder as files
 from lpzero.errors import InputError
+from lpzero.exhaust import results as exhaustive
 from lpzero.export import csv_form, json_form, sympy_form
-from lpzero.export.campaigns import Campaign, read_object
+from lpzero.export.campaigns import Campaign, Exhaustive, read_object
 from lpzero.export.checking import read_text
 from lpzero.export.latex_form import Beside
 from lpzero.export.record import Exported, Provenance
@@ -75,7 +76,7 @@ def gather(source: str, choice: Choice | None = None) -> Gathered:
     """The formulas that the source means: a directory, a file, a name or a formula."""
     choice = choice or Choice()
     if os.path.isdir(source):
-        return _campaign(Path(source), choice)
+        return _run(Path(source), choice)
     if source.endswith((".json", ".csv")) or os.path.exists(source):
         return Gathered(choice.of(from_file(Path(source)), None, source), [])
     return Gathered(choice.of([_named(source)], None, "the formula"), [])
@@ -110,23 +111,27 @@ def _named(source: str) -> Exported:
     return Exported(source, proxy.formula, Provenance("proxy"))
 
 
-def _campaign(folder: Path, choice: Choice) -> Gathered:
-    config = read_object(folder, files.CONFIG, "is no campaign directory")
-    result = None
-    if (folder / files.RESULT).exists():
-        result = read_object(folder, files.RESULT, "")
-    elif choice == Choice():
-        raise InputError(
-            f"{folder} has no {files.RESULT}, so nothing is chosen: finish the campaign with"
-            " `lpzero discover --resume`, or choose with --formula, --top or --all"
-        )
+def _run(folder: Path, choice: Choice) -> Gathered:
+    """The formulas of a campaign, or of an exhaustive run."""
+    has_result, is_chosen = (folder / files.RESULT).exists(), choice != Choice()
+    result = read_object(folder, files.RESULT) if has_result else None
     try:
-        campaign = Campaign(folder, config, result)
-        chosen = None if result is None else campaign.entry(result["best"])
-        entries = campaign.hall() if choice != Choice() else []
-        return Gathered(choice.of(entries, chosen, str(folder)), campaign.beside())
+        if (folder / files.CONFIG).exists():
+            run = Campaign(folder, read_object(folder, files.CONFIG), result)
+        elif (folder / exhaustive.RUN).exists() and result is not None:
+            run = Exhaustive(folder, read_object(folder, exhaustive.RUN), result)
+        else:
+            raise InputError(f"{folder} is no directory of a finished run: see `lpzero discover`")
+        if result is None and not is_chosen:
+            raise InputError(
+                f"{folder} has no {files.RESULT}, so nothing is chosen: finish the campaign with"
+                " `lpzero discover --resume`, or choose with --formula, --top or --all"
+            )
+        chosen = None if run.result is None else run.entry(run.result["best"])
+        entries = run.hall() if is_chosen else []
+        return Gathered(choice.of(entries, chosen, str(folder)), run.beside())
     except (KeyError, TypeError, IndexError, AttributeError):
-        raise InputError(f"{folder} holds files that no campaign of this version wrote") from None
+        raise InputError(f"{folder} holds files that no run of this version wrote") from None
 
 
 def exact(entries: Sequence[Exported]) -> list[Exported]:

@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 import lpzero.export
+from lpzero import exhaust
 from lpzero.cli.export import _FORMS
 from lpzero.cli.main import run
+from lpzero.exhaust.results import keep
 from lpzero.proxies import Context, find
 from primitives.parsing import parse
-from tests.lpzero.smalltable import discovery, table
+from spaces.tables import split
+from tests.lpzero.smalltable import discovery, sketches, table
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +100,21 @@ def test_the_table_has_the_sizes_beside(campaign: Path, capsys: pytest.CaptureFi
     assert all(line in text for line in ("sizes alone", r"attention-{}parameters", r"\toprule"))
     whole = exports(capsys, campaign, "--to", "latex", "--document")
     assert whole.startswith(r"\documentclass")
+
+
+def test_an_exhaustive_run_is_a_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made, split_ = table(), split(table(), 0)
+    asked = exhaust.Exhaustion(unaries=1)
+    run_ = exhaust.exhaust(made, sketches(), split_, tmp_path, asked)
+    answer = exhaust.report(made, split_, sketches(), run_, asked, exhaust.Query(top=4))
+    keep(tmp_path, answer, None)
+    one = json.loads(exports(capsys, tmp_path, "--to", "json"))
+    assert one["formula"] == answer["best"]["formula"]
+    (figures,) = one["provenance"]["figures"]
+    assert figures["rho_ci"]["test"] == answer["best"]["judged"]["test"]["rho_ci"]
+    rows = exports(capsys, tmp_path, "--to", "csv", "--all").splitlines()
+    assert len(rows) == 5
+    assert "sizes alone" in exports(capsys, tmp_path, "--to", "latex", "--top", "3")
 
 
 def test_a_formula_and_a_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,7 +215,7 @@ def test_bad_sources_are_one_line(
 def test_broken_campaigns_are_one_line(
     tmp_path: Path, campaign: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "no campaign directory" in refused(capsys, tmp_path, "--to", "json")
+    assert "no directory of a finished run" in refused(capsys, tmp_path, "--to", "json")
     out = tmp_path / "run"
     discovery(out).search()
     assert "nothing is chosen" in refused(capsys, out, "--to", "json")
