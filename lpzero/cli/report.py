@@ -21,7 +21,7 @@ from lpzero.cli import output
     multiple=True,
     metavar="DIR",
     type=click.Path(),
-    help="Another campaign, for the convergence figure; may be repeated.",
+    help="Another run of the kind, for the convergence figure; may be repeated.",
 )
 @click.option(
     "--ranking",
@@ -38,10 +38,10 @@ def report(
     ranking: str | None,
     form: str,
 ) -> None:
-    """Write one HTML page on the campaign or exhaustive run in DIR, and figures for papers.
+    """Write one HTML page on the campaign, exhaustive run or search in DIR, and its figures.
 
     The page needs no network and no other file; figures are written to DIR/report/figures as PDF,
-    PNG and SVG. A campaign that is not finished is reported as far as it is.
+    PNG and SVG. A run that is not finished is reported as far as it is.
     """
     from lpzero.report import gather, write
 

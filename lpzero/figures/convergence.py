@@ -1,9 +1,10 @@
-"""Best fitness so far against formulas evaluated (Figures 6, 7 and 13 of LPZero)."""
+"""The best so far against what was evaluated (Figures 6, 7 and 13 of LPZero)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from lpzero.errors import InputError
 from lpzero.figures import style
 from lpzero.ranks import FloatArray
 
+_LEGEND = 44  # letters in a line of the legend
 _POINTS = 400  # of a curve; more cannot be seen
 
 
@@ -46,14 +48,16 @@ class Convergence:
     evaluated: FloatArray
     arms: tuple[Arm, ...]
     levels: Mapping[str, float]
-    measure: str = "ρ on train"
+    counted: str
+    measured: str
 
 
 def convergence(
     histories: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
     levels: Mapping[str, float] | None = None,
     evaluated: FloatArray | None = None,
-    measure: str = "ρ on train",
+    counted: str = "formulas evaluated",
+    measured: str = "best fitness so far (ρ on train)",
 ) -> Convergence:
     """The data of the figure, from the histories of each arm's runs.
 
@@ -68,7 +72,7 @@ def convergence(
         evaluated = np.unique(np.linspace(first, last, _POINTS).round())
     arms = [Arm(name, np.array([_at(run, evaluated) for run in found]))
             for name, found in runs.items()]  # fmt: skip
-    return Convergence(evaluated, tuple(arms), dict(levels or {}), measure)
+    return Convergence(evaluated, tuple(arms), dict(levels or {}), counted, measured)
 
 
 def draw(data: Convergence, axes: Any = None) -> Figure:
@@ -79,6 +83,7 @@ def draw(data: Convergence, axes: Any = None) -> Figure:
         for index, arm in enumerate(data.arms):
             n = len(arm.fitness)
             label = arm.name if n == 1 else f"{arm.name} (mean of {n}, middle 95%)"
+            label = "\n".join(wrap(label, _LEGEND))
             colour = style.COLOURS[index % len(style.COLOURS)]
             dashes = style.DASHES[index % len(style.DASHES)]
             axes.plot(
@@ -98,8 +103,8 @@ def draw(data: Convergence, axes: Any = None) -> Figure:
             axes.annotate(f"{name}: {value:.3f}", (1.0, value), (0, 2), color=style.GREY,
                           xycoords=("axes fraction", "data"), textcoords="offset points",
                           ha="right", va="bottom", fontsize=8)  # fmt: skip
-        axes.set_xlabel("formulas evaluated")
-        axes.set_ylabel(f"best fitness so far ({data.measure})")
+        axes.set_xlabel(data.counted)
+        axes.set_ylabel(data.measured)
         if len(data.arms) > 1 or len(data.arms[0].fitness) > 1:
             axes.legend(loc="lower right", fontsize=8)
     return figure

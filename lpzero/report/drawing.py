@@ -104,29 +104,48 @@ def judged(run: Gathered, table: str) -> Mapping[str, Mapping[str, Any]]:
 def _convergence(run: Gathered, beside: Sequence[Gathered]) -> Drawn:
     runs = [run, *(other for other in beside if other.history)]
     first = str(run.config["settings"]["objectives"][0])
-    measure = f"{_OBJECTIVES.get(first, first)} on train"
-    data = convergence.convergence(arms(runs), _levels(run, first), measure=measure)
+    data = convergence.convergence(
+        arms([(_identity(entry), entry.history) for entry in runs]),
+        _levels(run, first),
+        measured=f"best fitness so far ({_OBJECTIVES.get(first, first)} on train)",
+    )
     last = run.history[-1]
-    several = f" {len(runs)} campaigns; those that differ in their seed alone are one line."
     return Drawn(
         "convergence",
         "Best fitness so far against formulas evaluated. This is the training score that the"
-        f" search maximises: in sample.{several if len(runs) > 1 else ''}",
+        f" search maximises: in sample.{several(len(runs), 'campaigns')}",
         f"Line chart; best fitness {float(last['fitness']):.3f} after"
         f" {int(last['evaluated']):,} formulas.",
         convergence.draw(data),
     )
 
 
-def arms(runs: Sequence[Gathered]) -> dict[str, list[Sequence[dict[str, Any]]]]:
-    """Histories by what tells the runs apart, their seeds left out."""
-    settings = [_identity(run) for run in runs]
-    differing = [key for key in settings[0] if len({str(found.get(key)) for found in settings}) > 1]
-    found: dict[str, list[Sequence[dict[str, Any]]]] = {}
-    for run, setting in zip(runs, settings, strict=True):
-        name = ", ".join(f"{key} {setting.get(key)}" for key in differing) or "this campaign"
-        found.setdefault(name, []).append(run.history)
-    return found
+def several(n: int, what: str) -> str:
+    """What a caption says of several runs in one figure."""
+    return f" {n} {what}; those that differ in their seed alone are one line." if n > 1 else ""
+
+
+def arms(
+    runs: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]],
+) -> dict[str, list[Sequence[Mapping[str, Any]]]]:
+    """Histories by what tells their runs apart: each comes with what it was, seed left out.
+
+    A setting is named only where those named before it leave different runs together.
+    """
+    told: list[str] = []
+    for key in dict.fromkeys(key for found, _ in runs for key in found):
+        if len({_words(found, [*told, key]) for found, _ in runs}) > len(
+            {_words(found, told) for found, _ in runs}
+        ):
+            told.append(key)
+    arms: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
+    for found, history in runs:
+        arms.setdefault(_words(found, told) or "this run", []).append(history)
+    return arms
+
+
+def _words(settings: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return ", ".join(f"{key} {settings[key]}" for key in keys if key in settings)
 
 
 def _identity(run: Gathered) -> dict[str, Any]:
@@ -150,11 +169,11 @@ def _levels(run: Gathered, objective: str) -> dict[str, float]:
 def _heatmap(run: Gathered) -> Drawn:
     planes = zip(run.best.operations, run.best.rho, strict=True)
     best = [f"{operation} {np.nanmax(plane):.3f}" for operation, plane in planes]
-    several = ", lowest over the tables" if len(run.tables) > 1 else ""
+    lowest = ", lowest over the tables" if len(run.tables) > 1 else ""
     return Drawn(
         "pairs",
         "The best |ρ| that was found with each pair of statistics under each operation, on the"
-        f" training rows{several}: in sample, and of what the search happened to try."
+        f" training rows{lowest}: in sample, and of what the search happened to try."
         " One-sided formulas are on the diagonal.",
         f"Heat maps; best per operation: {', '.join(best)}.",
         heatmap.draw(run.best),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lpzero.report.drawing import judged
 from lpzero.report.gathering import CAMPAIGN, Gathered
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
-from lpzero.report.tables import NOTHING, Cell, number, table
+from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
 
 _NAME = "hall"
 
@@ -39,11 +40,21 @@ def section(run: Gathered) -> Markup:
     return element("div", filter_, made)
 
 
-def _reported(run: Gathered) -> dict[str, dict[str, float]]:
-    """Rho on the parts, by formula."""
+def _reported(run: Gathered) -> dict[str, Mapping[str, Any]]:
+    """The reported lines, by formula."""
     if run.result is None:
         return {}
-    return {line["formula"]: line["rho"] for line in run.result["top"]}
+    return {line["formula"]: line for line in run.result["top"]}
+
+
+def _test(line: Mapping[str, Any]) -> Cell:
+    """Rho on the test rows, lowest over the tables, with the interval that goes with it."""
+    judged = line.get("judged") or {}
+    parts = [found["test"] for found in judged.values() if "test" in found]
+    lowest = min(parts, key=lambda part: float(part["rho"]), default=None)
+    if lowest is None:
+        return number(line.get("rho", {}).get("test"))
+    return with_interval(lowest["rho"], lowest["rho_ci"])
 
 
 def _grouped(run: Gathered) -> set[str]:
@@ -57,7 +68,7 @@ def _grouped(run: Gathered) -> set[str]:
 def _row(
     row: dict[str, Any],
     tables: list[str],
-    reported: dict[str, dict[str, float]],
+    reported: Mapping[str, Mapping[str, Any]],
     grouped: set[str],
 ) -> list[Child | Cell]:
     text = str(row["formula"])
@@ -71,7 +82,7 @@ def _row(
     for name in tables:
         cells += [number(row.get(f"{name} {key}")) for key in ("rho", "given_params")]
         cells.append(number(row.get(f"{name} within") if name in grouped else None))
-    rho = reported.get(text, {})
-    cells += [number(rho.get("valid")), number(rho.get("test"))]
+    line = reported.get(text, {})
+    cells += [number(line.get("rho", {}).get("valid")), _test(line)]
     cells += [number(row.get("generation")), str(row.get("operator", NOTHING))]
     return cells

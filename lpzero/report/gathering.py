@@ -21,7 +21,7 @@ from lpzero.campaign import journal, saved
 from lpzero.campaign.tally import Tally
 from lpzero.errors import InputError
 from lpzero.evolve import Candidate
-from lpzero.exhaust import results as exhaustive
+from lpzero.exhaust import results as runs
 from lpzero.figures import heatmap
 from lpzero.halloffame import HallOfFame, admit
 from primitives.parsing import parse
@@ -50,22 +50,8 @@ class Gathered:
     remarks: list[str] = field(default_factory=list)
 
 
-def gather(folder: str | Path) -> Gathered:
-    """What the directory holds; an error if it is no run's directory."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"{folder} is no directory: expected that of a campaign")
-    if (folder / files.CONFIG).exists():
-        return _campaign(folder)
-    if (folder / exhaustive.RUN).exists():
-        return _exhaustive(folder)
-    raise InputError(
-        f"{folder} holds no campaign ({files.CONFIG}) and no exhaustive run ({exhaustive.RUN}):"
-        " make one with `lpzero discover TABLE --out DIR`"
-    )
-
-
-def _campaign(folder: Path) -> Gathered:
+def campaign(folder: Path) -> Gathered:
+    """What a campaign's directory holds."""
     config = saved.read_config(folder)
     assert config is not None, "it is there"
     try:
@@ -106,13 +92,14 @@ def _campaign(folder: Path) -> Gathered:
     )
 
 
-def _exhaustive(folder: Path) -> Gathered:
+def exhaustive(folder: Path) -> Gathered:
+    """What an exhaustive run's directory holds."""
     remarks: list[str] = []
-    config = _object(folder / exhaustive.RUN, remarks)
+    config = _object(folder / runs.RUN, remarks)
     if config is None or not config.keys() >= {"table", "space", "digest", "unaries"}:
-        raise InputError(f"{folder / exhaustive.RUN} is broken: start the run again")
-    result = _object(folder / exhaustive.RESULT, remarks)
-    found = exhaustive.Results(folder, config["unaries"], bool(config.get("same_statistic")))
+        raise InputError(f"{folder / runs.RUN} is broken: start the run again")
+    result = _object(folder / runs.RESULT, remarks)
+    found = runs.Results(folder, config["unaries"], bool(config.get("same_statistic")))
     n_missing = len(found.missing())
     if n_missing or result is None:
         remarks.append(

@@ -10,30 +10,45 @@ from importlib.resources import files
 from lpzero.report import describing, fame, judging
 from lpzero.report.drawing import Drawn
 from lpzero.report.gathering import Gathered
-from lpzero.report.markup import Child, Markup, element
+from lpzero.report.markup import Markup, element
 
 
 def page(run: Gathered, drawn: Sequence[Drawn]) -> str:
-    """The whole document; equal runs give equal text."""
+    """The document of a campaign or an exhaustive run; equal runs give equal text."""
     names = ", ".join(str(table["name"]) for table in run.tables)
-    title = f"{names}: {run.kind}"
+    missing = None
+    if run.result is not None and run.sheet is None:
+        missing = (
+            "Score against target is not drawn: the directory holds no scores.json. Run the same"
+            " command with --resume (or again) and it is written."
+        )
+    return document(
+        f"{names}: {run.kind}",
+        run.remarks,
+        [
+            ("result", "The result", judging.section(run)),
+            ("searched", "What was searched", describing.searched(run)),
+            ("hall-of-fame", "Hall of fame", fame.section(run)),
+            ("figures", "Figures", figures(drawn, missing)),
+            ("rejected", "Rejected formulas", describing.rejections(run)),
+            ("provenance", "Provenance", describing.provenance(run)),
+            ("again", "The same again", commands(describing.commands(run))),
+        ],
+    )
+
+
+def document(
+    title: str, remarks: Sequence[str], sections: Sequence[tuple[str, str, Markup]]
+) -> str:
+    """A whole HTML document of sections: each a name, a title and its content."""
     body = [
-        element("a", "Skip to the result", class_="skip", href="#result"),
-        element("header", element("h1", title), _remarks(run)),
-        element(
-            "main",
-            _section("result", "The result", judging.section(run)),
-            _section("searched", "What was searched", describing.searched(run)),
-            _section("hall-of-fame", "Hall of fame", fame.section(run)),
-            _section("figures", "Figures", _figures(run, drawn)),
-            _section("rejected", "Rejected formulas", describing.rejections(run)),
-            _section("provenance", "Provenance", describing.provenance(run)),
-            _section("again", "The same again", _commands(run)),
-        ),
+        element("a", "Skip to the result", class_="skip", href=f"#{sections[0][0]}"),
+        element("header", element("h1", title), _remarks(remarks)),
+        element("main", *(_section(*section) for section in sections)),
     ]
     head, script = _head(title)
-    document = element("html", head, element("body", *body, script), lang="en")
-    return f"<!DOCTYPE html>\n{document}\n"
+    made = element("html", head, element("body", *body, script), lang="en")
+    return f"<!DOCTYPE html>\n{made}\n"
 
 
 def _head(title: str) -> tuple[Markup, Markup]:
@@ -74,24 +89,16 @@ def _section(name: str, title: str, content: Markup) -> Markup:
     )  # fmt: skip
 
 
-def _remarks(run: Gathered) -> Markup | None:
-    if not run.remarks:
+def _remarks(remarks: Sequence[str]) -> Markup | None:
+    if not remarks:
         return None
-    items = [element("li", remark) for remark in run.remarks]
+    items = [element("li", remark) for remark in remarks]
     return element("div", element("strong", "Remarks"), element("ul", *items), class_="remarks")
 
 
-def _figures(run: Gathered, drawn: Sequence[Drawn]) -> Markup:
-    parts: list[Child] = []
-    if run.result is not None and run.sheet is None:
-        parts.append(
-            element(
-                "p",
-                "Score against target is not drawn: the directory holds no scores.json. Run the"
-                " same command with --resume (or again) and it is written.",
-            )
-        )
-    parts += [_figure(entry) for entry in drawn]
+def figures(drawn: Sequence[Drawn], missing: str | None = None) -> Markup:
+    """The figures one after the other, with a word on what is missing."""
+    parts = [*([element("p", missing)] if missing else []), *(_figure(entry) for entry in drawn)]
     return element("div", *parts) if parts else element("p", "There is nothing to draw yet.")
 
 
@@ -101,5 +108,6 @@ def _figure(entry: Drawn) -> Markup:
     return element("figure", image, element("figcaption", entry.caption), id=f"figure-{entry.name}")
 
 
-def _commands(run: Gathered) -> Markup:
-    return element("pre", element("code", "\n".join(describing.commands(run))), tabindex=0)
+def commands(lines: Sequence[str]) -> Markup:
+    """Command lines, ready to be copied."""
+    return element("pre", element("code", "\n".join(lines)), tabindex=0)

@@ -9,6 +9,7 @@ from typing import Any
 from lpzero.report.markup import Child, Markup, element, joined
 
 NOTHING = "–"
+_LARGE = 1000.0  # from here on decimals say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ def number(value: Any, digits: int = 3) -> Cell:
         return Cell(NOTHING, None, True)
     if isinstance(value, int) and not isinstance(value, bool):
         return Cell(f"{value:,}", value, True)
-    return Cell(f"{float(value):.{digits}f}".replace("-", "−"), float(value), True)
+    text = f"{value:.{digits}f}" if abs(value) < _LARGE else f"{value:,.6g}"
+    return Cell(text.replace("-", "−"), float(value), True)
 
 
 def with_interval(value: float | None, interval: Sequence[float] | None) -> Cell:

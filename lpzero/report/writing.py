@@ -9,9 +9,11 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.figures import style
+from lpzero.report import searching
 from lpzero.report.drawing import Drawn, figures
 from lpzero.report.gathering import Gathered
 from lpzero.report.page import page
+from lpzero.report.searching import Search
 from lpzero.store import Store
 
 FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
@@ -28,22 +30,22 @@ class Written:
 
 
 def write(
-    run: Gathered,
+    run: Gathered | Search,
     out: str | Path | None = None,
-    beside: Sequence[Gathered] = (),
+    beside: Sequence[Gathered | Search] = (),
     ranking: Sequence[Mapping[str, Any]] | None = None,
 ) -> Written:
     """Write the page to `out`, DIR/report/index.html if None, and figures to DIR/report/figures.
 
-    `beside` are other campaigns for the convergence figure, `ranking` the rows of `lpzero rank`.
+    `beside` are other runs of the same kind for the convergence figure, `ranking` the rows of
+    `lpzero rank`.
     """
     place = run.folder / FOLDER
     target = place / PAGE if out is None else Path(out)
     if target.is_dir():
         raise InputError(f"{target} is a directory: name a file for the page")
     try:
-        drawn = list(figures(run, beside, ranking))
-        text = page(run, drawn)
+        drawn, text = _made(run, beside, ranking)
     except InputError:
         raise
     except _BROKEN as error:
@@ -54,6 +56,23 @@ def write(
     saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
     Store(target.parent).replace(target, text.encode())
     return Written(target, tuple(saved), tuple(run.remarks))
+
+
+def _made(
+    run: Gathered | Search,
+    beside: Sequence[Gathered | Search],
+    ranking: Sequence[Mapping[str, Any]] | None,
+) -> tuple[list[Drawn], str]:
+    """The figures and the page with them."""
+    for other in beside:
+        if type(other) is not type(run):
+            raise InputError(f"{other.folder} is a run of another kind: it cannot stand beside")
+    if isinstance(run, Search):
+        drawn = searching.drawings(run, [other for other in beside if isinstance(other, Search)])
+        return drawn, searching.page(run, drawn)
+    campaigns = [other for other in beside if isinstance(other, Gathered)]
+    drawn = list(figures(run, campaigns, ranking))
+    return drawn, page(run, drawn)
 
 
 def _save(entry: Drawn, folder: Path) -> list[Path]:

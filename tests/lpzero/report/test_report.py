@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from lpzero.campaign import folder as files
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.evolve import Settings, preset
-from lpzero.figures import style
+from lpzero.figures import convergence, style
 from lpzero.report import gather, write
 from lpzero.report.describing import commands
 from lpzero.report.drawing import arms
 from lpzero.report.markup import Markup, element
+from lpzero.search import Constraints, Request
+from lpzero.search import run as run_search
 from tests.lpzero.smalltable import discovery, table
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&"
@@ -225,13 +228,78 @@ def test_markup_in_a_file_stays_text(copy: Path) -> None:
 def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) -> None:
     discovery(tmp_path / "seed", seed=4).run()
     discovery(tmp_path / "other", method="random").run()
-    runs = [gather(path) for path in (campaign, tmp_path / "seed", tmp_path / "other")]
-    found = arms(runs)
-    assert {name: len(histories) for name, histories in found.items()} == {
-        "method front": 2,
-        "method random": 1,
+    others = [gather(tmp_path / name) for name in ("seed", "other")]
+    drawn: dict[str, Any] = {}
+
+    def draw(data: convergence.Convergence) -> Figure:
+        drawn.update({arm.name: len(arm.fitness) for arm in data.arms})
+        return style.new()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convergence, "draw", draw)
+        page = write(gather(campaign), tmp_path / "p.html", others).page
+    assert drawn == {"method front": 2, "method random": 1}
+    assert "3 campaigns" in read(page).text
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("search") / "search"
+    constants = {"samples": 40}
+    bounds = Constraints({"parameters": (None, 400_000.0)})
+    run_search(Request("nano-gpt2", "random", "depth", constants=constants, constraints=bounds),
+               out=out)  # fmt: skip
+    return out
+
+
+def test_a_search_has_a_page_with_its_best_and_its_trace(searched: Path) -> None:
+    result = json.loads((searched / files.RESULT).read_text())
+    written = write(gather(searched))
+    text = read(written.page).text
+    assert json.dumps(result["best"]["arch"]) in text
+    assert f"{result['best']['parameters']:,}" in text
+    assert "Nothing was evaluated" in text
+    assert {path.stem for path in written.figures} == {"convergence"}
+
+
+def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Path) -> None:
+    text = read(write(gather(searched), tmp_path / "page.html").page).text
+    line = text[text.index("lpzero search nano-gpt2") : text.index(" lpzero report")]
+    words = shlex.split(line)
+    words[words.index("--out") + 1] = str(tmp_path / "again")
+    assert command([*words[1:], "--quiet"]) == 0
+    assert (tmp_path / "again" / files.RESULT).read_bytes() == (
+        searched / files.RESULT
+    ).read_bytes()
+
+
+def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(searched, tmp_path / "copy")
+    (copy / files.RESULT).unlink()
+    written = write(gather(copy))
+    assert written.figures == ()
+    assert "--resume" in written.remarks[0]
+    assert "There is no result" in read(written.page).text
+
+
+def test_runs_of_two_kinds_do_not_stand_in_one_figure(campaign: Path, searched: Path) -> None:
+    with pytest.raises(InputError, match="another kind"):
+        write(gather(campaign), None, [gather(searched)])
+
+
+def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
+    runs: list[Any] = [
+        ({"loop": "a", "samples": 1, "same": 0}, ["1"]),
+        ({"loop": "a", "samples": 2, "same": 0}, ["2"]),
+        ({"loop": "b", "depth": 3, "same": 0}, ["3"]),
+        ({"loop": "a", "samples": 1, "same": 0}, ["4"]),
+    ]
+    assert arms(runs) == {
+        "loop a, samples 1": [["1"], ["4"]],
+        "loop a, samples 2": [["2"]],
+        "loop b": [["3"]],
     }
-    assert "3 campaigns" in read(write(runs[0], tmp_path / "p.html", runs[1:]).page).text
+    assert arms(runs[:1]) == {"this run": [["1"]]}
 
 
 def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
