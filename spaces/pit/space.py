@@ -158,6 +158,12 @@ class PitSpace(ImageSpace[PitArch]):
                 heads[after] = heads[after - 1]
         return replace(arch, ratio=block.ratio, heads=tuple(heads))
 
+    def redraw_block(self, arch: PitArch, index: int, rng: random.Random) -> PitArch:
+        """Heads and ratio drawn anew, with what that takes along (see `with_block`)."""
+        return self.with_block(
+            arch, index, PitBlock(rng.choice(self.heads), rng.choice(self.ratios))
+        )
+
     def from_json(self, fields: Mapping[str, Any]) -> PitArch:
         given = read_fields(fields, PitArch, "architecture")
         for name in ("depths", "heads"):

@@ -145,6 +145,18 @@ def test_blocks_can_be_exchanged(space: Space[Any]) -> None:
         assert space.blocks(changed) == (blocks[0], other, *blocks[2:])
 
 
+def test_a_block_can_be_drawn_anew(space: Space[Any]) -> None:
+    rng = random.Random(9)
+    redrawn = set()
+    for arch in samples(space, 20):
+        index = rng.randrange(space.depth(arch))
+        changed = space.redraw_block(arch, index, rng)
+        space.validate(changed)
+        assert space.depth(changed) == space.depth(arch)
+        redrawn.add(changed == arch)
+    assert False in redrawn
+
+
 def test_a_field_out_of_range_is_named(space: Space[Any]) -> None:
     fields = space.to_json(samples(space, 1)[0])
     name = next(name for name in ("hidden", "d_model", "base_dim") if name in fields)
