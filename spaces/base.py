@@ -131,7 +131,9 @@ class Space(ABC, Generic[A]):
 
 def require(allowed: Sequence[T] | range, value: T, field: str, space: str) -> None:
     """Raise ArchitectureError unless `value` is one of the allowed ones."""
-    if isinstance(value, bool) or value not in allowed:
+    # 2.0 equals 2, but no model has 2.0 heads.
+    is_float = isinstance(value, float) and not any(isinstance(one, float) for one in allowed)
+    if isinstance(value, bool) or is_float or value not in allowed:
         expected = _summary(allowed)
         raise ArchitectureError(f"{field} = {value!r} is outside space {space}: use {expected}")
 

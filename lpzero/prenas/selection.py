@@ -71,20 +71,22 @@ def select(
 def representatives(saliency: Saliency) -> list[AutoFormerArch]:
     """One architecture of every group of isomers of the space."""
     space = saliency.space
+    # Groups are many and layers few, so layers are shared.
+    layer = {pair: AutoFormerLayer(*pair) for pair in itertools.product(space.heads, space.ratios)}
     found = []
     for hidden, depth in itertools.product(space.hidden, space.n_layers):
         # Heads and ratios do not see each other, so each is placed once for all groups.
         least = (min(space.heads),) * depth, (min(space.ratios),) * depth
         heads = [
-            [layer.heads for layer in _placed(saliency, hidden, wanted, least[1])]
+            [placed.heads for placed in _placed(saliency, hidden, wanted, least[1])]
             for wanted in _multisets(space.heads, depth)
         ]
         ratios = [
-            [layer.ratio for layer in _placed(saliency, hidden, least[0], wanted)]
+            [placed.ratio for placed in _placed(saliency, hidden, least[0], wanted)]
             for wanted in _multisets(space.ratios, depth)
         ]
         found += [
-            AutoFormerArch(hidden, tuple(map(AutoFormerLayer, *pair)))
+            AutoFormerArch(hidden, tuple(map(layer.__getitem__, zip(*pair, strict=True))))
             for pair in itertools.product(heads, ratios)
         ]
     return found

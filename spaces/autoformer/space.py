@@ -28,6 +28,11 @@ class AutoFormerLayer:
     heads: int
     ratio: float
 
+    def __post_init__(self) -> None:
+        if isinstance(self.ratio, int) and not isinstance(self.ratio, bool):
+            # 4 and 4.0 are one architecture, also as JSON.
+            object.__setattr__(self, "ratio", float(self.ratio))
+
 
 @dataclass(frozen=True, slots=True)
 class AutoFormerArch:

@@ -12,6 +12,7 @@ from torch import Tensor
 import spaces
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.autoformer.model import RelativePositions
+from spaces.errors import ArchitectureError
 from spaces.images import noise_images, random_labels
 
 TINY = AutoFormerSpace(
@@ -138,3 +139,14 @@ def test_labels_depend_on_the_seed_alone() -> None:
     assert torch.equal(random_labels(50, 10, 3), random_labels(50, 10, 3))
     assert not torch.equal(random_labels(50, 10, 3), random_labels(50, 10, 4))
     assert set(random_labels(500, 10, 0).tolist()) == set(range(10))
+
+
+def test_a_ratio_of_four_is_written_one_way() -> None:
+    assert TINY.to_json(AutoFormerArch(12, (AutoFormerLayer(1, 2),))) == {
+        "hidden": 12,
+        "layers": [{"heads": 1, "ratio": 2.0}],
+    }
+    read = TINY.from_json({"hidden": 12, "layers": [{"heads": 1, "ratio": 2}]})
+    assert str(TINY.to_json(read)["layers"][0]["ratio"]) == "2.0"
+    with pytest.raises(ArchitectureError, match=r"layers\[0\].ratio = True is outside"):
+        TINY.from_json({"hidden": 12, "layers": [{"heads": 1, "ratio": True}]})

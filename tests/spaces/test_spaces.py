@@ -164,6 +164,13 @@ def test_a_field_out_of_range_is_named(space: Space[Any]) -> None:
         space.from_json(fields | {name: 77})
 
 
+def test_a_whole_number_written_as_a_float_is_refused(space: Space[Any]) -> None:
+    fields = space.to_json(samples(space, 1)[0])
+    name = next(name for name, value in fields.items() if isinstance(value, int))
+    with pytest.raises(ArchitectureError, match=rf"^{name} = {fields[name]}.0 is outside"):
+        space.from_json(fields | {name: float(fields[name])})
+
+
 def test_a_missing_field_is_named(space: Space[Any]) -> None:
     fields = space.to_json(samples(space, 1)[0])
     removed = sorted(fields)[0]
