@@ -55,7 +55,8 @@ def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None)
     ranking = ranking or Ranking()
     for proxy in proxies:
         if not applies(proxy, table.space):
-            raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}")
+            fitting = "without --proxy all that can are taken"
+            raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
     judgements = _Judge(table, ranking)
     for contexts in ranking.others().values():
         for context in contexts:
