@@ -195,11 +195,14 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     curves = curve_rows(found.results)
     example = next(iter(found.results.values()))[0]["evaluator"]
     if out is not None:
+        from lpzero.figures import style
         from lpzero.halloffame import to_csv
 
         (Path(out) / "curves.csv").write_text(to_csv(curves), encoding="utf-8")
         (Path(out) / "comparison.csv").write_text(to_csv(found.rows), encoding="utf-8")
-        draw(curves, example["target"], found.threshold, Path(out) / "curves")
+        figure = draw(curves, example["target"], found.threshold)
+        for form_ in ("pdf", "png"):
+            style.save(figure, Path(out) / f"curves.{form_}")
     if form == "json":
         arms = {"threshold": found.threshold, "evaluator": example, "rows": found.rows}
         output.print_json({**arms, "curves": curves})

@@ -68,10 +68,16 @@ class FormulaProxy:
     def definition(self) -> str:
         return str(self.formula)
 
+    @property
+    def needs_sketches(self) -> bool:
+        """Whether it has a loss or seeds of its own, with which single networks are not run."""
+        own, usual = self.options or SketchOptions(), SketchOptions()
+        return replace(own, limit=usual.limit) != usual
+
     def on_networks(self) -> NetworkProxy:
         """The same scores, up to rounding, from each network as it is run: no sketch is kept."""
         own, usual = self.options or SketchOptions(), SketchOptions()
-        if replace(own, limit=usual.limit) != usual:
+        if self.needs_sketches:
             raise InputError(
                 f"{self.name} was exported with its own loss or seeds, and single networks are run"
                 " with those asked for; score it on sketches, as `lpzero rank` does"

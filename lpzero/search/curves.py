@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lpzero.errors import InputError
 from lpzero.search.metrics import best_after, mean_interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Row = dict[str, Any]
 
@@ -34,29 +35,27 @@ def curve_rows(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Row]:
     return rows
 
 
-def draw(rows: Sequence[Row], target: str, threshold: float | None, stem: Path) -> None:
-    """The curves as PDF and PNG; an arm of one evaluation is a point."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise InputError("drawing needs matplotlib: pip install matplotlib") from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+def draw(rows: Sequence[Row], target: str, threshold: float | None) -> Figure:
+    """A line per arm and its interval; an arm of one evaluation is a point."""
+    from lpzero.figures import style
 
-    figure, axis = pyplot.subplots(figsize=(7, 4.5))
-    for arm in dict.fromkeys(row["arm"] for row in rows):
-        of_arm = [row for row in rows if row["arm"] == arm]
-        x, mean, low, high = (
-            [row[key] for row in of_arm] for key in ("evaluations", "mean", "low", "high")
-        )
-        (line,) = axis.plot(x, mean, label=arm, marker="o" if len(x) == 1 else None)
-        axis.fill_between(x, low, high, alpha=0.15, color=line.get_color())
-    if threshold is not None:
-        axis.axhline(threshold, color="grey", linestyle=":", label="best 1%")
-    axis.set(xlabel="evaluations", ylabel=f"best {target}")
-    axis.set_title("mean over seeds and its 95% interval", fontsize="small")
-    axis.legend(fontsize="small")
-    figure.tight_layout()
-    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
-    figure.savefig(stem.with_suffix(".png"), dpi=150)
-    pyplot.close(figure)
+    with style.look():
+        figure = style.new(7.0, 4.5)
+        axes = figure.subplots()
+        for index, arm in enumerate(dict.fromkeys(row["arm"] for row in rows)):
+            of_arm = [row for row in rows if row["arm"] == arm]
+            x, mean, low, high = (
+                [row[key] for row in of_arm] for key in ("evaluations", "mean", "low", "high")
+            )
+            colour = style.COLOURS[index % len(style.COLOURS)]
+            dashes = style.DASHES[index % len(style.DASHES)]
+            marker = style.MARKERS[index % len(style.MARKERS)] if len(x) == 1 else None
+            axes.plot(x, mean, color=colour, linestyle=dashes, marker=marker, label=arm)
+            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+        if threshold is not None:
+            axes.axhline(threshold, color=style.GREY, linewidth=0.8, label="the best 1% begin")
+        axes.set_xlabel("evaluations")
+        axes.set_ylabel(f"best {target}")
+        axes.set_title("mean over seeds and its 95% interval")
+        axes.legend(loc="lower right", fontsize=8)
+    return figure

@@ -102,9 +102,13 @@ class Scorer:
 
     @property
     def _measured(self) -> list[Proxy]:
-        """The leaves as they are computed: formulas on networks, since sketches would pile up."""
+        """The leaves as they are computed: formulas on networks where they can, since sketches
+        would pile up."""
         return [
-            leaf.on_networks() if isinstance(leaf, FormulaProxy) else leaf for leaf in self.leaves
+            leaf.on_networks()
+            if isinstance(leaf, FormulaProxy) and not leaf.needs_sketches
+            else leaf
+            for leaf in self.leaves
         ]
 
     def _known(self, values: Mapping[Any, Sequence[Any]]) -> Proxy:

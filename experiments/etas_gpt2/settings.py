@@ -1,0 +1,43 @@
+"""What is compared: where, under which bound, with which proxies and constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+# The first formula of `lpzero exhaust TABLE --unaries 1`, which sees training rows alone.
+OF_NANO = "-mean(sub(log_softmax(G), abslog(W)))"
+OF_WT103 = "sum(mul(abs(G), l1(H)))"
+
+COUNTED = ("none", "parameters", "decoder-parameters", "attention-parameters", "sept")
+RUN = ("none", "parameters", "decoder-parameters", "ntsr", OF_NANO, OF_WT103)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """ETAS in a space with an evaluator; `most` bounds the decoder parameters."""
+
+    name: str
+    space: str
+    evaluator: str
+    proxies: tuple[str, ...]
+    seeds: int
+    most: float | None = None
+    constants: dict[str, Any] = field(default_factory=dict)
+
+
+# 41.8 million and 4.9 million are the largest and the median of gpt2-wt103: beyond, the surrogate
+# would only carry on a plane.
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("wt103", "gpt2", "surrogate", COUNTED, 40, 41.8e6),
+        Setting("wt103-small", "gpt2", "surrogate", COUNTED, 40, 4.9e6),
+        Setting("wt103-table", "gpt2", "table", (*RUN, "dss++"), 40, None,
+                {"samples": 40, "mutants": 20}),
+        Setting("wt103-table-small", "gpt2", "table", (*RUN, "dss++"), 40, 4.9e6,
+                {"samples": 40, "mutants": 20}),
+        Setting("nano-small", "nano-gpt2", "surrogate", RUN, 20, 150e3,
+                {"samples": 100, "mutants": 40}),
+    )
+}  # fmt: skip
