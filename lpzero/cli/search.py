@@ -28,7 +28,7 @@ def _constants(command: Any) -> Any:
 
 @click.command()
 @click.argument("space", required=False)
-@click.option("--loop", "loops", multiple=True, help="etas, trazor, random or regularised.")
+@click.option("--loop", "loops", multiple=True, help="etas, trazor, prenas, random or regularised.")
 @click.option(
     "--proxy",
     "proxies",

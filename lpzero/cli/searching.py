@@ -33,6 +33,8 @@ CONSTANTS = {
     "inertia": (float, "How much of its velocity a block keeps: w (trazor)."),
     "gamma1": (float, "Pull of the best of the line (trazor)."),
     "gamma2": (float, "Pull of the best of all (trazor)."),
+    "per-bin": (int, "Architectures preferred of each size (prenas)."),
+    "margin": (int, "Parameters between sizes (prenas)."),
     "tournament": (int, "Members of which the best is mutated (regularised)."),
     "evaluations": (int, "Architectures evaluated (random, regularised)."),
 }
@@ -92,7 +94,8 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, under the names of a request."""
     same = ("space", "seed", "weights_seed", "evaluator", "table", "training_steps")
     asked = {name: given[name] for name in same if given[name] is not None}
-    asked["constants"] = {n: given[n] for n in CONSTANTS if given[n] is not None}
+    names = [name.replace("-", "_") for name in CONSTANTS]
+    asked["constants"] = {name: given[name] for name in names if given[name] is not None}
     asked["constraints"] = {}
     for cost in COSTS:
         key = cost.replace("-", "_")
@@ -141,8 +144,8 @@ def surroundings(given: dict[str, Any], of: Request | None) -> Surroundings:
 class _Line:
     """A line on stderr whenever a step is done or the best changes."""
 
-    def __init__(self, loop: str, last: int) -> None:
-        self.loop, self.last = loop, last
+    def __init__(self, loop: str, last: int | None) -> None:
+        self.loop, self.last = loop, "" if last is None else f"/{last}"
         self.shown: tuple[Any, Any] = (None, None)
 
     def __call__(self, entry: Entry) -> None:
@@ -151,7 +154,7 @@ class _Line:
         self.shown = entry["step"], entry["best"]
         best = "-" if entry["best"] is None else f"{entry['best']:.6g}"
         output.note(
-            f"{self.loop} {entry['step']}/{self.last}  scored {entry['scored']:,}"
+            f"{self.loop} {entry['step']}{self.last}  scored {entry['scored']:,}"
             f"  evaluated {entry['evaluations']:,}  best {best}"
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 import spaces
 from lpzero.errors import InputError
 from lpzero.proxies import Proxy
+from lpzero.proxies.registry import applies
 from lpzero.search import evaluators, loops
 from lpzero.search.constraints import Constraints
 from lpzero.search.scoring import NO_PROXY, find_proxy, require_blocks
@@ -41,7 +42,12 @@ class Request:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluator", evaluators.check(self.evaluator))
-        made, proxy = self.made_loop, self.made_proxy
+        made = self.made_loop
+        if self.proxy == NO_PROXY and made.usual_proxy is not None:
+            object.__setattr__(self, "proxy", made.usual_proxy)
+        proxy = self.made_proxy
+        if not applies(proxy, self.made_space):
+            raise InputError(f"proxy {self.proxy} cannot score space {self.space}; take another")
         if made.needs_blocks:
             require_blocks(proxy, self.loop)
         if self.proxy == NO_PROXY and (made.by_proxy or self.evaluator == evaluators.PROXY):

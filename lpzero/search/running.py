@@ -118,7 +118,7 @@ def _bench(
     )
     pool = None if evaluator is None else evaluator.pool
     ground = Ground(space, request.constraints, clock, pool)
-    scorer = Scorer(request.made_proxy, space, context, ledger)
+    scorer = Scorer(request.made_proxy, space, context, ledger, pool)
     return Bench(ground, scorer, evaluator, ledger, random.Random(request.seed), around.show)
 
 

@@ -4,6 +4,9 @@ Only the leaves of a combination are facts: a rank combination (NTSR, DSS++) is 
 whenever a loop compares, among everything the search has scored until then, so that scores of one
 moment are comparable and those of different moments need not be. Values of blocks are ranked among
 the blocks of the architectures that are compared. An architecture without a score is the worst.
+
+A formula is scored on networks as they are run, because sketches of all that a search tries would
+pile up; where the search is confined to a pool, on the pool's sketches, which are kept.
 """
 
 from __future__ import annotations
@@ -63,8 +66,16 @@ def require_blocks(proxy: Proxy, loop: str) -> None:
 class Scorer:
     """Scores and values of blocks, each leaf's value found out once."""
 
-    def __init__(self, proxy: Proxy, space: Space[Any], context: Context, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        proxy: Proxy,
+        space: Space[Any],
+        context: Context,
+        ledger: Ledger,
+        pool: Sequence[Any] | None = None,
+    ) -> None:
         self.proxy, self.space, self.context, self.ledger = proxy, space, context, ledger
+        self.pool = pool
         self.leaves = list(dict.fromkeys(_leaves(proxy)))
 
     @property
@@ -102,14 +113,15 @@ class Scorer:
 
     @property
     def _measured(self) -> list[Proxy]:
-        """The leaves as they are computed: formulas on networks where they can, since sketches
-        would pile up."""
-        return [
-            leaf.on_networks()
-            if isinstance(leaf, FormulaProxy) and not leaf.needs_sketches
-            else leaf
-            for leaf in self.leaves
-        ]
+        """The leaves as they are computed."""
+        return [self._computed(leaf) for leaf in self.leaves]
+
+    def _computed(self, leaf: Proxy) -> Proxy:
+        if not isinstance(leaf, FormulaProxy):
+            return leaf
+        if self.pool is not None:
+            return _OnPool(leaf, tuple(self.pool))
+        return leaf if leaf.needs_sketches else leaf.on_networks()
 
     def _known(self, values: Mapping[Any, Sequence[Any]]) -> Proxy:
         """The proxy with every leaf answered from these values."""
@@ -132,6 +144,37 @@ def _rebuilt(proxy: Proxy, answered: Mapping[Proxy, Proxy]) -> Proxy:
     if isinstance(proxy, Combined):
         return replace(proxy, parts=tuple(_rebuilt(part, answered) for part in proxy.parts))
     return answered[proxy]
+
+
+@dataclass(frozen=True)
+class _OnPool:
+    """A formula scored on the sketches of a whole pool at once."""
+
+    formula: FormulaProxy
+    pool: tuple[Any, ...]
+    needs: Needs = Needs.NOTHING
+    paper: str = ""
+    direction: int = 1
+    has_blocks: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.formula.name
+
+    @property
+    def definition(self) -> str:
+        return self.formula.definition
+
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        known = dict(zip(self.pool, self.formula.score(space, self.pool, context), strict=True))
+        return np.array([known[arch] for arch in archs])
+
+    def block_scores(
+        self, space: Space[Any], archs: Sequence[Any], context: Context
+    ) -> list[FloatArray]:
+        found = self.formula.block_scores(space, self.pool, context)
+        known = dict(zip(self.pool, found, strict=True))
+        return [known[arch] for arch in archs]
 
 
 @dataclass(frozen=True, eq=False)

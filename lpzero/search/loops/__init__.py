@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 from lpzero.errors import InputError
 from lpzero.search.bench import Bench
 from lpzero.search.loops.etas import Etas
+from lpzero.search.loops.prenas import PreNas
 from lpzero.search.loops.random_search import RandomSearch
 from lpzero.search.loops.regularised import Regularised
 from lpzero.search.loops.trazor import TRazor
@@ -26,21 +27,23 @@ class Loop(Protocol):
     # Whether it compares single blocks, and whether the proxy alone guides it.
     needs_blocks: ClassVar[bool]
     by_proxy: ClassVar[bool]
+    # What is taken if no proxy is named.
+    usual_proxy: ClassVar[str | None]
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> Loop:
         """The paper's constants for such a space."""
 
     @property
-    def last_step(self) -> int:
-        """The number of the last step, if nothing stops the loop before."""
+    def last_step(self) -> int | None:
+        """The number of the last step if nothing stops the loop before; None if unknown."""
 
     def run(self, bench: Bench) -> Any:
         """The best architecture found."""
 
 
 LOOPS: dict[str, type[Loop]] = {
-    loop.name: loop for loop in (Etas, TRazor, RandomSearch, Regularised)
+    loop.name: loop for loop in (Etas, TRazor, PreNas, RandomSearch, Regularised)
 }
 
 

@@ -25,6 +25,7 @@ class Etas:
     name: ClassVar[str] = "etas"
     needs_blocks: ClassVar[bool] = False
     by_proxy: ClassVar[bool] = False
+    usual_proxy: ClassVar[str | None] = None
 
     samples: int = 300
     parents: int = 3

@@ -24,6 +24,7 @@ class RandomSearch:
     name: ClassVar[str] = "random"
     needs_blocks: ClassVar[bool] = False
     by_proxy: ClassVar[bool] = False
+    usual_proxy: ClassVar[str | None] = None
 
     samples: int = 1000
     evaluations: int = 33

@@ -28,6 +28,7 @@ class Regularised:
     name: ClassVar[str] = "regularised"
     needs_blocks: ClassVar[bool] = False
     by_proxy: ClassVar[bool] = False
+    usual_proxy: ClassVar[str | None] = None
 
     population: int = 100
     tournament: int = 25

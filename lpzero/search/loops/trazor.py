@@ -49,6 +49,7 @@ class TRazor:
     name: ClassVar[str] = "trazor"
     needs_blocks: ClassVar[bool] = True
     by_proxy: ClassVar[bool] = True
+    usual_proxy: ClassVar[str | None] = None
 
     population: int = 50
     mutations: int = 25

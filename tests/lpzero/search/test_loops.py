@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,19 @@ import pytest
 
 import spaces
 from lpzero.errors import InputError
+from lpzero.prenas import Saliency, select
+from lpzero.proxies import Context, find
 from lpzero.search import loops
+from lpzero.search.bench import Bench
 from lpzero.search.constraints import Constraints
+from lpzero.search.ground import Ground
+from lpzero.search.ledger import Ledger
 from lpzero.search.loops.etas import Etas
+from lpzero.search.loops.prenas import PreNas
 from lpzero.search.loops.random_search import RandomSearch
 from lpzero.search.loops.regularised import Regularised
 from lpzero.search.loops.trazor import Member, TRazor, exchanged
+from lpzero.search.scoring import Scorer
 from spaces.flexibert import FlexiBertArch, Layer
 from tests.lpzero.search.planted import (
     OPTIMUM,
@@ -172,6 +180,25 @@ def test_trazor_evaluates_its_winner_alone() -> None:
     assert place.trace[-1]["target"] == height(SPACE, winner)
     assert place.trace[0]["target"] is not None  # free to look at, not counted
     assert [entry["evaluations"] for entry in place.trace] == [0, 0, 0, 1]
+
+
+def test_prenas_is_its_selector() -> None:
+    space = replace(spaces.get("autoformer-tiny"), image=32, patch=16, n_layers=(2, 3), classes=10)
+    ledger = Ledger(space)
+    scorer = Scorer(find("supernet-snip"), space, Context(), ledger)
+    limit = Constraints({"parameters": (None, 1_600_000)})
+    ground = Ground(space, limit, lambda arch: 0.0)
+    place = Bench(ground, scorer, None, ledger, random.Random(0))
+    winner = PreNas(per_bin=2, margin=200_000).run(place)
+    bins = [float(edge) for edge in range(600_000, 1_800_001, 200_000)]
+    expected = [
+        found for found in select(Saliency.of(space), bins, per_bin=1000) if found.size <= 1_600_000
+    ]
+    by_bin = {low: [f for f in expected if f.low == low][:2] for low in bins}
+    preferred = [found for low in bins for found in by_bin[low]]
+    assert len(preferred) > 4
+    assert [entry["arch"] for entry in place.trace] == [space.to_json(f.arch) for f in preferred]
+    assert winner == max(expected, key=lambda found: found.score).arch
 
 
 @pytest.mark.parametrize("evaluator", [None, "landscape"])

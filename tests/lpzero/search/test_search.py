@@ -157,6 +157,19 @@ def test_a_block_wise_loop_refuses_a_proxy_without_blocks() -> None:
         asked(loop="trazor", proxy="rank-mean(snip, parameters)", constants={})
 
 
+@pytest.mark.parametrize(
+    ("space", "loop", "proxy", "message"),
+    [
+        ("gpt2", "prenas", "none", "has none: use an AutoFormer"),
+        ("gpt2", "etas", "supernet-snip", "cannot score space gpt2"),
+        ("nano-gpt2", "trazor", "none", "no values of single blocks"),
+    ],
+)
+def test_what_a_space_cannot_do_is_refused(space: str, loop: str, proxy: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Request(space, loop, proxy, evaluator="surrogate")
+
+
 def test_the_table_evaluator_looks_up() -> None:
     table = load("nano-gpt2")
     result = run(asked(evaluator="table", loop="random", constants={})).result
@@ -164,6 +177,20 @@ def test_the_table_evaluator_looks_up() -> None:
     for entry in result["trace"]:
         assert known[repr(table.space.from_json(entry["arch"]))] == entry["target"]
     assert result["scored"] == len(table)
+
+
+def test_formulas_score_a_table_on_its_sketches(tmp_path: Path) -> None:
+    table = load("nano-gpt2")
+    pool = sorted(table.archs, key=table.space.flops)[:6]
+    context = Context(folder=tmp_path)
+    scorers = [
+        Scorer(find(FORMULA), table.space, context, Ledger(table.space), known)
+        for known in (None, pool)
+    ]
+    on_networks, on_sketches = (scorer.scores(pool[2:4]) for scorer in scorers)
+    np.testing.assert_allclose(on_networks, on_sketches, rtol=1e-9)
+    blocks = [scorer.block_scores(pool[2:4]) for scorer in scorers]
+    np.testing.assert_allclose(np.concatenate(blocks[0]), np.concatenate(blocks[1]), rtol=1e-9)
 
 
 def test_the_surrogate_predicts_rows_it_has_not_seen() -> None:

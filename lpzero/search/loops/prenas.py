@@ -1,0 +1,71 @@
+"""PreNAS: no search at all, a selection from one pass of the supernet (sections 3.2 and 3.3).
+
+    of every group of isomers elect one by layer-normalised SNIP
+    of every bin of sizes prefer the `per_bin` best by proxy
+
+The paper's proxy of the second step is SNIP of the supernet, which is taken if none is named. The
+preferred architectures are evaluated if there is an evaluator; else the best by proxy within the
+constraints is the result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lpzero.errors import InputError
+from lpzero.prenas import Saliency, has_supernet, representatives
+from lpzero.search.bench import Bench, best
+from lpzero.search.loops.checks import check
+from spaces.base import Space
+
+
+@dataclass(frozen=True, slots=True)
+class PreNas:
+    """How many are preferred of each bin, and how many parameters wide a bin is."""
+
+    name: ClassVar[str] = "prenas"
+    needs_blocks: ClassVar[bool] = False
+    by_proxy: ClassVar[bool] = True
+    usual_proxy: ClassVar[str | None] = "supernet-snip"
+
+    per_bin: int = 1
+    margin: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @classmethod
+    def of_space(cls, space: Space[Any]) -> PreNas:
+        if not has_supernet(space):
+            raise InputError(
+                f"loop prenas needs a supernet and space {space.name} has none: use an AutoFormer"
+                " space, or another loop"
+            )
+        return cls()
+
+    @property
+    def last_step(self) -> int | None:
+        return None
+
+    def run(self, bench: Bench) -> Any:
+        context = bench.scorer.context
+        saliency = Saliency.of(
+            bench.space, seed=context.seed, batch_seed=context.batch_seed, device=context.device
+        )
+        elected = dict.fromkeys(map(bench.ground.settle, representatives(saliency)))
+        allowed = [arch for arch in elected if bench.ground.allows(arch)]
+        if not allowed:
+            raise InputError("no elected isomer is within the bounds; choose wider ones")
+        order = best(allowed, bench.scores(allowed), len(allowed))
+        bins: dict[int, list[Any]] = {}
+        for arch in order:
+            bins.setdefault(bench.space.parameters(arch) // self.margin, []).append(arch)
+        for size in sorted(bins):
+            preferred = bins[size][: self.per_bin]
+            if bench.evaluator is None:
+                for arch in preferred:
+                    bench.note(size, arch)
+            else:
+                bench.observe(preferred, size)
+        return order[0] if bench.evaluator is None else bench.best_observed()[0]
