@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from experiments.evolution.arms import BUDGET, Arm
 from lpzero.campaign import folder
+from lpzero.figures import convergence, style
 
 GRID = np.arange(80, BUDGET + 1, 10)
 PANELS = {
@@ -20,15 +22,10 @@ PANELS = {
 }
 
 
-def best_so_far(run: Path) -> Any:
-    """The best fitness after each number of evaluations of the grid (G,)."""
+def history(run: Path) -> list[dict[str, Any]]:
+    """A row per generation."""
     with open(run / folder.HISTORY, newline="") as file:
-        rows = list(csv.DictReader(file))
-    evaluated = np.array([int(row["evaluated"]) for row in rows])
-    fitness = np.array([float(row["fitness"]) for row in rows])
-    # Before the first generation is complete nothing is known.
-    at = np.searchsorted(evaluated, GRID, side="right") - 1
-    return np.where(at >= 0, fitness[np.maximum(at, 0)], np.nan)
+        return list(csv.DictReader(file))
 
 
 def draw(
@@ -37,35 +34,25 @@ def draw(
     """Write mean, lowest and highest over the seeds to `data`, and draw them."""
     from experiments.evolution.run import place
 
-    found = {
-        arm.name: np.array([best_so_far(place(root, arm, seed)) for seed in range(n_seeds)])
-        for arm in arms
-    }
+    found = convergence.convergence(
+        {arm.name: [history(place(root, arm, seed)) for seed in range(n_seeds)] for arm in arms},
+        {"optimum of chains of two": optimum},
+        GRID,
+        measured="best |ρ| on the 50 architectures",
+    )
     with open(data, "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["arm", "evaluations", "mean", "lowest", "highest"])
-        for name, values in found.items():
-            for n, column in zip(GRID, values.T, strict=True):
+        for arm in found.arms:
+            for n, column in zip(GRID, arm.fitness.T, strict=True):
                 numbers = [column.mean(), column.min(), column.max()]
-                writer.writerow([name, n, *(f"{number:.5f}" for number in numbers)])
-
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(PANELS), figsize=(16, 5), sharey=True)
-    for axis, (number, title) in zip(axes, PANELS.items(), strict=True):
-        for arm in arms:
-            if number in arm.figure.split():
-                values = found[arm.name]
-                (line,) = axis.plot(GRID, values.mean(axis=0), label=arm.name)
-                axis.fill_between(GRID, values.min(axis=0), values.max(axis=0), alpha=0.15,
-                                  color=line.get_color())  # fmt: skip
-        axis.axhline(optimum, color="grey", linestyle=":", label="optimum of chains of two")
-        axis.set(title=title, xlabel="formulas evaluated")
-        axis.legend(fontsize="small", loc="lower right")
-    axes[0].set_ylabel("best |rho| on the 50 architectures; mean and range of seeds")
-    figure.tight_layout()
-    figure.savefig(picture, dpi=110)
-    pyplot.close(figure)
+                writer.writerow([arm.name, n, *(f"{number:.5f}" for number in numbers)])
+    with style.look():
+        figure = style.new(16, 5)
+        panels = figure.subplots(1, len(PANELS), sharey=True)
+        for axes, (number, title) in zip(panels, PANELS.items(), strict=True):
+            names = {arm.name for arm in arms if number in arm.figure.split()}
+            shown = tuple(arm for arm in found.arms if arm.name in names)
+            convergence.draw(replace(found, arms=shown), axes)
+            axes.set_title(title)
+    style.save(figure, picture)

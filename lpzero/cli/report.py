@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lpzero.cli import output
+
+if TYPE_CHECKING:
+    from lpzero.figures.transfer import Transfer
 
 
 @click.command()
@@ -29,14 +33,22 @@ from lpzero.cli import output
     type=click.Path(),
     help="The JSON of `lpzero rank`, for a figure of all proxies.",
 )
-@output.format_option
+@click.option(
+    "--transfer",
+    "is_transferred",
+    is_flag=True,
+    help="Score the winners of DIR and --beside on each other's tables; may run networks.",
+)
+@output.running_options
 def report(
     folder: str,
     out: str | None,
     is_opened: bool,
     beside: tuple[str, ...],
     ranking: str | None,
+    is_transferred: bool,
     form: str,
+    **running: Any,
 ) -> None:
     """Write one HTML page on the campaign, exhaustive run or search in DIR, and its figures.
 
@@ -47,7 +59,9 @@ def report(
 
     rows = None if ranking is None else _rows(Path(ranking))
     run = gather(folder)
-    written = write(run, out, [gather(other) for other in beside], rows)
+    others = [gather(other) for other in beside]
+    moved = _transferred([run, *others], running) if is_transferred else None
+    written = write(run, out, others, rows, moved)
     output.note(f"note: {remark}" for remark in written.remarks)
     if form == "json":
         names = [str(path) for path in written.figures]
@@ -58,6 +72,18 @@ def report(
         click.echo(f"figures: {len(written.figures)} files in {run.folder / 'report' / 'figures'}")
     if is_opened and not webbrowser.open(written.page.resolve().as_uri()):
         output.note("note: no browser was found; open the page yourself")
+
+
+def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
+    from lpzero.errors import InputError
+    from lpzero.parallel import Workers
+    from lpzero.report import Gathered, transferring
+
+    for run in runs:
+        if not isinstance(run, Gathered):
+            raise InputError(f"{run.folder} is a search: --transfer takes runs that found formulas")
+    workers = Workers(running["jobs"])
+    return transferring.measure(runs, running["data"], running["cache"], running["device"], workers)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -20,15 +20,15 @@ _POINTS = 400  # of a curve; more cannot be seen
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """Runs of one configuration that differ in their seed: fitness (runs, G), NaN before one has
-    finished its first generation."""
+    """Runs of one configuration that differ in their seed: fitness (runs, G), NaN where a run has
+    not yet finished its first generation or has ended."""
 
     name: str
     fitness: FloatArray
 
     @property
     def mean(self) -> FloatArray:
-        """Over the runs (G,); NaN until all of them have a value."""
+        """Over the runs (G,); NaN where not all of them have a value."""
         found: FloatArray = self.fitness.mean(axis=0)
         return found
 
@@ -82,7 +82,7 @@ def draw(data: Convergence, axes: Any = None) -> Figure:
         axes = figure.subplots() if axes is None else axes
         for index, arm in enumerate(data.arms):
             n = len(arm.fitness)
-            label = arm.name if n == 1 else f"{arm.name} (mean of {n}, middle 95%)"
+            label = arm.name if n == 1 else f"{arm.name} ({n} runs)"
             label = "\n".join(wrap(label, _LEGEND))
             colour = style.COLOURS[index % len(style.COLOURS)]
             dashes = style.DASHES[index % len(style.DASHES)]
@@ -106,7 +106,9 @@ def draw(data: Convergence, axes: Any = None) -> Figure:
         axes.set_xlabel(data.counted)
         axes.set_ylabel(data.measured)
         if len(data.arms) > 1 or len(data.arms[0].fitness) > 1:
-            axes.legend(loc="lower right", fontsize=8)
+            many = any(len(arm.fitness) > 1 for arm in data.arms)
+            title = "mean and middle 95% of the runs" if many else None
+            axes.legend(loc="lower right", fontsize=8, title=title, title_fontsize=8)
     return figure
 
 
@@ -120,6 +122,10 @@ def _read(rows: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, FloatArray]:
 
 
 def _at(run: tuple[FloatArray, FloatArray], evaluated: FloatArray) -> FloatArray:
-    """The best so far after each number of evaluations: a generation counts once it is over."""
+    """The best so far after each number of evaluations: a generation counts once it is over.
+
+    NaN before the first is, and beyond the end of the run: what it would have found is not known.
+    """
     place = np.searchsorted(run[0], evaluated, side="right") - 1
-    return np.where(place >= 0, run[1][np.maximum(place, 0)], np.nan)
+    is_known = (place >= 0) & (evaluated <= run[0][-1])
+    return np.where(is_known, run[1][np.maximum(place, 0)], np.nan)

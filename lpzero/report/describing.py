@@ -144,6 +144,7 @@ def commands(run: Gathered) -> list[str]:
     lines = [f"{first} --out {where}", f"lpzero report {where}"]
     if run.result is not None and run.result.get("best"):
         formula = shlex.quote(run.result["best"]["formula"])
+        lines.append(f"lpzero export {where} --to python")
         lines += [
             f"lpzero rank {shlex.quote(str(table['name']))} --proxy {formula}"
             + (f" --space {_UPSTREAM}" if table["space"] == _UPSTREAM else "")

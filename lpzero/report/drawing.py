@@ -35,6 +35,7 @@ def figures(
     run: Gathered,
     beside: Sequence[Gathered] = (),
     ranking: Sequence[Mapping[str, Any]] | None = None,
+    moved: transfer.Transfer | None = None,
 ) -> Iterator[Drawn]:
     """Every figure that the run has the data for."""
     yield from _scores(run)
@@ -43,8 +44,14 @@ def figures(
         yield _convergence(run, beside)
     if run.best.operations:
         yield _heatmap(run)
-    if run.result is not None and len(run.tables) > 1:
-        yield _transfer(run.result)
+    if moved is not None:
+        yield _transfer(moved, "The winner of each run on the test rows of every table.")
+    elif run.result is not None and len(run.tables) > 1:
+        yield _transfer(
+            transfer.of_campaign(run.result["top"]),
+            "Of the reported formulas the best on each table's training rows, tested on every"
+            " table.",
+        )
 
 
 def _scores(run: Gathered) -> Iterator[Drawn]:
@@ -107,12 +114,12 @@ def _convergence(run: Gathered, beside: Sequence[Gathered]) -> Drawn:
     data = convergence.convergence(
         arms([(_identity(entry), entry.history) for entry in runs]),
         _levels(run, first),
-        measured=f"best fitness so far ({_OBJECTIVES.get(first, first)} on train)",
+        measured=f"best fitness so far ({_OBJECTIVES.get(first, first)} on {fitness_rows(run)})",
     )
     last = run.history[-1]
     return Drawn(
         "convergence",
-        "Best fitness so far against formulas evaluated. This is the training score that the"
+        f"Best fitness so far, on {fitness_rows(run)}, against formulas evaluated. This is what the"
         f" search maximises: in sample.{several(len(runs), 'campaigns')}",
         f"Line chart; best fitness {float(last['fitness']):.3f} after"
         f" {int(last['evaluated']):,} formulas.",
@@ -154,9 +161,15 @@ def _identity(run: Gathered) -> dict[str, Any]:
     return {"tables": "+".join(str(table["name"]) for table in run.tables), **settings}
 
 
+def fitness_rows(run: Gathered) -> str:
+    """The rows the fitness was measured on, in words: train, or some of it."""
+    few = None if run.kind != CAMPAIGN else run.config["settings"]["archs"]
+    return "train" if few is None else f"{few} rows of train"
+
+
 def _levels(run: Gathered, objective: str) -> dict[str, float]:
     """What the best counter reaches on the training rows, where that is what is maximised."""
-    if run.result is None or objective != "rho":
+    if run.result is None or objective != "rho" or fitness_rows(run) != "train":
         return {}
     lowest: dict[str, float] = {}
     for line in run.result["counters"]:
@@ -172,22 +185,21 @@ def _heatmap(run: Gathered) -> Drawn:
     lowest = ", lowest over the tables" if len(run.tables) > 1 else ""
     return Drawn(
         "pairs",
-        "The best |ρ| that was found with each pair of statistics under each operation, on the"
-        f" training rows{lowest}: in sample, and of what the search happened to try."
+        "The best |ρ| that was found with each pair of statistics under each operation, on"
+        f" {fitness_rows(run)}{lowest}: in sample, and of what the search happened to try."
         " One-sided formulas are on the diagonal.",
         f"Heat maps; best per operation: {', '.join(best)}.",
         heatmap.draw(run.best),
     )
 
 
-def _transfer(result: Mapping[str, Any]) -> Drawn:
-    data = transfer.of_campaign(result["top"])
-    lines = [f"{table}: {formula}" for table, formula in
-             zip(data.tables, data.formulas, strict=True)]  # fmt: skip
-    return Drawn(
-        "transfer",
-        "Of the reported formulas the best on each table's training rows, tested on every table."
-        f" {'; '.join(lines)}.",
-        "Matrix of rho on test rows.",
-        transfer.draw(data),
+def _transfer(data: transfer.Transfer, caption: str) -> Drawn:
+    pairs = zip(data.tables, data.formulas, strict=True)
+    lines = "; ".join(f"{table}: {formula}" for table, formula in pairs)
+    values = "; ".join(
+        f"best of {one} on {other} {data.rho[i, j]:.3f}"
+        for i, one in enumerate(data.tables)
+        for j, other in enumerate(data.tables)
     )
+    return Drawn("transfer", f"{caption} {lines}.", f"Matrix of rho: {values}.",
+                 transfer.draw(data))  # fmt: skip

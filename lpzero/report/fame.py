@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lpzero.report.drawing import judged
+from lpzero.report.drawing import fitness_rows, judged
 from lpzero.report.gathering import CAMPAIGN, Gathered
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
@@ -19,14 +19,15 @@ def section(run: Gathered) -> Markup:
     if not run.hall:
         return element("p", "No formula was scored.")
     tables = [str(entry["name"]) for entry in run.tables] if run.kind == CAMPAIGN else []
-    header: list[Child | Cell] = ["formula", "size", "front", "fitness (train)"]
+    header: list[Child | Cell] = ["formula", "size", "front", "fitness"]
     for name in tables:
-        where = f", {name}" if len(tables) > 1 else ""
-        header += [f"ρ train{where}", f"given parameters{where}", f"within groups{where}"]
+        of = f", {name}" if len(tables) > 1 else ""
+        header += [f"ρ fitness rows{of}", f"given parameters{of}", f"within groups{of}"]
     header += ["ρ valid", "ρ test", "generation", "made by"]
     reported, grouped = _reported(run), _grouped(run)
     rows = [_row(row, tables, reported, grouped) for row in run.hall]
     note = "valid and test are read for the reported formulas only, after the search"
+    where = fitness_rows(run)
     filter_ = element(
         "p",
         element("label", "Show only formulas with ", for_="filter"),
@@ -36,7 +37,8 @@ def section(run: Gathered) -> Markup:
         class_="control",
         hidden=True,  # until the script that serves it runs
     )
-    made = table(f"{len(rows)} formulas, best on train first; {note}", [header], rows, True, _NAME)
+    caption = f"{len(rows)} formulas, best on {where} first; {note}"
+    made = table(caption, [header], rows, True, _NAME)
     return element("div", filter_, made)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.figures import style
+from lpzero.figures.transfer import Transfer
 from lpzero.report import searching
 from lpzero.report.drawing import Drawn, figures
 from lpzero.report.gathering import Gathered
@@ -34,18 +35,19 @@ def write(
     out: str | Path | None = None,
     beside: Sequence[Gathered | Search] = (),
     ranking: Sequence[Mapping[str, Any]] | None = None,
+    moved: Transfer | None = None,
 ) -> Written:
     """Write the page to `out`, DIR/report/index.html if None, and figures to DIR/report/figures.
 
     `beside` are other runs of the same kind for the convergence figure, `ranking` the rows of
-    `lpzero rank`.
+    `lpzero rank`, `moved` what `transferring.measure` gives.
     """
     place = run.folder / FOLDER
     target = place / PAGE if out is None else Path(out)
     if target.is_dir():
         raise InputError(f"{target} is a directory: name a file for the page")
     try:
-        drawn, text = _made(run, beside, ranking)
+        drawn, text = _made(run, beside, ranking, moved)
     except InputError:
         raise
     except _BROKEN as error:
@@ -62,6 +64,7 @@ def _made(
     run: Gathered | Search,
     beside: Sequence[Gathered | Search],
     ranking: Sequence[Mapping[str, Any]] | None,
+    moved: Transfer | None,
 ) -> tuple[list[Drawn], str]:
     """The figures and the page with them."""
     for other in beside:
@@ -71,7 +74,7 @@ def _made(
         drawn = searching.drawings(run, [other for other in beside if isinstance(other, Search)])
         return drawn, searching.page(run, drawn)
     campaigns = [other for other in beside if isinstance(other, Gathered)]
-    drawn = list(figures(run, campaigns, ranking))
+    drawn = list(figures(run, campaigns, ranking, moved))
     return drawn, page(run, drawn)
 
 

@@ -117,13 +117,12 @@ def test_the_best_has_rank_one_and_ties_share() -> None:
 
 def test_convergence_is_the_best_after_whole_generations() -> None:
     rows = [{"evaluated": 10, "fitness": 0.5}, {"evaluated": 20, "fitness": 0.7}]
-    later = [{"evaluated": 15, "fitness": 0.3}]
-    grid = np.array([10.0, 19.0, 20.0, 30.0])
+    later = [{"evaluated": 15, "fitness": 0.3}, {"evaluated": 20, "fitness": 0.3}]
+    grid = np.array([9.0, 10.0, 19.0, 20.0, 21.0])
     data = convergence.convergence({"a": [rows, later]}, evaluated=grid)
-    assert data.arms[0].fitness.tolist()[0] == [0.5, 0.5, 0.7, 0.7]
-    assert np.isnan(data.arms[0].fitness[1, 0])
-    assert np.isnan(data.arms[0].mean[0])
-    assert data.arms[0].mean[1:].tolist() == [0.4, 0.5, 0.5]
+    np.testing.assert_equal(data.arms[0].fitness[0], [np.nan, 0.5, 0.5, 0.7, np.nan])
+    np.testing.assert_equal(data.arms[0].fitness[1], [np.nan, np.nan, 0.3, 0.3, np.nan])
+    np.testing.assert_equal(data.arms[0].mean, [np.nan, np.nan, 0.4, 0.5, np.nan])
     interval = data.arms[0].interval
     assert interval is not None
     low, high = interval

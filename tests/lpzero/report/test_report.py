@@ -11,21 +11,27 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from lpzero.branches import surviving
 from lpzero.campaign import folder as files
 from lpzero.cli.main import run as command
+from lpzero.correlation import spearman
 from lpzero.errors import InputError
+from lpzero.evaluate import Evaluator
 from lpzero.evolve import Settings, preset
 from lpzero.figures import convergence, style
-from lpzero.report import gather, write
+from lpzero.proxies.formulas import FormulaProxy
+from lpzero.report import gather, transferring, write
 from lpzero.report.describing import commands
 from lpzero.report.drawing import arms
 from lpzero.report.markup import Markup, element
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
-from tests.lpzero.smalltable import discovery, table
+from spaces.tables import split
+from tests.lpzero.smalltable import discovery, sketches, table
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&"
 
@@ -308,6 +314,45 @@ def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
     written = write(gather(tmp_path / "both"))
     assert "transfer" in {path.stem for path in written.figures}
     assert "another made-up: the winner beside the counters" in read(written.page).text
+
+
+@pytest.fixture
+def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables by name are the made-up ones, and formulas are scored on their drawn sketches."""
+
+    def score(self: FormulaProxy, space: Any, archs: Any, context: Any) -> Any:
+        return Evaluator(sketches(len(archs)), surviving(1)).score(self.formula)
+
+    monkeypatch.setattr("spaces.tables.load", lambda name, data, space: table(name=name))
+    monkeypatch.setattr(FormulaProxy, "score", score)
+
+
+@pytest.mark.usefixtures("_made_up_tables")
+def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: Path) -> None:
+    other = table(name="another made-up")
+    discovery(tmp_path / "other", table=other, split_seed=1, seed=8).run()
+    runs: list[Any] = [gather(campaign), gather(tmp_path / "other")]
+    found = transferring.measure(runs)
+    assert found.tables == ("made-up", "another made-up")
+    for i, run in enumerate(runs):
+        assert found.rho[i, i] == run.result["best"]["rho"]["test"]
+    rows = split(other, 1).open_test()
+    scores = np.array(runs[0].sheet["tables"]["made-up"]["score"])  # the same architectures
+    assert found.rho[0, 1] == spearman(scores[rows], other.targets[rows])
+    page = write(runs[0], tmp_path / "p.html", runs[1:], None, found).page
+    assert "The winner of each run on the test rows of every table" in read(page).text
+
+
+@pytest.mark.usefixtures("_made_up_tables")
+def test_transfer_says_what_it_cannot_do(campaign: Path, copy: Path, searched: Path) -> None:
+    one: Any = gather(campaign)
+    with pytest.raises(InputError, match="two or more different tables"):
+        transferring.measure([one, one])
+    (copy / files.RESULT).unlink()
+    unfinished: Any = gather(copy)
+    with pytest.raises(InputError, match="no winner"):
+        transferring.measure([one, unfinished])
+    assert command(["report", str(campaign), "--beside", str(searched), "--transfer"]) == 2
 
 
 def test_a_ranking_gives_a_figure_of_all_proxies(
