@@ -112,6 +112,8 @@ class _Reader:
                 letters.append(self.take())
             self.take()
             return _function("".join(letters))
+        if name == ",":
+            return '<mspace width="0.17em"></mspace>'
         if name == "sum":
             return "<mo>∑</mo>"
         if name in _IDENTIFIERS:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lpzero.export.record import PARTS, Exported, Figures, Pair
 from primitives.formula import Formula
-from primitives.latex import right_side, to_latex
+from primitives.latex import in_parts, right_side
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -22,7 +22,7 @@ _SPECIAL = {
     "`": r"\textasciigrave{}", "'": r"\textquotesingle{}", "-": "-{}",
     "·": r"\textperiodcentered{}", "√": r"\ensuremath{\surd}",
 }  # fmt: skip
-_LEGIBLE = 20  # nodes of a formula that can be scaled to a column
+_LEGIBLE = 18  # nodes that can be scaled to a line or a column
 _NEEDS = r"% needs \usepackage{textcomp,amsmath,booktabs,graphicx}"
 _FIT = (
     r"\providecommand{\lpzerofit}[2]{{\setbox0=\hbox{$#2$}"
@@ -59,13 +59,15 @@ def document(text: str) -> str:
 
 
 def equation(one: Exported) -> str:
-    """The formula as an equation, scaled if it is wider than the line."""
-    shown = to_latex(one.formula)
+    """The formula as an equation; a long one in several, one that is still too wide scaled."""
+    lines = [
+        rf"{left} &= \lpzerofit{{0.72\linewidth}}{{\displaystyle {right}}}"
+        for left, right in in_parts(one.formula, _LEGIBLE)
+    ]
+    body = " \\\\\n".join(lines)
     return (
         f"% {_comment(one.name)}: {one.formula}\n"
-        "\\begin{equation}\n"
-        rf"\lpzerofit{{0.9\linewidth}}{{\displaystyle {shown}}}"
-        "\n\\end{equation}\n"
+        f"\\begin{{equation}}\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n\\end{{equation}}\n"
     )
 
 

@@ -157,20 +157,25 @@ def find_blocks(model: nn.Module) -> list[nn.Module]:
 def engine_loss(model: Any, output: Tensor, inputs: Tensor) -> Tensor:
     """The loss of the engine's own models, whose output is the final hidden state (B, T, d).
 
-    Mean cross-entropy of the next tokens where the model has `token_losses`, else a fixed random
-    cotangent, which NumPy draws.
+    auto: next-token where the model has `token_losses`, else cotangent. Labels and cotangents are
+    drawn by NumPy.
     """
     B, T = output.shape[:2]
     if LOSS == "ones":
         return output.sum() / (B * T)
-    if LOSS != "cotangent" and hasattr(model, "token_losses"):
-        losses: Tensor = model.token_losses(output, inputs)
+    if LOSS == "next-token" or (LOSS == "auto" and hasattr(model, "token_losses")):
+        losses: Tensor = model.token_losses(output, inputs)  # cross-entropy of each next token
         return losses.sum() / (B * (T - 1))
     import numpy
 
     stream = numpy.random.Philox(numpy.random.SeedSequence([BATCH_SEED, 1]))
-    draws = numpy.random.Generator(stream).standard_normal(tuple(output.shape), numpy.float32)
-    return (output * torch.from_numpy(draws).to(output)).sum() / (B * T)
+    generator = numpy.random.Generator(stream)
+    if LOSS == "labels":
+        logits: Tensor = model.logits(output)
+        drawn = torch.from_numpy(generator.integers(0, logits.shape[1], B)).to(logits.device)
+        return nn.functional.cross_entropy(logits, drawn)
+    direction = generator.standard_normal(tuple(output.shape), numpy.float32)
+    return (output * torch.from_numpy(direction).to(output)).sum() / (B * T)
 
 
 class Matrix(NamedTuple):

@@ -15,7 +15,7 @@ from primitives.registry import forget, unary
 from primitives.sampling import random_tree
 
 ELEMENTS = {"math", "mrow", "mi", "mn", "mo", "mfrac", "msqrt", "mover", "msub", "msup",
-            "msubsup", "munder", "munderover"}  # fmt: skip
+            "msubsup", "munder", "munderover", "mspace"}  # fmt: skip
 
 
 def read(text: str) -> ElementTree.Element:
@@ -28,6 +28,13 @@ def test_the_flexibert_formula_reads_as_the_papers_equation_2() -> None:
     assert shown == "φ(θH,θA)=∑i=1N((1θH)2+log(η(‖θA‖F)))"
     assert "<msup><mrow><mo>(</mo><mfrac><mn>1</mn>" in text
     assert "<munderover><mo>∑</mo>" in text
+
+
+def test_bars_next_to_bars_are_kept_apart_by_a_space() -> None:
+    text = to_mathml(parse("sum(fro(abslog(W)))"), with_name=False)
+    shown = "".join(read(text).itertext()).replace("\N{FUNCTION APPLICATION}", "")
+    assert shown == "∑i=1N(‖|log|θW||‖F)"
+    assert text.count("<mspace") == 2
 
 
 def test_the_name_is_left_out_on_request() -> None:

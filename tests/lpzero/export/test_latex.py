@@ -56,7 +56,20 @@ def test_a_table_shows_intervals_and_the_sizes_beside() -> None:
 def test_one_formula_is_an_equation() -> None:
     text = export(Gathered(entries()[:1], []), "latex")
     assert r"\begin{equation}" in text
-    assert r"\varphi(\theta_H, \theta_A) = \sum_{i=1}^{N}" in text
+    assert r"\varphi(\theta_H, \theta_A) &= \lpzerofit" in text
+    assert "X_" not in text
+
+
+def test_a_long_formula_is_an_equation_of_named_parts() -> None:
+    text = export(Gathered(entries()[3:], []), "latex")
+    lines = [line for line in text.splitlines() if "&=" in line]
+    names = [line.split(" &=")[0] for line in lines]
+    assert names == [r"\varphi(\theta_W, \theta_G)", "X_{1}", "X_{2}"]
+    assert [[name for name in names[1:] if name in line.split("&=")[1]] for line in lines] == [
+        ["X_{2}"],
+        [],
+        ["X_{1}"],
+    ]
 
 
 @pytest.mark.skipif(bool(TOOLS), reason=f"not installed: {', '.join(TOOLS)}")

@@ -72,26 +72,33 @@ def test_only_the_operations_of_the_formula_are_there() -> None:
     assert not any(word in text for word in ("op_log", "EXP_LIMIT", "matrix_product", "reduced"))
 
 
-@pytest.mark.parametrize("name", ["nano-gpt2", "nano-flexibert"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        BEST,
-        "sum(add(square(inverse(H)), log_softmax(fro(A))))",
-        "sum(mul(l1(S), std(J)))",
-        "sum(matmul(W, G))",
-    ],
+ON_MODELS = (
+    BEST,
+    "sum(add(square(inverse(H)), log_softmax(fro(A))))",
+    "sum(mul(l1(S), std(J)))",
+    "sum(matmul(W, G))",
 )
-def test_models_score_as_in_the_engine(name: str, text: str) -> None:
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "text"),
+    [
+        *((name, "auto", text) for name in ("nano-gpt2", "nano-flexibert") for text in ON_MODELS),
+        *((name, loss, "sum(mul(l1(G), std(J)))")
+          for name, loss in (("nano-gpt2", "cotangent"), ("nano-flexibert", "ones"),
+                             ("pit", "auto"), ("pit", "labels"))),
+    ],
+)  # fmt: skip
+def test_models_score_as_in_the_engine(name: str, loss: str, text: str) -> None:
     space = spaces.get(name)
     arch = space.sample(random.Random(4))
-    options = SketchOptions(limit=500)
+    options = SketchOptions(limit=500, loss=loss, batch_seed=2)
     expected = Evaluator([take(space, arch, options)]).score(parse(text))
     assert not isinstance(expected, Rejected)
     model = space.build(arch, options.seed)
     before = {key: value.clone() for key, value in model.state_dict().items()}
     model.train()
-    module = module_of(exported(text, limit=500))
+    module = module_of(exported(text, limit=500, loss=loss, batch_seed=2))
     found = module.score_model(model, space.batch(options.batch_seed))
     assert found == pytest.approx(expected[0], rel=1e-5)
     assert model.training
