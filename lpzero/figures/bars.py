@@ -78,7 +78,7 @@ def draw(data: Bars) -> Figure:
                           (-3, 3), xycoords=("data", "axes fraction"), ha="right", fontsize=8,
                           textcoords="offset points", color=style.COLOURS[1])  # fmt: skip
         axes.axvline(0, color="#404040", linewidth=0.6)
-        names = [_short(bar.proxy) for bar in data.bars]
+        names = [style.short(bar.proxy, 44) for bar in data.bars]
         axes.set_yticks(range(len(names)), names, fontsize=8)
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(len(names) - 0.4, -0.6)
@@ -89,14 +89,10 @@ def draw(data: Bars) -> Figure:
             "Spearman's ρ with the target, 95% interval; hatched: sizes alone", fontsize=9
         )
         if data.title:
-            axes.set_title(data.title, pad=14, loc="left")
+            axes.set_title(style.short(data.title, 60), pad=14, loc="left")
     return figure
 
 
 def _bar(row: Mapping[str, Any], is_counter: bool) -> Bar:
     low, high = row["rho_ci"]
     return Bar(str(row["proxy"]), float(row["rho"]), float(low), float(high), is_counter)
-
-
-def _short(name: str, most: int = 44) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

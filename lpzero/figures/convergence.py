@@ -83,7 +83,7 @@ def draw(data: Convergence, axes: Any = None) -> Figure:
         for index, arm in enumerate(data.arms):
             n = len(arm.fitness)
             label = arm.name if n == 1 else f"{arm.name} ({n} runs)"
-            label = "\n".join(wrap(label, _LEGEND))
+            label = "\n".join(wrap(style.short(label, 3 * _LEGEND), _LEGEND))
             colour = style.COLOURS[index % len(style.COLOURS)]
             dashes = style.DASHES[index % len(style.DASHES)]
             axes.plot(
@@ -104,7 +104,7 @@ def draw(data: Convergence, axes: Any = None) -> Figure:
                           xycoords=("axes fraction", "data"), textcoords="offset points",
                           ha="right", va="bottom", fontsize=8)  # fmt: skip
         axes.set_xlabel(data.counted)
-        axes.set_ylabel(data.measured)
+        axes.set_ylabel(style.short(data.measured, 60))
         if len(data.arms) > 1 or len(data.arms[0].fitness) > 1:
             many = any(len(arm.fitness) > 1 for arm in data.arms)
             title = "mean and middle 95% of the runs" if many else None

@@ -42,7 +42,8 @@ def draw(data: Scores) -> Figure:
             axes.set_xlim(0, n + 1)
             axes.set_ylim(0, n + 1)
         panels[0].set_ylabel("rank by score (1 is best)")
-        figure.suptitle(f"{data.table}: {data.proxy}", fontsize=10)
+        wide = 30 * len(names)
+        figure.suptitle(style.short(f"{data.table}: {data.proxy}", wide), fontsize=10)
     return figure
 
 

@@ -89,9 +89,9 @@ def draw(data: Scores) -> Figure:
             axes.set_xscale("log")
         scale = ", logarithmic" if data.is_wide else ""
         axes.set(
-            xlabel=f"score of {data.proxy} (no unit{scale})",
-            ylabel=data.target,
-            title=data.table,
+            xlabel=f"score of {style.short(data.proxy, 50)} (no unit{scale})",
+            ylabel=style.short(data.target, 50),
+            title=style.short(data.table, 60),
         )
         axes.legend(loc="best", fontsize=8)
     return figure

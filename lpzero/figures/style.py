@@ -6,6 +6,7 @@ Figures are saved without dates and with fixed identifiers, so that equal data g
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,7 @@ _SETTINGS = {
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
     "svg.hashsalt": "lpzero",
+    "text.parse_math": False,  # names come from files and may hold a dollar sign
 }
 # What else would carry the moment or the machine.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -62,12 +64,20 @@ def new(width: float = 5.0, height: float = 3.6) -> Figure:
     return figure
 
 
+def short(text: str, most: int) -> str:
+    """The text on one line, cut to at most so many letters."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def encode(figure: Figure, form: str) -> bytes:
     """The figure as a file of that format."""
     if form not in FORMATS:
         raise InputError(f"figures are saved as {', '.join(FORMATS)}, not {form!r}")
     buffer = io.BytesIO()
-    with look():
+    with look(), warnings.catch_warnings():
+        # A letter that the font does not have is drawn as a box, which says as much.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(buffer, format=form, dpi=150, metadata=_METADATA[form])
     return buffer.getvalue()
 

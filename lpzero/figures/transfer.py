@@ -53,7 +53,8 @@ def draw(data: Transfer) -> Figure:
     """A row per formula, a column per table."""
     with style.look():
         n = len(data.tables)
-        longest = max(map(len, data.tables))
+        names = [style.short(name, 24) for name in data.tables]
+        longest = max(map(len, names))
         figure = style.new(1.2 * n + 2.2 + 0.05 * longest, 0.6 * n + 1.9)
         axes = figure.subplots()
         image = axes.imshow(data.rho, cmap=style.MAP, vmin=min(0.0, float(data.rho.min())), vmax=1,
@@ -64,8 +65,8 @@ def draw(data: Transfer) -> Figure:
             axes.text(column, row, f"{value:.3f}", ha="center", va="center",
                       color="white" if is_dark else "black",
                       fontweight="bold" if row == column else "normal")  # fmt: skip
-        axes.set_xticks(range(n), data.tables)
-        axes.set_yticks(range(n), data.tables)
+        axes.set_xticks(range(n), names)
+        axes.set_yticks(range(n), names)
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         axes.set_xlabel("tested on (test rows)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,14 +66,14 @@ def _scores(run: Gathered) -> Iterator[Drawn]:
         rhos = ", ".join(f"{part} {data.rho(part):.3f}" for part in scatter.PARTS
                          if data.rho(part) is not None)  # fmt: skip
         yield Drawn(
-            f"scores-{name}",
+            f"scores-{file_name(name)}",
             f"Score of the winner against the target on {name}, one point per architecture."
             " Only the test rows were unseen when the formula was chosen.",
             f"Scatter plot of score against {target}; rho: {rhos}.",
             scatter.draw(data),
         )
         yield Drawn(
-            f"ranks-{name}",
+            f"ranks-{file_name(name)}",
             f"The winner's ranking of {name} against the true one, each part ranked on its own;"
             " a perfect proxy stays on the line.",
             f"Scatter plot of rank by score against rank by target; rho: {rhos}.",
@@ -91,7 +92,7 @@ def _bars(run: Gathered, ranking: Sequence[Mapping[str, Any]] | None) -> Iterato
         rows = [{"proxy": "the winner", **judged(run, name)["test"]}]
         rows += [{"proxy": line["proxy"], **line["judged"]["test"]}
                  for line in run.result["counters"] if line.get("table", name) == name]  # fmt: skip
-        yield _bar(f"counters-{name}", bars.bars(rows, f"{name}, test rows"),
+        yield _bar(f"counters-{file_name(name)}", bars.bars(rows, f"{name}, test rows"),
                    f"The winner beside the sizes alone on the test rows of {name}."
                    " A formula that is not clear of them only counts.")  # fmt: skip
 
@@ -99,6 +100,11 @@ def _bars(run: Gathered, ranking: Sequence[Mapping[str, Any]] | None) -> Iterato
 def _bar(name: str, data: bars.Bars, caption: str) -> Drawn:
     words = "; ".join(f"{bar.proxy} {bar.rho:.3f}" for bar in data.bars[:12])
     return Drawn(name, caption, f"Bar chart of rho: {words}.", bars.draw(data))
+
+
+def file_name(text: str) -> str:
+    """A table's name as part of a file's name: names come from files and may hold a path."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:60]
 
 
 def judged(run: Gathered, table: str) -> Mapping[str, Mapping[str, Any]]:

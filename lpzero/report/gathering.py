@@ -10,7 +10,8 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,20 @@ class Gathered:
     rejected: Mapping[str, int]
     best: heatmap.Best
     remarks: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def understood(folder: Path) -> Iterator[None]:
+    """Files that are whole and do not hold what was expected are one error, of the input."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"the files in {folder} do not hold what a report needs"
+            f" ({type(error).__name__}: {error}): they are of another version, or were changed"
+        ) from error
 
 
 def campaign(folder: Path) -> Gathered:

@@ -8,13 +8,18 @@ from lpzero.campaign import folder as files
 from lpzero.errors import InputError
 from lpzero.exhaust.results import RUN
 from lpzero.report import gathering, searching
-from lpzero.report.gathering import Gathered
+from lpzero.report.gathering import Gathered, understood
 from lpzero.report.searching import Search
 
 
 def gather(folder: str | Path) -> Gathered | Search:
     """What the directory holds; an error if it is no run's directory."""
     folder = Path(folder)
+    with understood(folder):
+        return _gather(folder)
+
+
+def _gather(folder: Path) -> Gathered | Search:
     if not folder.is_dir():
         raise InputError(f"{folder} is no directory: expected that of a campaign")
     config = files.read_json(folder / files.CONFIG)

@@ -12,13 +12,12 @@ from lpzero.figures import style
 from lpzero.figures.transfer import Transfer
 from lpzero.report import searching
 from lpzero.report.drawing import Drawn, figures
-from lpzero.report.gathering import Gathered
+from lpzero.report.gathering import Gathered, understood
 from lpzero.report.page import page
 from lpzero.report.searching import Search
 from lpzero.store import Store
 
 FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
-_BROKEN = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +45,8 @@ def write(
     target = place / PAGE if out is None else Path(out)
     if target.is_dir():
         raise InputError(f"{target} is a directory: name a file for the page")
-    try:
+    with understood(run.folder):
         drawn, text = _made(run, beside, ranking, moved)
-    except InputError:
-        raise
-    except _BROKEN as error:
-        raise InputError(
-            f"the files in {run.folder} do not hold what a report needs"
-            f" ({type(error).__name__}: {error}): they are of another version, or were changed"
-        ) from error
     saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
     Store(target.parent).replace(target, text.encode())
     return Written(target, tuple(saved), tuple(run.remarks))

@@ -76,3 +76,9 @@ def test_a_template_cannot_bring_markup_in() -> None:
     text = to_mathml(parse("sum(hostile(W))"))
     assert "<mi>&lt;b&gt;&amp;</mi>" in text
     assert set(re.findall(r"<(\w+)", text)) <= ELEMENTS
+
+
+@pytest.mark.parametrize("name", ["log_softmax", "sqrt", "mean", "inverse", "square"])
+def test_the_deepest_formula_is_written(name: str) -> None:
+    tree = read(to_mathml(parse("sum(" + f"{name}(" * 59 + "W" + ")" * 60)))
+    assert [e.text for e in tree.iter("mi")].count("W") == 2  # in the name and at the bottom

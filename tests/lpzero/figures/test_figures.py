@@ -84,6 +84,21 @@ def test_a_figure_is_saved_by_the_end_of_its_name(tmp_path: Path) -> None:
         style.save(DRAWINGS["bars"](), tmp_path / "bars.gif")
 
 
+def test_names_of_any_kind_and_length_can_be_drawn() -> None:
+    name = "$x^{" + "sum(mul(W, " * 40 + "表\n"
+    data = scatter.scores(name, name, name, [1.0, 2.0, 3.0], [1.0, 3.0, 2.0])
+    rows = [{"proxy": name, "rho": 0.5, "rho_ci": [0.4, 0.6]}]
+    histories = {name: [history(0)], "other": [history(1)]}
+    for figure in (
+        scatter.draw(data),
+        ranks.draw(data),
+        bars.draw(bars.bars(rows, name)),
+        convergence.draw(convergence.convergence(histories, measured=name)),
+        transfer.draw(transfer.transfer([name, "b"], [name, "g"], [[1, 0], [0, 1]])),
+    ):
+        assert style.encode(figure, "png")
+
+
 def test_scores_know_the_rho_of_each_part() -> None:
     data = points()
     rows = [i for i, part in enumerate(data.parts) if part == "test"]

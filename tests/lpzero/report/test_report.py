@@ -33,7 +33,7 @@ from lpzero.search import run as run_search
 from spaces.tables import split
 from tests.lpzero.smalltable import discovery, sketches, table
 
-HOSTILE = "</script><img src=x onerror=alert(1)>\"'&"
+HOSTILE = "</script><img src=x onerror=alert(1)>\"'&$\\frac$"
 
 
 @pytest.fixture(autouse=True)
@@ -220,6 +220,46 @@ def poison(folder: Path) -> None:
     result["counters"][0]["proxy"] = result["tables"][0]["licence"] = HOSTILE
     result["stopped"] = HOSTILE
     (folder / files.RESULT).write_text(json.dumps(result))
+    sheet = json.loads((folder / "scores.json").read_text())
+    sheet["tables"][f"../../{HOSTILE}"] = sheet["tables"]["made-up"]
+    (folder / "scores.json").write_text(json.dumps(sheet))
+
+
+@pytest.mark.drawn
+def test_names_from_files_lead_nowhere_and_are_drawn_as_they_are(copy: Path) -> None:
+    poison(copy)
+    before = {path for path in copy.parent.rglob("*") if path.is_file()}
+    written = write(gather(copy))
+    assert all(path.parent == copy / "report" / "figures" for path in written.figures)
+    after = {path for path in copy.parent.rglob("*") if path.is_file()}
+    assert after - before == {written.page, *written.figures}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"fitness": [0.5], "train": {"made-up": {}}},
+        {"fitness": [0.5], "train": 3},
+        {"fitness": [0.5], "formula": "sum(nothing(W))", "train": {"made-up": {"rho": 1}}},
+        {"fitness": [0.5], "formula": 7, "train": {"made-up": {"rho": 1}}},
+    ],
+)
+def test_a_journal_of_something_else_is_one_line(
+    copy: Path, line: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = {"id": 0, "generation": 0, "operator": "random", "parents": [], "formula": "sum(W)"}
+    (copy / files.JOURNAL).write_text(json.dumps(first | line) + "\n")
+    assert command(["report", str(copy)]) == 2
+    error = capsys.readouterr().err.strip()
+    assert "do not hold what a report needs" in error
+    assert "\n" not in error
+
+
+def test_the_page_is_opened_on_request(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda uri: bool(shown.append(uri)))
+    assert command(["report", str(copy), "--open"]) == 0
+    assert shown == [(copy / "report" / "index.html").as_uri()]
 
 
 def test_markup_in_a_file_stays_text(copy: Path) -> None:
