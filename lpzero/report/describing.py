@@ -94,9 +94,9 @@ def _space(run: Gathered) -> dict[str, Child]:
     rules = frozenset(asked["rules"]) if run.kind == CAMPAIGN else DEFAULT_RULES
     size = measure(asked["unaries"], bool(asked["same_statistic"]), rules)
     return {
-        "the whole space": f"{size.before:,}",
-        "left by the rules": f"{size.kept:,}",
-        "distinct up to sign": f"{size.distinct:,} (for each of sum and mean over blocks)",
+        "the whole space": f"{size.before:,} for each of sum and mean over blocks",
+        "left by the rules": f"{size.kept:,} for each",
+        "distinct up to sign": f"{size.distinct:,} for each",
     }
 
 

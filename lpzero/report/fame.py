@@ -19,11 +19,13 @@ def section(run: Gathered) -> Markup:
     if not run.hall:
         return element("p", "No formula was scored.")
     tables = [str(entry["name"]) for entry in run.tables] if run.kind == CAMPAIGN else []
-    header: list[Child | Cell] = ["formula", "size", "front", "fitness"]
+    header: list[Child | Cell] = ["formula", "size", "fitness"]
     for name in tables:
         of = f", {name}" if len(tables) > 1 else ""
         header += [f"ρ fitness rows{of}", f"given parameters{of}", f"within groups{of}"]
-    header += ["ρ valid", "ρ test", "generation", "made by"]
+    header += ["ρ valid", "ρ test"]
+    if tables:
+        header += ["front", "generation", "made by"]
     reported, grouped = _reported(run), _grouped(run)
     rows = [_row(row, tables, reported, grouped) for row in run.hall]
     note = "valid and test are read for the reported formulas only, after the search"
@@ -74,11 +76,9 @@ def _row(
     grouped: set[str],
 ) -> list[Child | Cell]:
     text = str(row["formula"])
-    front = row.get("front")
     cells: list[Child | Cell] = [
         Cell(shown(text), text),
         number(row["complexity"]),
-        NOTHING if front is None else "yes" if front else "no",
         number(row["fitness"]),
     ]
     for name in tables:
@@ -86,5 +86,7 @@ def _row(
         cells.append(number(row.get(f"{name} within") if name in grouped else None))
     line = reported.get(text, {})
     cells += [number(line.get("rho", {}).get("valid")), _test(line)]
-    cells += [number(row.get("generation")), str(row.get("operator", NOTHING))]
+    if tables:
+        front = "yes" if row.get("front") else "no"
+        cells += [front, number(row.get("generation")), str(row.get("operator", NOTHING))]
     return cells
