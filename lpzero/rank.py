@@ -19,6 +19,7 @@ from lpzero.errors import InputError
 from lpzero.fitness import judge
 from lpzero.proxies.combining import Combined
 from lpzero.proxies.context import Context
+from lpzero.proxies.formulas import FormulaProxy
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
 from lpzero.ranks import FloatArray
@@ -38,6 +39,7 @@ class Ranking:
     seeds: int = 1
     batches: int = 1
     split_seed: int = 0
+    exact: bool = False  # score formulas on whole tensors too, and compare
 
     def others(self) -> dict[str, list[Context]]:
         """The contexts of further seeds of the weights, and of further batches; first as given."""
@@ -107,6 +109,7 @@ class _Judge:
             "in_sample": CHOSEN_ON.get(proxy.name) == table.name,
             **parts,
             **self._over_seeds(proxy),
+            **self._exact(proxy, scores),
             "seconds": self.seconds(proxy),
             "direction": proxy.direction,
             "needs": str(proxy.needs),
@@ -114,6 +117,20 @@ class _Judge:
             "definition": proxy.definition,
             "published": [figure._asdict() for figure in figures(table.name, proxy.name)],
         }
+
+    def _exact(self, proxy: Proxy, scores: FloatArray) -> Row:
+        """Rho of a formula on whole tensors, and how alike these and the cut ones rank."""
+        if not self.ranking.exact or not isinstance(proxy, FormulaProxy):
+            return {}
+        whole = proxy.exact()
+        # Whole tensors take much room: networks are run, and no sketch of them is kept.
+        way = whole if whole.needs_sketches else whole.on_networks()
+        found = way.score(self.table.space, self.table.archs, self.ranking.context)
+        rows = np.flatnonzero(np.isfinite(found) & np.isfinite(scores))
+        if len(rows) < _LEAST:
+            return {"rho_exact": 0.0, "alike": 0.0}
+        rho = spearman(found[rows], self.table.targets[rows])
+        return {"rho_exact": rho, "alike": spearman(scores[rows], found[rows])}
 
     def _judged(self, scores: FloatArray, rows: Any) -> Row:
         """The judgement on the rows that have a score; on all of them if hardly any has."""

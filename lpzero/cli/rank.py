@@ -56,6 +56,9 @@ _MILLI = 1000
 @click.option(
     "--split-seed", type=int, default=0, show_default=True, help="Which train, valid and test rows."
 )
+@click.option(
+    "--exact", is_flag=True, help="Score formulas on whole tensors too: how alike do both rank?"
+)
 @click.option("--chunk", type=click.IntRange(min=1), help="Sequences per pass, to save memory.")
 @output.running_options
 @output.seed_option
@@ -83,7 +86,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
         Workers(given["jobs"]),
         label=given["table"],
     )
-    ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"])
+    ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"], given["exact"])
     try:
         rows = compare(table, proxies, ranking)
     except KeyboardInterrupt:
@@ -125,6 +128,8 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
         if f"rho_{kind}_std" in row:
             mean, spread = row[f"rho_{kind}_mean"], row[f"rho_{kind}_std"]
             shown[kind] = f"{mean:.3f} ± {spread:.3f}"
+    if "alike" in row:
+        shown |= {"rho exact": row["rho_exact"], "alike": row["alike"]}
     cost = row["seconds"]
     shown["ms"] = None if cost is None else round(cost * _MILLI, 1)
     printed = [f"{figure['source']}: {_number(figure)}" for figure in row["published"]]

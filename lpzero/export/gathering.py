@@ -79,6 +79,8 @@ def gather(source: str, choice: Choice | None = None) -> Gathered:
         return _run(Path(source), choice)
     if source.endswith((".json", ".csv")) or os.path.exists(source):
         return Gathered(choice.of(from_file(Path(source)), None, source), [])
+    if os.sep in source and "(" not in source:
+        raise InputError(f"there is no directory and no file {source}")
     return Gathered(choice.of([_named(source)], None, "the formula"), [])
 
 

@@ -74,6 +74,10 @@ class FormulaProxy:
         own, usual = self.options or SketchOptions(), SketchOptions()
         return replace(own, limit=usual.limit) != usual
 
+    def exact(self) -> FormulaProxy:
+        """The formula on whole tensors instead of cut ones."""
+        return replace(self, options=replace(self.options or SketchOptions(), limit=None))
+
     def on_networks(self) -> NetworkProxy:
         """The same scores, up to rounding, from each network as it is run: no sketch is kept."""
         own, usual = self.options or SketchOptions(), SketchOptions()

@@ -142,3 +142,16 @@ def test_counters_on_the_released_tables(real_data: Path, tmp_path: Path) -> Non
     upstream = load("flexibert", real_data, "flexibert-upstream")
     [row] = rank(upstream, [get("parameters")], Ranking(Context(folder=tmp_path)))
     assert row["rho"] == pytest.approx(0.652, abs=0.001)
+
+
+def test_formulas_are_compared_with_their_scores_on_whole_tensors(tmp_path: Path) -> None:
+    context = Context(folder=tmp_path)
+    cut: Any = find("sum(l1(zscore(A)))")
+    rows = rank(TABLE, [cut, get("depth")], Ranking(context, exact=True))
+    found = {row["proxy"]: row for row in rows}
+    assert "alike" not in found["depth"]
+    on_sketches, on_tensors = (p.score(SPACE, ARCHS, context) for p in (cut, cut.exact()))
+    assert list(on_sketches) != list(on_tensors)
+    row = found[cut.name]
+    assert row["alike"] == pytest.approx(spearman(on_sketches, on_tensors))
+    assert row["rho_exact"] == pytest.approx(spearman(on_tensors, TABLE.targets))

@@ -204,6 +204,7 @@ def test_bad_options_are_one_line(
         ("grasp", "is no formula"),
         ("snap", "did you mean 'snip'"),
         ("none.json", "no file none.json"),
+        ("runs/none", "no directory and no file runs/none"),
     ],
 )
 def test_bad_sources_are_one_line(
