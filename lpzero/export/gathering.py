@@ -44,7 +44,8 @@ class Choice:
             return [chosen]
         if len(entries) != 1:
             raise InputError(
-                f"{where} holds {len(entries)} formulas: choose with --formula, --top or --all"
+                f"{where} holds {len(entries)} formulas: choose one with lpzero export {where}"
+                " --formula, or several with --top or --all"
             )
         return list(entries)
 

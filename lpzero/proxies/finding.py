@@ -1,6 +1,6 @@
-"""Text to proxy: a registered name, a combination, a file with a formula, or a formula.
+"""Text to proxy: a registered name, a combination, a formula, a file or a directory with one.
 
-snip · rank-mean(ntkt, sept) · rank-sum(0.3 ntkt, 0.7 sept) · best.json · sum(mul(G, W))
+snip · rank-mean(ntkt, sept) · rank-sum(0.3 ntkt, 0.7 sept) · sum(mul(G, W)) · best.json · runs/a
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lpzero.errors import InputError
 from lpzero.proxies.combining import Combined, rank_mean, rank_sum
 from lpzero.proxies.formulas import FormulaProxy
 from lpzero.proxies.registry import Proxy, get, known
@@ -28,24 +27,19 @@ def find(text: str) -> Proxy:
     combination = _COMBINATION.fullmatch(text)
     if combination:
         return _combined(combination[1], combination[2])
-    if text.endswith((".json", ".csv")) or os.path.isfile(text):  # False where no path could be
-        return from_file(Path(text))
+    if text.endswith((".json", ".csv")) or os.path.exists(text):  # False where no path could be
+        return from_file(text)
     if "(" in text:
         formula = parse(text)
         return FormulaProxy(str(formula), formula)
     return get(text)
 
 
-def from_file(path: Path) -> FormulaProxy:
-    """The formula in a file that `lpzero export` wrote, or in any JSON object with `formula`."""
-    from lpzero.export import from_file as read
+def from_file(path: str | Path) -> FormulaProxy:
+    """The formula in an exported file or a plain one, or the one that a run's directory chose."""
+    from lpzero.export import gather
 
-    found = read(path)
-    if len(found) != 1:
-        raise InputError(
-            f"{path} holds {len(found)} formulas; take one out: lpzero export {path} --formula 1"
-        )
-    one = found[0]
+    (one,) = gather(str(path)).entries
     options = None if one.options == SketchOptions() else one.options
     return FormulaProxy(one.name, one.formula, "", options, one.softmax_axis)
 

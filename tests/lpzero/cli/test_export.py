@@ -15,6 +15,7 @@ import lpzero.export
 from lpzero import exhaust
 from lpzero.cli.export import _FORMS
 from lpzero.cli.main import run
+from lpzero.errors import InputError
 from lpzero.exhaust.results import keep
 from lpzero.proxies import Context, find
 from primitives.parsing import parse
@@ -140,6 +141,32 @@ def test_an_exported_file_is_a_source_and_a_proxy(
     assert list(from_campaign.score(space, few, context)) == list(
         written_out.score(space, few, context)
     )
+
+
+def test_a_run_is_a_proxy_and_a_file_of_several_is_none(
+    campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert find(str(campaign)).definition == result(campaign)["best"]["formula"]
+    exports(capsys, campaign, "--to", "json", "--top", "2", "--out", tmp_path / "two.json")
+    with pytest.raises(InputError, match="holds 2 formulas: choose one with lpzero export"):
+        find(str(tmp_path / "two.json"))
+
+
+def test_several_tables_have_their_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    discovery(tmp_path / "run", table=[table(), table(name="another")]).run()
+    one = json.loads(exports(capsys, tmp_path / "run", "--to", "json"))
+    assert [f["table"] for f in one["provenance"]["figures"]] == ["made-up", "another"]
+    best = result(tmp_path / "run")["best"]
+    for figures in one["provenance"]["figures"]:
+        assert figures["rho"] == best["rho_by_table"][figures["table"]]
+    text = exports(capsys, tmp_path / "run", "--to", "latex", "--top", "3")
+    assert text.count("sizes alone") == 2
+    rows = list(
+        csv.DictReader(io.StringIO(exports(capsys, tmp_path / "run", "--to", "csv", "--all")))
+    )
+    assert [row["table"] for row in rows[:2]] == ["made-up", "another"]
 
 
 def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:

@@ -109,18 +109,16 @@ def test_a_name_that_nobody_offers_is_still_unknown(package: Path) -> None:
         get("snap")
 
 
-def test_the_command_line_ranks_a_plug_in_and_reports_another(tmp_path: Path) -> None:
-    offer(tmp_path, "any = fake_proxies\nbad = fake_proxies:BAD")
-    command = [sys.executable, "-m", "lpzero.cli.main", "rank", "nano-gpt2", "--proxy", "fake-sum"]
+def test_the_command_line_knows_a_plug_in_and_reports_another(tmp_path: Path) -> None:
+    offer(tmp_path, "any = fake_proxies\nbad = fake_proxies:BAD\nweights = fake_proxies:FORMULA")
     done = subprocess.run(
-        [*command, "--format", "json", "--cache", str(tmp_path / "cache")],
+        [sys.executable, "-m", "lpzero.cli.main", "export", "weights", "--to", "json"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert '"proxy": "fake-sum"' in done.stdout
-    lines = [line for line in done.stderr.splitlines() if "plug-in" in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("plug-in bad of fake is left out: ")
+    assert '"formula": "sum(fro(W))"' in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("plug-in bad of fake is left out: ")
