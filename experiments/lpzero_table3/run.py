@@ -22,7 +22,7 @@ from lpzero.rank import Ranking
 from spaces.tables import load
 
 SOURCE = "LPZero Table 3"
-ALSO = ("depth", "depth-sqrt-width", "decoder-parameters", "ntkt", "dss++")
+ALSO = ("depth", "depth-sqrt-width", "decoder-parameters", "ntkt", "dss++", "attention-saliency")
 SETTINGS = {"public": "flexibert-upstream", "true": "flexibert"}
 
 

@@ -20,7 +20,8 @@ from lpzero.rank import Ranking
 from spaces.tables import load
 
 SOURCE = "LPZero Table 4"
-ALSO = ("attention-parameters", "depth-sqrt-width", "ntkt", "sept", "dss++")
+ALSO = ("attention-parameters", "depth-sqrt-width", "ntkt", "sept", "dss++",
+        "attention-saliency")  # fmt: skip
 
 
 @click.command()

@@ -42,8 +42,9 @@ def softmax_confidence(network: Network) -> Terms:
     needs=Needs.FORWARD | Needs.GRADIENT | Needs.LABELS | Needs.TAPS,
     paper="Michel et al. 2019; " + _PAPER,
     normalised=True,
+    version=2,
 )
-def head_output_importance(network: Network) -> Terms:
+def head_importance(network: Network) -> Terms:
     """sum over heads and tokens of |Att * dL/dAtt|, Att the head's output"""
     return [
         [

@@ -1,7 +1,7 @@
 """Products of weights and gradients, from pruning: SNIP, GraSP, Fisher, gradient norms, EZNAS.
 
 Table 1 of LPZero lists them. Matrices are those of the blocks. Synaptic saliency is taken over the
-MLP's matrices, head importance and diversity over the attention's, as their papers say.
+MLP's matrices, attention saliency and diversity over the attention's, as their papers say.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def synaptic_saliency(network: Network) -> Terms:
 
 
 @proxy(needs=_LOSS, paper="Serianni and Kalita 2023", normalised=True)
-def head_importance(network: Network) -> Terms:
+def attention_saliency(network: Network) -> Terms:
     """sum |dL/dW * W| over the attention's matrices
 
-    This is what the published figures were computed from; `head-output-importance` is the formula
+    What public code computes under the name of head importance; `head-importance` is the formula
     as it is printed.
     """
     return _products(network, "attention")

@@ -111,12 +111,12 @@ def test_heads_by_loops() -> None:
     assert value("attention-confidence", network()) == pytest.approx(confidence, rel=1e-9)
     assert value("attention-confidence-normalised", network()) == pytest.approx(confidence / 2)
     assert value("softmax-confidence", network()) == pytest.approx(softmax, rel=1e-9)
-    assert value("head-output-importance", network()) == pytest.approx(importance, rel=1e-9)
+    assert value("head-importance", network()) == pytest.approx(importance, rel=1e-9)
 
 
 @pytest.mark.parametrize(
     "name", ["fisher", "activation-distance", "linear-regions", "softmax-confidence",
-             "attention-confidence", "head-output-importance"],
+             "attention-confidence", "head-importance"],
 )  # fmt: skip
 def test_without_taps_the_error_says_what_to_name(name: str) -> None:
     bare = Network(foreign(), TOKENS, next_token)

@@ -42,8 +42,8 @@ def test_products_of_weights_and_gradients() -> None:
     assert value("snip", net) == pytest.approx(sum(saliency.values()), rel=1e-10)
     assert value("snip-normalised", net) == pytest.approx(sum(saliency.values()) / 12, rel=1e-10)
     assert value("synaptic-saliency", net) == pytest.approx(sum(mlp), rel=1e-10)
-    assert value("head-importance", net) == pytest.approx(sum(rest), rel=1e-10)
-    assert value("head-importance-normalised", net) == pytest.approx(sum(rest) / 8, rel=1e-10)
+    assert value("attention-saliency", net) == pytest.approx(sum(rest), rel=1e-10)
+    assert value("attention-saliency-normalised", net) == pytest.approx(sum(rest) / 8, rel=1e-10)
     norms = sum(float(g.norm()) for _, _, g in found)
     assert value("grad-norm", net) == pytest.approx(norms, rel=1e-10)
 
