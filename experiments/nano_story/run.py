@@ -1,0 +1,123 @@
+"""The whole way at nano scale, everything real: discover a proxy, search with it, train its picks.
+
+    python -m experiments.nano_story.run --out runs/nano_story --jobs 2
+
+A formula is discovered on the nano-gpt2 table. ETAS then searches the space nano-gpt2 for the best
+architecture of at most the table's median number of parameters, training what it picks; its rivals
+train as many: ETAS with other proxies, ETAS without one, random search. Every winner is trained
+again from seeds that no search has seen. Interrupted, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from scipy import stats
+
+from experiments.nano_story.drawing import draw
+from experiments.nano_story.winners import Winners
+from lpzero import counters
+from lpzero.cli.output import jobs_option
+from lpzero.discovery import Discovery
+from lpzero.proxies.reproduction import markdown
+from lpzero.search import Constraints, Request, Surroundings, run
+from spaces.tables import load
+
+TABLE = "nano-gpt2"
+ITERATIONS = 3  # of three trainings each, after the three parents
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A loop with a proxy."""
+
+    name: str
+    loop: str
+    proxy: str
+    constants: dict[str, int]
+
+
+def arms(formula: str) -> list[Arm]:
+    """What is compared: every arm trains the same number of architectures in a search."""
+    budget = {"iterations": ITERATIONS}
+    proxies = {"discovered": formula, "ntsr": "ntsr", "parameters": "parameters", "none": "none"}
+    found = [Arm(f"etas, {name}", "etas", proxy, budget) for name, proxy in proxies.items()]
+    n_trainings = 3 + 3 * ITERATIONS
+    return [*found, Arm("random", "random", "none", {"evaluations": n_trainings})]
+
+
+@click.command()
+@click.option(
+    "--seeds", type=click.IntRange(2), default=5, show_default=True, help="Searches per arm."
+)
+@click.option("--training-steps", type=int, help="Fewer than the table's recipe: a quick look.")
+@click.option("--out", type=Path, default=Path("runs/nano_story"), show_default=True)
+@jobs_option
+def main(seeds: int, training_steps: int | None, out: Path, jobs: int) -> None:
+    """Print what each arm found and write it to OUT."""
+    table = load(TABLE)
+    limit = int(np.median(counters.score("parameters", table)))
+    formula = discovered(out / "campaign", jobs)
+    print(f"discovered on {TABLE}: {formula}; at most {limit:,} parameters\n")
+    found: dict[str, list[dict[str, Any]]] = {}
+    # Seed by seed, so that an early end leaves every arm the same number of searches.
+    for seed in range(seeds):
+        for arm in arms(formula):
+            request = Request(
+                table.space.name,
+                arm.loop,
+                arm.proxy,
+                seed,
+                "training",
+                training_steps=training_steps,
+                constraints=Constraints({"parameters": (None, limit)}),
+                constants=arm.constants,
+            )
+            place = out / arm.name.replace(", ", "-") / str(seed)
+            result = run(request, Surroundings(jobs=jobs), place, resume=True).result
+            found.setdefault(arm.name, []).append(result)
+            print(f"seed {seed}  {arm.name:17s} {result['best']['target']:.4f}", flush=True)
+    winners = Winners(table.space, training_steps, out / "again.json")
+    winners.train([r["best"]["arch"] for results in found.values() for r in results], jobs)
+    rows = [row(name, results, winners) for name, results in found.items()]
+    rows.sort(key=lambda line: -line["trained_again"])
+    (out / "story.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    text = markdown(rows, ("arm", "trainings", "found", "found_half_width", "trained_again",
+                           "trained_again_half_width", "parameters"))  # fmt: skip
+    (out / "story.md").write_text(text, encoding="utf-8")
+    draw(found, out / "story.png")
+    print("\n" + text)
+
+
+def discovered(folder: Path, jobs: int) -> str:
+    """The formula that a campaign with our defaults chooses on the table's train and valid rows."""
+    best = Discovery(TABLE, out=folder, resume=True, jobs=jobs).run().best_
+    formula: str = best["formula"]
+    return formula
+
+
+def row(name: str, results: Sequence[dict[str, Any]], winners: Winners) -> dict[str, Any]:
+    """What an arm found over its seeds: as the searches saw it, and trained again."""
+    bests = [result["best"] for result in results]
+    line: dict[str, Any] = {"arm": name, "trainings": results[0]["evaluations"]}
+    again = [winners.target(best["arch"]) for best in bests]
+    for key, targets in (("found", [best["target"] for best in bests]), ("trained_again", again)):
+        line[key] = float(np.mean(targets))
+        line[f"{key}_half_width"] = half_width(targets)
+    return {**line, "parameters": int(np.mean([best["parameters"] for best in bests]))}
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Student's 95% half-width of the mean."""
+    spread = np.std(values, ddof=1) / np.sqrt(len(values))
+    return float(stats.t.ppf(0.975, len(values) - 1) * spread)
+
+
+if __name__ == "__main__":
+    main()
