@@ -41,10 +41,9 @@ class Browser:
             self.path, "--headless=new", "--remote-debugging-pipe", "--disable-gpu",
             "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check",
             "--disable-background-networking", "--disable-component-update",
+            "--no-sandbox",  # which root and many containers cannot have; the pages are our own
             f"--user-data-dir={self.profile}",
         ]  # fmt: skip
-        if os.geteuid() == 0:
-            arguments.append("--no-sandbox")  # Chromium refuses to run as root with it
         # The shell puts the pipes where Chromium expects them.
         script = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
         self._process = subprocess.Popen(

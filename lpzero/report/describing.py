@@ -9,7 +9,7 @@ from typing import Any
 
 from lpzero.evolve.settings import PRESETS
 from lpzero.exhaust import NEEDS_GRADIENTS
-from lpzero.report.gathering import CAMPAIGN, Gathered
+from lpzero.report.gathering import CAMPAIGN, Gathered, result_of
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from primitives.pruning import DEFAULT_RULES, RULES
@@ -58,22 +58,13 @@ def _tables(run: Gathered) -> Markup:
               "rows of the fitness", "noise ceiling", "licence"]  # fmt: skip
     rows = []
     for entry in run.tables:
-        found = _result_of(run, str(entry["name"]))
+        found = result_of(run, str(entry["name"]))
         n = found.get("n", {})
         cells: list[Child | Cell] = [entry["name"], entry["space"], entry["target"]]
         cells += [number(n.get(part)) for part in ("train", "valid", "test")]
         cells += [number(found.get("n_fitness", n.get("train"))), number(found.get("ceiling"))]
         rows.append([*cells, found.get("licence", NOTHING)])
     return table("Tables", [header], rows)
-
-
-def _result_of(run: Gathered, name: str) -> Mapping[str, Any]:
-    """What the result says of a table."""
-    if run.result is None:
-        return {}
-    if run.kind != CAMPAIGN:
-        return run.result
-    return next((found for found in run.result["tables"] if found["name"] == name), {})
 
 
 def _settings(run: Gathered) -> Mapping[str, Any]:
@@ -128,7 +119,7 @@ def provenance(run: Gathered) -> Markup:
     values["statistics"] = ", ".join(f"{key} {value}" for key, value in sketch.items())
     for entry in run.tables:
         values[f"digest of {entry['name']}"] = element("code", str(entry["digest"]))
-        ceiling = _result_of(run, str(entry["name"])).get("ceiling")
+        ceiling = result_of(run, str(entry["name"])).get("ceiling")
         values[f"noise ceiling of {entry['name']}"] = (
             "not known: no architecture was trained twice"
             if ceiling is None

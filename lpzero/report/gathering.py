@@ -51,6 +51,15 @@ class Gathered:
     remarks: list[str] = field(default_factory=list)
 
 
+def result_of(run: Gathered, name: str) -> Mapping[str, Any]:
+    """What the result says of a table."""
+    if run.result is None:
+        return {}
+    if run.kind != CAMPAIGN:
+        return run.result
+    return next((found for found in run.result["tables"] if found["name"] == name), {})
+
+
 @contextmanager
 def understood(folder: Path) -> Iterator[None]:
     """Files that are whole and do not hold what was expected are one error, of the input."""

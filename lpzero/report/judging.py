@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lpzero.report.drawing import judged
-from lpzero.report.gathering import Gathered
+from lpzero.report.gathering import Gathered, result_of
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.tables import Cell, number, table, with_interval
@@ -71,6 +71,9 @@ def _verdict(run: Gathered, name: str) -> Iterator[Child]:
         yield f" Given the parameters, ρ {number(given).shown} is left"
         within = winner.get("rho_within")
         yield "." if within is None else f"; within groups, {number(within).shown}."
+    ceiling = result_of(run, name).get("ceiling")
+    if ceiling is not None:
+        yield f" Independent trainings of this table rank alike at {number(ceiling).shown}."
 
 
 def _best_counter(run: Gathered, name: str) -> Mapping[str, Any] | None:

@@ -23,6 +23,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if path is None:
         pytest.skip("no Chromium at hand: install it (make tools) or set LPZERO_BROWSER")
     with Browser(path, tmp_path_factory.mktemp("profile")) as running:
+        try:
+            running.call("Browser.getVersion")
+        except (OSError, RuntimeError) as error:
+            pytest.skip(f"{path} does not start: {error}")
         yield running
 
 
