@@ -1,7 +1,7 @@
 """A formula as a Python module that stands alone: torch and nothing else.
 
-The module is put together from the source of `runtime`, of the primitives' bodies, and of the
-formula. Names, labels and provenance go in as literals, never as code.
+The module is put together from the source of `runtime` and `collecting`, of the primitives' bodies,
+and of the formula. Names, labels and provenance go in as literals, never as code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from pprint import pformat
 
 from lpzero.errors import InputError
-from lpzero.export import runtime, trial
+from lpzero.export import collecting, runtime, trial
 from lpzero.export.bodies import Sources
 from lpzero.export.json_form import to_value
 from lpzero.export.record import Exported
@@ -190,7 +190,7 @@ def _needed(roots: list[str]) -> dict[str, str]:
 def _parts() -> dict[str, tuple[str, set[str]]]:
     """Every function and class of the runtime: its source, and the names it uses."""
     found: dict[str, tuple[str, set[str]]] = {}
-    for module in (runtime, trial):
+    for module in (runtime, collecting, trial):
         text = inspect.getsource(module)
         for node in ast.parse(text).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):

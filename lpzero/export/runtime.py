@@ -8,27 +8,22 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from lpzero.export.collecting import USES, Block, Loss, statistics
 from lpzero.export.trial import networks
 
 REDUCTION = "sum"  # over blocks
 SIGN = 1
-USES = ("W",)  # the statistics in the formula
 LIMIT: int | None = 4096  # elements kept of each tensor; None keeps all
 SOFTMAX_AXIS = 0
-LOSS = "auto"
-BATCH_SEED = 0
 TRIAL_LIMIT = 40
 TRIAL_SCORES: tuple[float | None, ...] = ()
 TOLERANCE = 1e-5
-
-Block = dict[str, Sequence[Tensor]]
-Loss = Callable[[Any, Any], Tensor]
 
 
 def score(blocks: Sequence[Block], limit: int | None = LIMIT) -> float:
@@ -62,120 +57,6 @@ def score_model(
 ) -> float:
     """The score of an untrained model on a batch; see `statistics`."""
     return score(statistics(model, inputs, loss, blocks, taps), limit)
-
-
-def statistics(
-    model: nn.Module,
-    inputs: Any,
-    loss: Loss | None = None,
-    blocks: Sequence[nn.Module] | None = None,
-    taps: dict[str, Sequence[str]] | None = None,
-) -> list[Block]:
-    """What `score` takes, from one forward and, if needed, one backward pass in eval mode.
-
-    `loss(output, inputs)` gives one number; without it the engine's own is taken. `blocks` are
-    `model.blocks`, or the members of the largest ModuleList. `taps` names the sub-modules of a
-    block that put out A (FFN activations), H (what feeds the heads) and S (attention
-    probabilities), as in {"A": ["mlp.act"]}; without it, modules with an attribute `statistic`.
-    The model is left as it was.
-    """
-    found = list(blocks or find_blocks(model))
-    weights = [[p for p in block.parameters() if p.ndim >= 2] for block in found]
-    taken: list[dict[str, list[Tensor]]] = [{name: [] for name in USES} for _ in found]
-    sources: dict[int, Tensor] = {}
-    needs_gradient = "G" in USES or "J" in USES
-
-    def enter(index: int) -> Any:
-        def hook(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-            first, *rest = arguments  # the first block's input becomes a leaf
-            sources[index] = first.detach().requires_grad_() if index == 0 else first
-            return (sources[index], *rest)
-
-        return hook
-
-    def tap(into: list[Tensor]) -> Any:
-        def hook(_: nn.Module, __: Any, output: Any) -> None:
-            into.append(output[0] if isinstance(output, (tuple, list)) else output)
-
-        return hook
-
-    frozen = [weight for own in weights for weight in own if not weight.requires_grad]
-    training = [(module, module.training) for module in model.modules()]
-    handles = []
-    try:
-        for index, block in enumerate(found):
-            if needs_gradient:
-                handles.append(block.register_forward_pre_hook(enter(index)))
-            for name, module in block.named_modules():
-                for kind in set(USES) & {"A", "H", "S"}:
-                    own = getattr(module, "statistic", None) == kind
-                    if own if taps is None else name in taps.get(kind, ()):
-                        handles.append(module.register_forward_hook(tap(taken[index][kind])))
-        model.eval()
-        for weight in frozen:
-            weight.requires_grad_(needs_gradient)
-        with torch.set_grad_enabled(needs_gradient):
-            output = model(inputs)
-            if needs_gradient:
-                value = engine_loss(model, output, inputs) if loss is None else loss(output, inputs)
-                starts = [sources[index] for index in range(len(found))]
-                wanted = starts + [weight for own in weights for weight in own]
-                gradients = list(torch.autograd.grad(value, wanted, materialize_grads=True))
-    finally:
-        for handle in handles:
-            handle.remove()
-        for weight in frozen:
-            weight.requires_grad_(False)
-        for module, flag in training:
-            module.training = flag
-    for index, statistic in enumerate(taken):
-        if "W" in USES:
-            statistic["W"] = list(weights[index])
-        if "J" in USES:
-            statistic["J"] = [gradients[index]]
-        if "G" in USES:
-            start = len(found) + sum(map(len, weights[:index]))
-            statistic["G"] = gradients[start : start + len(weights[index])]
-        for name, tensors in statistic.items():
-            if not tensors:
-                raise ValueError(f"block {index} has no {name}: name its sub-modules in `taps`")
-    return [dict(statistic) for statistic in taken]
-
-
-def find_blocks(model: nn.Module) -> list[nn.Module]:
-    """`model.blocks`, else the members of the ModuleList that holds most parameters."""
-    own = list(getattr(model, "blocks", ()))
-    if own:
-        return own
-    lists: list[nn.Module] = [m for m in model.modules() if isinstance(m, nn.ModuleList)]
-    if not lists:
-        raise ValueError(f"{type(model).__name__} has no list of blocks; give blocks=[...]")
-    sizes = [sum(p.numel() for p in found.parameters()) for found in lists]
-    return list(lists[sizes.index(max(sizes))].children())
-
-
-def engine_loss(model: Any, output: Tensor, inputs: Tensor) -> Tensor:
-    """The loss of the engine's own models, whose output is the final hidden state (B, T, d).
-
-    auto: next-token where the model has `token_losses`, else cotangent. Labels and cotangents are
-    drawn by NumPy.
-    """
-    B, T = output.shape[:2]
-    if LOSS == "ones":
-        return output.sum() / (B * T)
-    if LOSS == "next-token" or (LOSS == "auto" and hasattr(model, "token_losses")):
-        losses: Tensor = model.token_losses(output, inputs)  # cross-entropy of each next token
-        return losses.sum() / (B * (T - 1))
-    import numpy
-
-    stream = numpy.random.Philox(numpy.random.SeedSequence([BATCH_SEED, 1]))
-    generator = numpy.random.Generator(stream)
-    if LOSS == "labels":
-        logits: Tensor = model.logits(output)
-        drawn = torch.from_numpy(generator.integers(0, logits.shape[1], B)).to(logits.device)
-        return nn.functional.cross_entropy(logits, drawn)
-    direction = generator.standard_normal(tuple(output.shape), numpy.float32)
-    return (output * torch.from_numpy(direction).to(output)).sum() / (B * T)
 
 
 class Matrix(NamedTuple):

@@ -141,6 +141,9 @@ def test_a_plain_model_needs_a_loss_and_names() -> None:
     assert not any(parameter.requires_grad for parameter in model.parameters())
     with pytest.raises(ValueError, match="no list of blocks"):
         module.statistics(nn.Linear(2, 2), tokens)
+    with pytest.raises(ValueError, match="of 2 blocks only 1 were run"):
+        module.statistics(model, tokens, loss, [model.layers[0], nn.Linear(2, 2)])
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
 
 def test_a_new_primitive_is_exported_like_any_other() -> None:
