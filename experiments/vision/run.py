@@ -1,0 +1,67 @@
+"""Every proxy on every vision table: Spearman's rho, proxies down, tables across.
+
+    python -m experiments.vision.run --jobs 2
+
+The tables of a family share their architectures, so every network runs once. Interrupted, the same
+command goes on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import click
+import numpy as np
+
+from lpzero import counters
+from lpzero.cli.output import data_option, jobs_option
+from lpzero.correlation import spearman
+from lpzero.parallel import Workers
+from lpzero.proxies import Context, get, names
+from lpzero.proxies.registry import applies
+from lpzero.proxies.reproduction import markdown
+from lpzero.rank import prefetch
+from spaces import tables
+
+FAMILIES = ("autoformer", "pit")
+
+
+@click.command()
+@click.option("--family", "families", multiple=True, default=FAMILIES, show_default=True)
+@click.option("--out", type=Path, default=Path("runs/vision"), show_default=True)
+@jobs_option
+@data_option
+def main(families: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None:
+    """Print the rho of every proxy on every table of a family and write it to OUT."""
+    out.mkdir(parents=True, exist_ok=True)
+    for family in families:
+        chosen = [n for n in tables.names() if n.startswith(f"{family}-")]
+        sisters = {name.removeprefix(f"{family}-"): tables.load(name, data) for name in chosen}
+        context = Context(workers=Workers(jobs), label=family)
+        text = f"# {family}\n\n" + markdown(rows(sisters, context), ("proxy", *sisters))
+        (out / f"{family}.md").write_text(text, encoding="utf-8")
+        print(text)
+
+
+def rows(sisters: dict[str, Any], context: Context) -> list[dict[str, Any]]:
+    """A row for each proxy with its rho on each table; highest mean over the distilled first."""
+    first = next(iter(sisters.values()))
+    proxies = [proxy for proxy in map(get, names()) if applies(proxy, first.space)]
+    prefetch(first, proxies, context)
+    found = []
+    for proxy in proxies:
+        scores = proxy.score(first.space, first.archs, context)
+        known = np.isfinite(scores)
+        mark = "*" if proxy.name in counters.names() else ""
+        row: dict[str, Any] = {"proxy": f"{mark}{proxy.name}{mark}"}
+        for name, table in sisters.items():
+            row[name] = spearman(scores[known], table.targets[known]) if known.sum() > 1 else None
+        found.append(row)
+    distilled = [name for name in sisters if name.endswith("-kd")]
+    return sorted(found, key=lambda row: -mean(row[name] or 0.0 for name in distilled))
+
+
+if __name__ == "__main__":
+    main()
