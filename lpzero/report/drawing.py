@@ -90,8 +90,9 @@ def _bars(run: Gathered, ranking: Sequence[Mapping[str, Any]] | None) -> Iterato
     for table in run.tables:
         name = table["name"]
         rows = [{"proxy": "the winner", **judged(run, name)["test"]}]
+        beside = [line for line in run.result["counters"] if line.get("table", name) == name]
         rows += [{"proxy": line["proxy"], **line["judged"]["test"]}
-                 for line in run.result["counters"] if line.get("table", name) == name]  # fmt: skip
+                 for line in beside if "judged" in line]  # fmt: skip
         yield _bar(f"counters-{file_name(name)}", bars.bars(rows, f"{name}, test rows"),
                    f"The winner beside the sizes alone on the test rows of {name}."
                    " A formula that is not clear of them only counts.")  # fmt: skip

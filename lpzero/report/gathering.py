@@ -91,6 +91,12 @@ def campaign(folder: Path) -> Gathered:
             "The campaign is not finished, so there is no winner and no test row was read."
             f" Go on with: lpzero discover --out {folder} --resume"
         )
+    elif result.get("tried") != len(lines):
+        remarks.append(
+            f"{files.RESULT} speaks of {result.get('tried')} formulas and {files.JOURNAL} holds"
+            f" {len(lines)}: the campaign has gone on since. Finish it with:"
+            f" lpzero discover --out {folder} --resume"
+        )
     hall, history = _hall(folder), _history(folder)
     if hall is None or history is None:
         made = _from_journal(lines, [table["name"] for table in tables])
@@ -125,10 +131,15 @@ def exhaustive(folder: Path) -> Gathered:
     result = _object(folder / runs.RESULT, remarks)
     found = runs.Results(folder, config["unaries"], bool(config.get("same_statistic")))
     n_missing = len(found.missing())
-    if n_missing or result is None:
+    if n_missing:
         remarks.append(
             f"The run is not finished: {n_missing} of {len(found.blocks)} blocks are missing."
             " Start it again with the same --out; it goes on where it stopped."
+        )
+    elif result is None:
+        remarks.append(
+            f"There is no {runs.RESULT}: start the run again with the same --out, and it is"
+            " written without computing anything again."
         )
     table = {"name": config["table"], "space": config["space"], "digest": config["digest"],
              "target": str((result or {}).get("target", "target"))}  # fmt: skip

@@ -22,6 +22,10 @@ from lpzero.correlation import spearman
 from lpzero.errors import InputError
 from lpzero.evaluate import Evaluator
 from lpzero.evolve import Settings, preset
+from lpzero.exhaust import Exhaustion, exhaust
+from lpzero.exhaust import report as exhaust_report
+from lpzero.exhaust import scores as exhaust_scores
+from lpzero.exhaust.results import keep
 from lpzero.figures import convergence, style
 from lpzero.proxies.formulas import FormulaProxy
 from lpzero.report import gather, transferring, write
@@ -147,6 +151,60 @@ def test_an_unfinished_campaign_is_reported_as_far_as_it_is(copy: Path) -> None:
     assert {path.stem for path in written.figures} == {"convergence", "pairs"}
     hall = json.loads((copy.parent / "copy" / files.CONFIG).read_text())
     assert hall["tables"][0]["name"] in found.text
+
+
+def test_a_result_older_than_its_journal_is_said(copy: Path) -> None:
+    assert gather(copy).remarks == []
+    path = copy / files.JOURNAL
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(whole[:-5]))
+    (remark,) = gather(copy).remarks
+    assert f"speaks of {len(whole)} formulas and journal.jsonl holds {len(whole) - 5}" in remark
+
+
+def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> None:
+    result = json.loads((copy / files.RESULT).read_text())
+    for line in result["counters"]:
+        del line["judged"]
+    (copy / files.RESULT).write_text(json.dumps(result))
+    assert "depth-sqrt-width – – – –" in read(write(gather(copy)).page).text
+
+
+@pytest.fixture(scope="module")
+def exhausted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("report") / "exhausted"
+    made, parts, asked = table(), split(table(), 0), Exhaustion(1)
+    run = exhaust(made, sketches(), parts, out, asked)
+    result = exhaust_report(made, parts, sketches(), run, asked)
+    keep(out, result, exhaust_scores(made, parts, sketches(), run[1], result))
+    return out
+
+
+def test_an_exhaustive_run_has_a_page(exhausted: Path) -> None:
+    written = write(gather(exhausted))
+    assert written.remarks == ()
+    result = json.loads((exhausted / "result.json").read_text())
+    text = read(written.page).text
+    assert "made-up: exhaustive run" in text
+    assert f"{result['evaluated']:,}" in text
+    assert all(line["formula"] in text for line in result["top"])
+    low, high = result["best"]["judged"]["test"]["rho_ci"]
+    assert f"{result['best']['rho']['test']:.3f} [{low:.3f}, {high:.3f}]" in text
+    assert {path.stem for path in written.figures} == {
+        "scores-made-up", "ranks-made-up", "counters-made-up", "pairs"
+    }  # fmt: skip
+
+
+def test_an_unfinished_exhaustive_run_says_so(exhausted: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(exhausted, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
+    (copy / "result.json").unlink()
+    (copy / "scores.json").unlink()
+    assert "without computing anything again" in gather(copy).remarks[0]
+    next((copy / "blocks").iterdir()).unlink()
+    written = write(gather(copy))
+    assert "The run is not finished: 1 of " in written.remarks[0]
+    assert written.figures == ()
+    assert "There is no winner" in read(written.page).text
 
 
 def test_the_hall_made_from_the_journal_is_the_one_that_was_written(copy: Path) -> None:
