@@ -38,6 +38,6 @@ SETTINGS = {
         Setting("wt103-table-small", "gpt2", "table", (*RUN, "dss++"), 40, 4.9e6,
                 {"samples": 40, "mutants": 20}),
         Setting("nano-small", "nano-gpt2", "surrogate", RUN, 20, 150e3,
-                {"samples": 100, "mutants": 40}),
+                {"samples": 40, "mutants": 15}),
     )
 }  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from lpzero.search.bench import Bench, best
 from lpzero.search.loops.checks import check
 from spaces.base import Space
+from spaces.images import ImageSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Etas:
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> Etas:
-        return cls(samples=500, probability=0.4) if hasattr(space, "n_images") else cls()
+        return cls(samples=500, probability=0.4) if isinstance(space, ImageSpace) else cls()
 
     @property
     def last_step(self) -> int:

@@ -1,0 +1,46 @@
+"""MAPD of proxies on the released Pareto data of LTS: 38 decoders with latency and memory.
+
+python -m experiments.etas_gpt2.mapd --proxy ntsr --proxy 'sum(mul(abs(G), l1(H)))'
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from lpzero import counters
+from lpzero.cli.output import print_rows
+from lpzero.correlation import spearman
+from lpzero.proxies import Context, find
+from lpzero.search.metrics import front, mapd
+from lpzero.store import default_folder
+from spaces.tables import load
+
+COSTS = ("latency", "memory")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--proxy", action="append", default=[], help="beside the counters")
+    given = parser.parse_args()
+    table = load("gpt2-lm1b-corei7-pareto")
+    context = Context(folder=Path(os.environ.get("LPZERO_CACHE") or default_folder()))
+    rows = []
+    for name in [*counters.names(), "sept", *given.proxy]:
+        scores = find(name).score(table.space, table.archs, context)
+        row: dict[str, Any] = {"proxy": name, "rho": spearman(scores, table.targets)}
+        for cost in COSTS:
+            costs = table.extra[cost]
+            row[f"MAPD {cost} %"] = 100 * mapd(scores, -table.targets, costs)
+            row[f"on front {cost}"] = len(front(scores, costs))
+        rows.append(row)
+    true = {cost: len(front(table.targets, table.extra[cost])) for cost in COSTS}
+    title = f"{table.name}: {len(table)} architectures, on the true front {true}"
+    rows.sort(key=lambda row: row["MAPD latency %"])
+    print_rows(rows, "table", title=title)
+
+
+if __name__ == "__main__":
+    main()
