@@ -13,6 +13,7 @@ import pytest
 
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
+from lpzero.proxies import Context, get
 from lpzero.search import Request, Surroundings
 from lpzero.search.comparing import compare, place
 from lpzero.search.curves import curve_rows, draw
@@ -24,6 +25,7 @@ from lpzero.search.metrics import (
     mean_interval,
     top_threshold,
 )
+from spaces.tables import load
 from tests.lpzero.search.planted import SPACE, Landscape, bench, height, proxy
 
 TRACE = [
@@ -88,6 +90,13 @@ def test_mapd_by_hand() -> None:
     scores = np.array([1.0, 0.5, 3.0, 4.0])
     assert mapd(scores, perplexities, costs) == pytest.approx((0 + 4 / 40 + 0) / 3)
     assert mapd(-perplexities, perplexities, costs) == 0
+
+
+def test_mapd_of_decoder_parameters_is_as_published(real_data: Path) -> None:
+    table = load("gpt2-lm1b-corei7-pareto", real_data)
+    scores = get("decoder-parameters").score(table.space, table.archs, Context())
+    # 0.6% in Table 5 of ETAS, of LTS, which ranks by decoder parameters
+    assert mapd(scores, -table.targets, table.extra["latency"]) == pytest.approx(0.006, abs=5e-4)
 
 
 def arms(*proxies: str) -> list[Request]:
