@@ -1,7 +1,8 @@
 """Where a search draws architectures from: a space, or a pool of them, within the constraints.
 
 A pool (a table's architectures) is sampled uniformly. What variation gives is moved to the nearest
-architecture of the pool: least Euclidean distance of standardised features, the first of equals.
+architecture of the pool: least Euclidean distance of standardised features. Features do not tell
+the order of blocks, so among equals the one with the most blocks alike is taken, then the first.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Ground:
             self.pool = [arch for arch in dict.fromkeys(pool) if self.allows(arch)]
             if not self.pool:
                 raise InputError("no architecture of the table is within the bounds together")
+            self._members = set(self.pool)
             self._features = Features(space, self.pool)
             self._places = self._features(self.pool)
 
@@ -53,10 +55,16 @@ class Ground:
 
     def settle(self, arch: Any) -> Any:
         """The architecture itself, or the nearest of the pool."""
-        if self.pool is None:
+        if self.pool is None or arch in self._members:
             return arch
         distances = ((self._places - self._features([arch])) ** 2).sum(axis=1)
-        return self.pool[int(np.argmin(distances))]
+        nearest = [self.pool[i] for i in np.flatnonzero(distances == distances.min())]
+        return max(nearest, key=lambda other: self._alike(arch, other))
+
+    def _alike(self, arch: Any, other: Any) -> int:
+        """How many blocks are equal at the same place."""
+        pairs = zip(self.space.blocks(arch), self.space.blocks(other), strict=False)
+        return sum(mine == theirs for mine, theirs in pairs)
 
     def draw(
         self,

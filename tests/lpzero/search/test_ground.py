@@ -1,0 +1,53 @@
+"""A pool of architectures: every one of them can be reached, isomers included."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import spaces
+from lpzero.search import Constraints
+from lpzero.search.ground import Ground
+
+SPACE = spaces.get("autoformer-tiny")
+
+
+def isomers(arch: Any) -> list[Any]:
+    """Its layers turned round: everything that is counted stays, the order does not."""
+    layers = arch.layers
+    return [replace(arch, layers=layers[i:] + layers[:i]) for i in range(len(layers))]
+
+
+@pytest.fixture(scope="module")
+def ground() -> Ground:
+    rng = random.Random(0)
+    pool = [turned for _ in range(4) for turned in isomers(SPACE.sample(rng))]
+    return Ground(SPACE, Constraints(), lambda arch: 0.0, pool)
+
+
+def test_a_member_stays_where_it_is(ground: Ground) -> None:
+    assert ground.pool is not None
+    assert [ground.settle(arch) for arch in ground.pool] == ground.pool
+
+
+def test_every_member_can_be_drawn(ground: Ground) -> None:
+    assert ground.pool is not None
+    rng = random.Random(1)
+    drawn = ground.draw(len(ground.pool), lambda: ground.sample(rng))
+    assert set(drawn) == set(ground.pool)
+
+
+def test_a_stranger_goes_to_the_isomer_it_is_most_alike(ground: Ground) -> None:
+    assert ground.pool is not None
+    for member in ground.pool[::5]:
+        first, second, *rest = member.layers
+        swapped = replace(member, layers=(second, first, *rest))
+        settled = ground.settle(swapped)
+        alike = [
+            sum(a == b for a, b in zip(swapped.layers, other.layers, strict=False))
+            for other in (settled, member)
+        ]
+        assert alike[0] >= alike[1]
