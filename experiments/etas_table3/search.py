@@ -1,0 +1,48 @@
+"""ETAS on the three tables, confined to their 100 architectures, by proxy and over seeds.
+
+    python -m experiments.etas_table3.search --out runs/etas_table3/search
+
+The rows of the paper's Table 2 (which trains on ImageNet) where accuracies can be looked up. The
+paper draws 500 and makes 100 mutants; from a table of 100 that would be all of them, so the loop
+is scaled down to draw a quarter. Every search is a directory of its own: the same command goes on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from experiments.etas_table3.run import TABLES
+from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.searching import print_comparison
+from lpzero.search import Request, Surroundings
+from lpzero.search.comparing import compare
+
+PROXIES = ("none", "parameters", "sept", "ntkt", "dss", "ntsr", "depth-sqrt-width")
+CONSTANTS = {"samples": 25, "mutants": 10, "iterations": 5}
+
+
+@click.command()
+@click.option("--table", "names", multiple=True, default=TABLES, show_default=True)
+@click.option("--seeds", default=20, show_default=True)
+@click.option("--out", type=Path, default=Path("runs/etas_table3/search"), show_default=True)
+@jobs_option
+@data_option
+def main(names: tuple[str, ...], seeds: int, out: Path, jobs: int, data: str | None) -> None:
+    """Print what each proxy finds on each table."""
+    for name in names:
+        around = Surroundings(data=data, jobs=jobs, label=name)
+        requests: list[Any] = [
+            Request("autoformer-tiny", "etas", proxy, evaluator="table", table=name,
+                    constants=CONSTANTS)
+            for proxy in PROXIES
+        ]  # fmt: skip
+        found = compare(requests, seeds, around, out / name, resume=True)
+        print(name)
+        print_comparison(found, "table", str(out / name))
+
+
+if __name__ == "__main__":
+    main()
