@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lpzero.errors import InputError
 from lpzero.export import trial
 from lpzero.export.checking import read_text
@@ -24,8 +22,6 @@ from lpzero.export.record import Exported
 from primitives import naive
 from primitives.formula import Formula
 from primitives.parsing import parse
-from primitives.rejection import Rejected
-from primitives.tensors import whole
 
 _MARK = "# lpzero-sympy 1"
 _FORMULA = re.compile(r"# formula: (.+)")
@@ -47,10 +43,20 @@ def write(exported: list[Exported]) -> str:
     if len(exported) != 1:
         raise InputError(f"a sympy form is of one formula, {len(exported)} were chosen")
     formula, limit = exported[0].formula, exported[0].options.limit
+    if exported[0].softmax_axis != "first":
+        raise InputError("a sympy form has its softmax along axis 0, this formula along the last")
     told = _CONVENTIONS.format(
         reduction=formula.reduction, sign=formula.sign, limit="all" if limit is None else limit
     )
-    return f"{_MARK}\n# formula: {formula}\n{told}\n{to_sympy(formula)}\n"
+    text = f"{_MARK}\n# formula: {formula}\n{told}\n{to_sympy(formula)}\n"
+    try:
+        read(text)
+    except InputError:
+        raise InputError(
+            f"{formula} has no sympy form with its scores: sympy folds a part of it to a constant,"
+            " whose shape is lost"
+        ) from None
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +96,7 @@ def read(text: str, where: str = "the text") -> Form:
         raise InputError(f"{where} names {len(named)} formulas, expected one line '# formula: ...'")
     body = " ".join(line for line in lines if not line.startswith("#"))
     form = Form(parse(named[0]), FormText(body, where))
-    for network in trial.networks():
-        blocks = [
-            {name: [whole(np.array(rows)) for rows in tensors] for name, tensors in block.items()}
-            for block in network
-        ]
-        expected = naive.score(form.formula, blocks)
-        if not isinstance(expected, Rejected) and not trial.agree([form.score(blocks)], [expected]):
-            raise InputError(f"{where}: the form does not score as its formula does")
+    mine = [form.score(network) for network in trial.blocks(None)]
+    if not trial.agree(mine, trial.scores(form.formula, limit=None)):
+        raise InputError(f"{where}: the form does not score as its formula does")
     return form

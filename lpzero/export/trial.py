@@ -13,15 +13,18 @@ from functools import lru_cache
 import numpy as np
 
 from primitives import naive
+from primitives.expressions import Apply, walk
 from primitives.formula import Formula
 from primitives.naive import Axis
+from primitives.registry import get_unary, on_change
 from primitives.rejection import Rejected
-from primitives.tensors import Matrix, cut
+from primitives.tensors import Matrix, cut, whole
 
 LIMIT = 40  # elements kept of each tensor
 TOLERANCE = 1e-5
 _JITTER = 1e-12  # a score that moves with it is rounding noise, and no reader could repeat it
 _STEADY = 1e-7
+_FEW, _MANY = 2, 8  # ways to shake, for formulas that cannot and that can jump
 
 Rows = list[list[float]]
 
@@ -55,24 +58,45 @@ def networks() -> list[list[dict[str, list[Rows]]]]:
     return [[block(2 + (n + i) % 3) for i in range(n)] for n in (1, 2, 3)]
 
 
-def scores(formula: Formula, softmax_axis: Axis = "first") -> tuple[float | None, ...]:
+@lru_cache(maxsize=256)
+def scores(
+    formula: Formula, softmax_axis: Axis = "first", limit: int | None = LIMIT
+) -> tuple[float | None, ...]:
     """The formula's score on each network; None where it has none, or only rounding noise."""
-    found: list[float | None] = []
-    for plain, shaken in zip(_cut_networks(0.0), _cut_networks(_JITTER), strict=True):
-        value, other = (naive.score(formula, net, softmax_axis) for net in (plain, shaken))
-        if isinstance(value, Rejected) or isinstance(other, Rejected):
-            found.append(None)
-        else:
-            found.append(value if _close(value, other, _STEADY) else None)
-    return tuple(found)
+    ways = _MANY if _can_jump(formula) else _FEW
+    found = [
+        [naive.score(formula, network, softmax_axis) for network in blocks(limit, way)]
+        for way in range(ways)
+    ]
+    return tuple(_steady(values) for values in zip(*found, strict=True))
 
 
-@lru_cache(maxsize=2)
-def _cut_networks(jitter: float) -> list[list[naive.Block]]:
+on_change(scores.cache_clear)
+
+
+def _can_jump(formula: Formula) -> bool:
+    """Whether the sign of a rounding error could decide: 1/x and log x jump at zero."""
+    unaries = [node for node in walk(formula.expression) if isinstance(node, Apply)]
+    return any(get_unary(node.operation).traits.jumps_at_zero for node in unaries)
+
+
+def _steady(values: Sequence[float | Rejected]) -> float | None:
+    first, *others = values
+    if isinstance(first, Rejected):
+        return None
+    is_steady = all(not isinstance(o, Rejected) and _close(first, o, _STEADY) for o in others)
+    return first if is_steady else None
+
+
+@lru_cache(maxsize=2 * _MANY)
+def blocks(limit: int | None, way: int = 0) -> list[list[naive.Block]]:
+    """The networks for the reference evaluation, cut or whole; each way but 0 shakes them."""
+
     def matrix(rows: Rows) -> Matrix:
         values = np.array(rows, dtype=np.float32).astype(np.float64)  # as statistics come
-        steps = np.arange(values.size).reshape(values.shape) % 7
-        return cut(values * (1 + jitter * steps), LIMIT)
+        steps = np.arange(values.size).reshape(values.shape) * (2 * way + 1) % 7 - 3
+        shaken = values * (1 + _JITTER * steps) if way else values
+        return whole(shaken) if limit is None else cut(shaken, limit)
 
     return [
         [{name: [matrix(rows) for rows in block[name]] for name in block} for block in network]

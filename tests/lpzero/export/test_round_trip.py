@@ -140,6 +140,21 @@ def test_a_folded_constant_has_no_matrix_product() -> None:
         score_form(to_sympy(formula), formula, blocks(None))
 
 
+def test_a_formula_that_sympy_folds_is_refused_when_written() -> None:
+    folded = exported("sum(l1(exp(add(matmul(H, W), sub(G, G)))))")
+    with pytest.raises(InputError, match="no sympy form with its scores"):
+        written(folded, "sympy")
+    last = Exported("x", parse("sum(softmax(W))"), Provenance("formula"), softmax_axis="last")
+    with pytest.raises(InputError, match="along axis 0"):
+        written(last, "sympy")
+
+
+def test_a_score_of_rounding_noise_is_not_tried() -> None:
+    noise = exported("-mean(sub(A, inverse(mean(norm_sum(zscore(W))))))")
+    assert noise.trial == (None, None, None)
+    assert module_of(noise).main() == 0
+
+
 def test_sympy_does_not_reach_through_a_mean_in_a_condition() -> None:
     formula = parse("sum(log(sub(G, mean(log(W)))))")
     expected = score(formula, blocks(None))
