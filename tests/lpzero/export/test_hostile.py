@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 import hashlib
 import json
 import os
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -181,6 +183,36 @@ def test_a_name_is_data_in_every_form(
     (tmp_path / "y.csv").write_text(written(one, "csv"))
     assert from_file(tmp_path / "y.csv")[0].name == name
     assert sorted(os.listdir(tmp_path)) == ["x.json", "y.csv"]
+
+
+JUNK: list[Any] = [None, True, -1, 1e308, 10**20, "", "\0", "sum(W)", [], {}, [1], {"a": 1}, "../x"]
+
+
+def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else (
+        enumerate(value) if isinstance(value, list) else ())  # fmt: skip
+    found = [place] if place else []
+    return found + [deeper for key, inner in inside for deeper in _places(inner, (*place, key))]
+
+
+def test_junk_in_any_place_is_refused_or_read_and_nothing_else(tmp_path: Path) -> None:
+    rng, path = random.Random(0), tmp_path / "x.json"
+    fates = {"read": 0, "refused": 0}
+    places = [place for place in _places(GOOD) if place[0] not in ("sha256", "format")]
+    for place in places * 4:
+        value = copy.deepcopy(GOOD)
+        inner = value
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = rng.choice(JUNK)
+        path.write_text(changed(**value))
+        try:
+            from_file(path)
+            fates["read"] += 1
+        except (InputError, FormulaError):
+            fates["refused"] += 1
+    assert fates["refused"] > 50
+    assert fates["read"] > 0
 
 
 def test_latex_prints_a_label_as_it_is() -> None:
