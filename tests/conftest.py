@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Tensors of tests are tiny: a second thread only waits, and where cores are scarce it waits busily.
+# Before anything imports torch or NumPy.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A busy machine is no failure.
 settings.register_profile("lpzero", deadline=None)
 settings.load_profile("lpzero")
