@@ -173,6 +173,7 @@ def print_result(result: dict[str, Any]) -> None:
     best = dict(result["best"])
     click.echo(json.dumps(best.pop("arch")))
     click.echo()
+    outside = best.pop("outside_table", [])
     output.print_rows([best], "table", title=f"{result['loop']} with {result['proxy']}")
     click.echo()
     shown = ("step", "scored", "evaluations", "score", "target", "best")
@@ -189,6 +190,8 @@ def print_result(result: dict[str, Any]) -> None:
     if of["evaluator"] == "proxy":
         evaluated = "none evaluated, the proxy alone decided"
     click.echo(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
+    if outside:
+        click.echo(f"the surrogate's table reaches no such {', '.join(outside)}: target is a guess")
 
 
 def print_comparison(found: Comparison, form: str, out: str | None) -> None:

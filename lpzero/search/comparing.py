@@ -22,6 +22,7 @@ from lpzero.errors import InputError, LPZeroError
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.search import evaluators, metrics
 from lpzero.search.ground import Ground
+from lpzero.search.keeping import finished
 from lpzero.search.latency import Stopwatch
 from lpzero.search.request import Request
 from lpzero.search.running import Surroundings, run
@@ -100,7 +101,8 @@ class _Unit:
         arm, seed = item
         request = replace(arm, seed=seed)
         folder = None if self.out is None else place(self.out, arm, seed)
-        return run(request, self.around, folder, resume=True).result
+        done = None if folder is None else finished(folder, request)
+        return done or run(request, self.around, folder, resume=True).result
 
 
 def _nothing(entry: Any) -> None:

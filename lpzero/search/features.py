@@ -31,12 +31,19 @@ class Features:
         varies = raw.std(axis=0) > 1e-12
         self.names = [name for name, keep in zip(self.names, varies, strict=True) if keep]
         self._centre, self._spread = raw[:, varies].mean(axis=0), raw[:, varies].std(axis=0)
+        self._lowest, self._highest = raw[:, varies].min(axis=0), raw[:, varies].max(axis=0)
 
     def __call__(self, archs: Sequence[Any]) -> FloatArray:
         """The standardised features (n, F)."""
         raw = self._matrix([describe(self.space, arch) for arch in archs])
         scaled: FloatArray = (raw - self._centre) / self._spread
         return scaled
+
+    def outside(self, arch: Any) -> list[str]:
+        """The features of the architecture that none of those architectures reaches."""
+        raw = self._matrix([describe(self.space, arch)])[0]
+        beyond = (raw < self._lowest - 1e-9) | (raw > self._highest + 1e-9)
+        return [name for name, is_beyond in zip(self.names, beyond, strict=True) if is_beyond]
 
     def _matrix(self, rows: Sequence[dict[str, float]]) -> FloatArray:
         return np.array([[row.get(name, 0.0) for name in self.names] for row in rows])

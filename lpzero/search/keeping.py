@@ -99,6 +99,13 @@ def read_config(folder: Path) -> dict[str, Any] | None:
     return found
 
 
+def finished(folder: Path, request: Request) -> dict[str, Any] | None:
+    """The result of this very search if the folder holds it; it is written last of all."""
+    found = read_config(folder)
+    is_same = found is not None and found["hash"] == request.hash
+    return files.read_json(folder / files.RESULT) if is_same else None
+
+
 def check_same(folder: Path, found: Mapping[str, Any], request: Request) -> None:
     """An error that names what differs between the search in the folder and this one."""
     if found["hash"] == request.hash:

@@ -18,6 +18,7 @@ from lpzero.search import ledger as facts
 from lpzero.search.bench import Bench, Entry
 from lpzero.search.constraints import COUNTED
 from lpzero.search.evaluators import Evaluator
+from lpzero.search.evaluators.surrogate import Surrogate
 from lpzero.search.ground import Ground
 from lpzero.search.keeping import Folder, read_config
 from lpzero.search.latency import Stopwatch
@@ -134,6 +135,8 @@ def _result(request: Request, bench: Bench, winner: Any) -> dict[str, Any]:
     for cost in COUNTED:
         best[cost.replace("-", "_")] = int(counters.get(cost)(space, winner))
     best["depth"], best["width"] = space.depth(winner), space.width(winner)
+    if isinstance(bench.evaluator, Surrogate):
+        best["outside_table"] = bench.evaluator.outside(winner)
     latency = ledger.get(facts.LATENCY, winner)
     if latency is not None:
         best["latency"] = latency

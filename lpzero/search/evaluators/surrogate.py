@@ -74,6 +74,10 @@ class Surrogate:
             "rho": round(self.rho, 6),
         }
 
+    def outside(self, arch: Any) -> list[str]:
+        """The features in which the architecture lies outside the table: a guess, no more."""
+        return self._features.outside(arch)
+
     def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
         # One by one and rounded: sums of another order must not show.
         for arch in archs:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,20 @@ def test_the_surrogate_predicts_rows_it_has_not_seen() -> None:
     assert list(again.evaluate(table.archs[:5])) == list(surrogate.evaluate(table.archs[:5]))
     alone = [next(iter(surrogate.evaluate([arch]))) for arch in table.archs[:5]]
     assert alone == list(surrogate.evaluate(table.archs[:5]))
+
+
+def test_the_surrogate_says_what_lies_outside_its_table() -> None:
+    table = load("nano-gpt2")
+    wide = max(table.archs, key=table.space.parameters)
+    surrogate = Surrogate(table.space, table)
+    assert not any(surrogate.outside(arch) for arch in table.archs)
+    larger = replace(wide, n_head=(4,) * 6, d_inner=(512,) * 6)
+    assert "parameters" in surrogate.outside(larger)
+    assert "width" not in surrogate.outside(larger)
+    request = asked(loop="regularised", proxy="parameters", evaluator="surrogate",
+                    constants={"population": 5, "evaluations": 10, "tournament": 2})  # fmt: skip
+    best = run(request).best
+    assert best["outside_table"] == surrogate.outside(table.space.from_json(best["arch"]))
 
 
 def test_a_gaussian_process_is_its_formula() -> None:
