@@ -15,6 +15,11 @@ from spaces.pit import PitSpace
 FLEXIBERT = FlexiBertSpace()
 FLEXIBERT_UPSTREAM = FlexiBertSpace(name="flexibert-upstream", upstream_dims=True)
 GPT2 = Gpt2Space()
+# The ranges gpt2-wt103 was drawn from, which are narrower than the paper's: a surrogate of that
+# table knows these.
+GPT2_RELEASED = Gpt2Space(
+    name="gpt2-released", d_model=(64, 128, 256, 512), d_inner=range(512, 2049, 64), min_ratio=1
+)
 # The Pareto folders of the LTS data: one word cluster, 32 tokens, embeddings as wide as the model.
 GPT2_LM1B = Gpt2Space(name="gpt2-lm1b", cutoffs=(), context=32, d_embed=(-1,), batch_shape=(2, 32))
 # Without the linear transforms: they have no residual around the mixing, and within a nano
@@ -72,6 +77,7 @@ _SPACES: dict[str, Space[Any]] = {
         FLEXIBERT,
         FLEXIBERT_UPSTREAM,
         GPT2,
+        GPT2_RELEASED,
         GPT2_LM1B,
         NANO_FLEXIBERT,
         NANO_GPT2,

@@ -43,6 +43,7 @@ def requests(setting: Setting) -> list[Request]:
             "etas",
             proxy,
             evaluator=setting.evaluator,
+            table="gpt2-wt103" if setting.space == "gpt2-released" else None,
             constraints=Constraints(bounds),
             constants=setting.constants,
         )

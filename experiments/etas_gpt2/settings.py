@@ -26,13 +26,14 @@ class Setting:
     constants: dict[str, Any] = field(default_factory=dict)
 
 
-# 41.8 million and 4.9 million are the largest and the median of gpt2-wt103: beyond, the surrogate
-# would only carry on a plane.
+# gpt2-released is what the table was drawn from: of the paper's wider space the surrogate would
+# guess 99 in 100. 4.9 million is the table's median.
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("wt103", "gpt2", "surrogate", COUNTED, 40, 41.8e6),
-        Setting("wt103-small", "gpt2", "surrogate", COUNTED, 40, 4.9e6),
+        Setting("wt103", "gpt2-released", "surrogate", COUNTED, 40),
+        Setting("wt103-small", "gpt2-released", "surrogate", COUNTED, 40, 4.9e6),
+        Setting("wt103-guessed", "gpt2", "surrogate", COUNTED, 40, 41.8e6),
         Setting("wt103-table", "gpt2", "table", (*RUN, "dss++"), 40, None,
                 {"samples": 40, "mutants": 20}),
         Setting("wt103-table-small", "gpt2", "table", (*RUN, "dss++"), 40, 4.9e6,
