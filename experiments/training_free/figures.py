@@ -48,5 +48,5 @@ def strips(found: Mapping[str, Sequence[Sequence[float]]], path: Path) -> None:
         for panel, values in zip(axes, found.values(), strict=True):
             for run in values:
                 panel.plot(range(1, len(run) + 1), run, "_", color=style.COLOURS[0])
-            panel.set_xlabel("architecture, by score")
+            panel.set_xlabel("architecture, by its target")
     style.save(figure, path)

@@ -9,6 +9,7 @@ of the weights and with ten batches. Interrupted, the same command goes on.
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 
 from experiments.training_free.figures import scatter, strips
 from lpzero.cli.output import data_option, jobs_option
+from lpzero.correlation import spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Proxy, get
 from lpzero.proxies.reproduction import markdown, thin
@@ -62,6 +64,14 @@ def main(**given: Any) -> None:
         found = ablation(few, [get(metric) for metric in FIGURES["figure2"][:-1]], runs)
         (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
         strips(found, out / f"{name}.png")
+        rows = [{"proxy": proxy, "agreement": agreement(values)} for proxy, values in found.items()]
+        print(f"{name}: rho between two runs, mean\n\n{markdown(rows, ('proxy', 'agreement'))}")
+
+
+def agreement(runs: list[list[float]]) -> float:
+    """How alike two runs rank the architectures: the mean rho over all pairs of runs."""
+    pairs = itertools.combinations(np.array(runs), 2)
+    return float(np.mean([spearman(first, second) for first, second in pairs]))
 
 
 def ablation(few: Table, proxies: list[Proxy], runs: list[Context]) -> dict[str, list[list[float]]]:
