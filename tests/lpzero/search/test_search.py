@@ -68,6 +68,31 @@ def test_a_search_cut_anywhere_goes_on_to_the_same_bytes(
     assert content(out) == content(whole)
 
 
+@pytest.mark.parametrize(
+    ("loop", "proxy", "constants"),
+    [
+        ("trazor", "rank-sum(snip, grad-norm)",
+         {"population": 4, "mutations": 2, "crossovers": 2, "steps": 2}),
+        ("random", "depth", {"samples": 20, "evaluations": 4}),
+        ("regularised", "depth", {"population": 4, "tournament": 2, "evaluations": 12}),
+    ],
+)  # fmt: skip
+def test_every_loop_goes_on_to_the_same_bytes(
+    tmp_path: Path, loop: str, proxy: str, constants: dict[str, int]
+) -> None:
+    limit = Constraints({"parameters": (None, 60_000)})
+    request = asked(loop=loop, proxy=proxy, constants=constants, constraints=limit)
+    around = Surroundings(cache=tmp_path / "cache")
+    straight, cut = tmp_path / "straight", tmp_path / "cut"
+    run(request, around, straight)
+    journal = (straight / "journal.jsonl").read_bytes()
+    cut.mkdir()
+    (cut / "config.json").write_bytes((straight / "config.json").read_bytes())
+    (cut / "journal.jsonl").write_bytes(journal[: len(journal) * 2 // 3])
+    run(request, around, cut, resume=True)
+    assert content(cut) == content(straight)
+
+
 def test_a_resumed_search_computes_nothing_it_knows(
     whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
