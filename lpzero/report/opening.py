@@ -21,7 +21,9 @@ def gather(folder: str | Path) -> Gathered | Search:
 
 def _gather(folder: Path) -> Gathered | Search:
     if not folder.is_dir():
-        raise InputError(f"{folder} is no directory: expected that of a campaign")
+        raise InputError(
+            f"{folder} is no directory: expected that of a campaign, exhaustive run or search"
+        )
     config = files.read_json(folder / files.CONFIG)
     if config is not None and "request" in config:
         return searching.gather(folder, config)

@@ -55,10 +55,10 @@ def compare(
     """Run every arm from seeds 0 to n - 1 and sum up; runs that are done are left alone."""
     if any(arm.evaluator == evaluators.PROXY for arm in arms):
         raise InputError("scores of proxies do not compare: name an evaluator with --evaluator")
+    if out is not None:
+        _check_free(out, resume)
     threshold = _threshold(arms[0], around)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
-    if out is not None and (out / RUNS).exists() and not resume:
-        raise CampaignError(f"{out} holds a comparison: go on with --resume, or choose another")
     alone = replace(around, jobs=1, label=None, show=_nothing)
     unit = _Unit(alone, out)
     found: list[Result | None] = [None] * len(todo)
@@ -76,6 +76,16 @@ def compare(
     if out is not None:
         files.write_json(out / COMPARISON, {"threshold": threshold, "rows": rows})
     return Comparison(rows, by_arm, threshold)
+
+
+def _check_free(out: Path, resume: bool) -> None:
+    """An error if the directory holds something else, or a comparison not to be gone on with."""
+    found = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    found.discard(files.LOCK)
+    if found and RUNS not in found:
+        raise CampaignError(f"{out} holds {min(found)} and no comparison: choose another --out")
+    if found and not resume:
+        raise CampaignError(f"{out} holds a comparison: go on with --resume, or choose another")
 
 
 def label(arm: Request) -> str:

@@ -40,11 +40,19 @@ class Constraints:
                 if bound is not None and not (math.isfinite(bound) and bound >= 0):
                     raise InputError(f"a bound of {cost} is {bound}, expected a number from 0")
             if least is not None and most is not None and least > most:
-                raise InputError(f"no {cost} lies between {least:g} and {most:g}: swap the bounds")
+                raise InputError(
+                    f"at least {least:,.10g} and at most {most:,.10g} {cost}: swap the bounds"
+                )
+            if most == 0:
+                raise InputError(f"at most 0 {cost} leaves no architecture; give a larger bound")
 
     def to_json(self) -> dict[str, list[float | None]]:
         """Plain values; costs without a bound are left out."""
-        return {cost: list(self.bounds[cost]) for cost in COSTS if any(self.bounds.get(cost, ()))}
+        return {
+            cost: list(self.bounds[cost])
+            for cost in COSTS
+            if any(bound is not None for bound in self.bounds.get(cost, ()))
+        }
 
     @property
     def times(self) -> bool:
@@ -85,7 +93,7 @@ class Constraints:
             if bound is not None
         )
         return (
-            f"none of {len(values):,} architectures of {space.name} has {asked} of {cost}: they"
+            f"none of {len(values):,} architectures of {space.name} has {cost} of {asked}: they"
             f" have {min(values):,.10g} to {max(values):,.10g}{unit}; choose bounds some satisfy"
         )
 

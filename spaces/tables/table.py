@@ -58,9 +58,11 @@ class Table:
             try:
                 space.validate(arch)
             except (ArchitectureError, AttributeError) as error:
+                is_other = isinstance(error, AttributeError)
+                reason = "its fields are those of another family" if is_other else error
                 raise TableError(
                     f"table {self.name} cannot be read in space {space.name}: "
-                    f"row {row} does not fit ({error}); its own space is {self.space.name}"
+                    f"row {row} does not fit ({reason}); its own space is {self.space.name}"
                 ) from error
         return replace(self, space=space)
 

@@ -61,6 +61,8 @@ class TRazor:
 
     def __post_init__(self) -> None:
         check(self, {"population": 2, "mutations": 0, "crossovers": 0, "steps": 0})
+        if self.steps and not self.mutations + self.crossovers:
+            raise InputError("mutations and crossovers are both 0: nothing would ever change")
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> TRazor:

@@ -67,9 +67,15 @@ def test_a_search_is_resumed_by_its_directory_alone(
         (["nano-gpt2", "--loop", "trazor", "--proxy", "depth"], "no values of single blocks"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--evaluator", "oracle"], "unknown evaluator"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--max-parameters", "7"], "none of 10,000"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--max-latency", "0"], "at most 0 latency"),
+        (["nano-gpt2", "--loop", "trazor", "--proxy", "snip", "--gamma1", "nan"], "gamma1 is nan"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--steps", "7"], "loop etas has no steps"),
         (["nano-gpt2", *QUICK, "--evaluator", "proxy"], "name one with --proxy"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--table", "flexibert"], "flexibert"),
+        (
+            ["nano-gpt2", *QUICK, "--proxy", "depth", "--table", "nano-flexibert"],
+            "its fields are those of another family",
+        ),
         (["nano-gpt2", *QUICK, "--proxy", "sum(mul(G, W)"], "at character 13"),
         (["nano-gpt2", *QUICK, "--proxy", "missing.json"], "no file missing.json"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--resume"], "--resume needs --out"),
@@ -92,6 +98,9 @@ def test_a_directory_with_something_else_is_left_alone(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "letter.txt").write_text("dear")
-    code, _, err = call(capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--out", str(tmp_path))
-    assert code == 2
-    assert "holds letter.txt and no search" in err
+    words = ["nano-gpt2", *QUICK, "--proxy", "depth", "--out", str(tmp_path)]
+    for more, kind in (([], "search"), (["--compare"], "comparison")):
+        code, _, err = call(capsys, *words, *more)
+        assert code == 2
+        assert f"holds letter.txt and no {kind}" in err
+    assert {path.name for path in tmp_path.iterdir()} <= {"letter.txt", "lock"}

@@ -163,10 +163,16 @@ def test_latency_is_a_time() -> None:
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        ({"parameters": (None, 10)}, "none of 10,000 architectures of nano-gpt2 has at most 10"),
+        (
+            {"parameters": (None, 10)},
+            "none of 10,000 architectures of nano-gpt2 has parameters of at most 10",
+        ),
         ({"flops": (1e15, None)}, "at least 1e"),
-        ({"parameters": (5e5, None), "flops": (None, 1e6)}, "of flops"),
+        ({"parameters": (5e5, None), "flops": (None, 1e6)}, "has flops of at most"),
         ({"parameters": (2e5, 1e5)}, "swap the bounds"),
+        ({"parameters": (None, 0)}, "at most 0 parameters leaves no architecture"),
+        ({"latency": (0, 0)}, "at most 0 latency"),
+        ({"flops": (None, float("nan"))}, "a bound of flops is nan"),
         ({"memory": (0, 1)}, "cannot be bounded"),
     ],
 )
