@@ -83,6 +83,15 @@ def measures_of(proxy: Proxy) -> list[Measure]:
     return []
 
 
+def chosen_on(proxy: Proxy) -> dict[str, int | None]:
+    """The tables on which the proxy or a part of it was chosen, and the split's seed if known."""
+    if isinstance(proxy, Combined):
+        return {name: seed for part in proxy.parts for name, seed in chosen_on(part).items()}
+    if isinstance(proxy, FormulaProxy) and proxy.chosen_on:
+        return dict(proxy.chosen_on)
+    return {CHOSEN_ON[proxy.name]: None} if proxy.name in CHOSEN_ON else {}
+
+
 class _Judge:
     """Makes the rows of one table."""
 
@@ -106,7 +115,7 @@ class _Judge:
             "proxy": proxy.name,
             **whole,
             "missing": int((~np.isfinite(scores)).sum()),
-            "in_sample": CHOSEN_ON.get(proxy.name) == table.name,
+            "in_sample": table.name in chosen_on(proxy),
             **parts,
             **self._over_seeds(proxy),
             **self._exact(proxy, scores),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from lpzero.parallel import Workers
 from lpzero.sketch import LOSSES
 
 if TYPE_CHECKING:
+    from lpzero.proxies import Proxy
     from spaces.tables import Table
 
 _MILLI = 1000
@@ -92,10 +94,24 @@ def rank(context: click.Context, /, **given: Any) -> None:
     except KeyboardInterrupt:
         output.note("stopped; what is done is kept, the same command goes on")
         context.exit(output.INTERRUPTED)
+    output.note(_seen(table, proxies, given["split_seed"]))
     if given["form"] == "json":
         output.print_json(rows)
         return
     _print(table, rows, ranking)
+
+
+def _seen(table: Table, proxies: Sequence[Proxy], split_seed: int) -> Iterator[str]:
+    """A remark on each proxy that was chosen on another split: it has seen rows of this test."""
+    from lpzero.rank import chosen_on
+
+    for proxy in proxies:
+        seed = chosen_on(proxy).get(table.name)
+        if seed not in (None, split_seed):
+            yield (
+                f"note: {proxy.name} was chosen on split {seed} of {table.name}, so it has seen"
+                f" test rows of split {split_seed}; --split-seed {seed} keeps them apart"
+            )
 
 
 def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:

@@ -41,7 +41,8 @@ def from_file(path: str | Path) -> FormulaProxy:
 
     (one,) = gather(str(path)).entries
     options = None if one.options == SketchOptions() else one.options
-    return FormulaProxy(one.name, one.formula, "", options, one.softmax_axis)
+    tables = tuple((found.table, found.split_seed) for found in one.provenance.figures)
+    return FormulaProxy(one.name, one.formula, "", options, one.softmax_axis, tables)
 
 
 def _combined(how: str, inside: str) -> Combined:

@@ -41,7 +41,8 @@ class FormulaProxy:
     """A formula, discovered or written by hand.
 
     An exported one brings the `options` of its sketches and the `softmax_axis`, and is scored with
-    them. Seeds asked for count from its own; a loss other than "auto" goes before its own.
+    them. Seeds asked for count from its own; a loss other than "auto" goes before its own. Its
+    `chosen_on` are the tables it was found on, each with the seed of the split.
     """
 
     name: str
@@ -49,6 +50,7 @@ class FormulaProxy:
     paper: str = ""
     options: SketchOptions | None = None
     softmax_axis: Axis = "first"
+    chosen_on: tuple[tuple[str, int], ...] = ()
 
     @property
     def needs(self) -> Needs:

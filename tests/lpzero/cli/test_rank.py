@@ -11,7 +11,10 @@ import pytest
 
 import spaces
 from lpzero.cli.main import run
+from lpzero.export import Gathered, export
+from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.proxies import applies, get, names
+from primitives.parsing import parse
 from spaces.tables.table import Table, make_table
 
 
@@ -43,6 +46,23 @@ def test_json_is_a_list_of_the_proxies_asked_for(
         assert -1 <= row["rho_ci"][0] <= row["rho_ci"][1] <= 1
         assert {"tau", "rho_given_params", "train", "valid", "test", "seconds"} <= set(row)
     assert ranked(capsys, "nano-gpt2", *options, "--cache", str(tmp_path)) == rows
+
+
+def test_a_formula_is_in_sample_on_the_table_it_was_chosen_on(
+    small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "found.json"
+    figures = Figures("nano-gpt2", "nano-gpt2", "made up", "0" * 64, split_seed=3)
+    found = Exported("found", parse("sum(fro(W))"), Provenance("campaign", figures=(figures,)))
+    file.write_text(export(Gathered([found], []), "json"))
+    words = ["--cache", str(tmp_path), "--proxy", str(file), "--proxy", "sum(fro(W))"]
+    words += ["--proxy", f"rank-mean(depth, {file})"]
+    for seed in ("0", "3"):
+        assert run(["rank", "nano-gpt2", *words, "--split-seed", seed, "--format", "json"]) == 0
+        out, err = capsys.readouterr()
+        marked = {row["proxy"] for row in json.loads(out) if row["in_sample"]}
+        assert marked == {"found", "rank-mean(depth, found)"}
+        assert ("found was chosen on split 3 of nano-gpt2" in err) == (seed == "0")
 
 
 def test_a_proxy_that_cannot_score_the_space_is_refused_before_any_work(
