@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -74,8 +74,16 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]], form: str, title: str | None = None) -> None:
-    """Write the rows to stdout: a JSON list of objects, or a table with a column per key."""
+def print_rows(
+    rows: Sequence[Mapping[str, Any]],
+    form: str,
+    title: str | None = None,
+    significant: Collection[str] = (),
+) -> None:
+    """Write the rows to stdout: a JSON list of objects, or a table with a column per key.
+
+    Numbers of the `significant` columns, which may be of any size, have eight digits that count.
+    """
     if form == "json":
         print_json([dict(row) for row in rows])
         return
@@ -88,19 +96,19 @@ def print_rows(rows: Sequence[Mapping[str, Any]], form: str, title: str | None =
         numeric = all(_is_numeric(row.get(column)) for row in rows)
         table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(cell(row.get(column)) for column in columns))
+        table.add_row(*(cell(row.get(column), column in significant) for column in columns))
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     Console(width=width, highlight=False, markup=False, emoji=False).print(table)
 
 
-def cell(value: Any) -> str:
+def cell(value: Any, is_significant: bool = False) -> str:
     """A value as the tables show it: numbers to three decimals, intervals in brackets."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return f"{value:.8g}" if is_significant else f"{value:.3f}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(cell(part) for part in value) + "]"
     return str(value)

@@ -13,6 +13,7 @@ from lpzero.cli import output, searching
 def _bounds(command: Any) -> Any:
     for cost in reversed(searching.COSTS):
         unit = "milliseconds of one forward pass here, now" if cost == "latency" else cost
+        unit = unit.replace("-", " ")
         for word in ("max", "min"):
             name = f"--{word}-{cost}"
             text = f"{'At most' if word == 'max' else 'At least'} this many {unit}."
@@ -28,20 +29,27 @@ def _constants(command: Any) -> Any:
 
 @click.command()
 @click.argument("space", required=False)
-@click.option("--loop", "loops", multiple=True, help="etas, trazor, prenas, random or regularised.")
+@click.option(
+    "--loop",
+    "loops",
+    multiple=True,
+    help="etas, trazor, prenas, random or regularised; repeatable with --compare.",
+)
 @click.option(
     "--proxy",
     "proxies",
     multiple=True,
     metavar="NAME|FORMULA|FILE",
-    help="A proxy, rank-mean(A, B), a formula, an exported file, or none.",
+    help="A proxy, rank-mean(A, B), a formula, an exported file, a run's directory, or none (a"
+    " random number); repeatable with --compare.  [default: none; prenas: supernet-snip]",
 )
 @click.option(
     "--evaluator",
-    help="table, surrogate, training or proxy.  [default: surrogate if a table is at hand]",
+    help="table, surrogate, training or proxy.  [default: surrogate if a table is at hand, else"
+    " proxy; trazor, prenas: proxy]",
 )
 @click.option("--table", help="The table of the evaluator.  [default: the space's own]")
-@click.option("--training-steps", type=click.IntRange(min=1), help="Shorter training.")
+@click.option("--training-steps", type=click.IntRange(min=1), help="Steps instead of the recipe's.")
 @_bounds
 @_constants
 @click.option("--compare", is_flag=True, help="Every --loop with every --proxy, over seeds.")
@@ -56,8 +64,8 @@ def _constants(command: Any) -> Any:
 def search(context: click.Context, /, **given: Any) -> None:
     """Search SPACE for the best architecture, guided by a proxy.
 
-    Constants not given are the loop's paper's. An evaluator tells how good an architecture is;
-    with `proxy` the proxy alone decides.
+    Constants not given are the loop's paper's, see docs/search.md. An evaluator tells how good an
+    architecture is; with `proxy` the proxy alone decides.
     """
     if given["resume"] and not given["out"]:
         raise click.UsageError("--resume needs --out, the directory of the search to go on with")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lpzero.search.comparing import Comparison
 
 COSTS = ("parameters", "decoder-parameters", "flops", "latency")
+# Scores of formulas may be a millionth or a million.
+_OF_ANY_SIZE = ("score", "target", "best")
 CONSTANTS = {
     "samples": (int, "Architectures drawn first (etas, random)."),
     "parents": (int, "Best observed that have mutants (etas)."),
@@ -174,7 +176,8 @@ def print_result(result: dict[str, Any]) -> None:
     click.echo(json.dumps(best.pop("arch")))
     click.echo()
     outside = best.pop("outside_table", [])
-    output.print_rows([best], "table", title=f"{result['loop']} with {result['proxy']}")
+    title = f"{result['loop']} with {result['proxy']}"
+    output.print_rows([best], "table", title, significant=_OF_ANY_SIZE)
     click.echo()
     shown = ("step", "scored", "evaluations", "score", "target", "best")
     trace, before = [], object()
@@ -182,7 +185,8 @@ def print_result(result: dict[str, Any]) -> None:
         if entry["best"] != before or entry is result["trace"][-1]:
             trace.append({key: entry[key] for key in shown if key in entry})
         before = entry["best"]
-    output.print_rows(trace, "table", title="trace, where the best changes")
+    title = "trace, where the best changes"
+    output.print_rows(trace, "table", title, significant=_OF_ANY_SIZE)
     of = result["evaluator"]
     error = f", cross-validated rmse {of['rmse']:.4g}, rho {of['rho']:.3f}" if "rmse" in of else ""
     source = f" of {of['table']}" if "table" in of else ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lpzero.cli import output
 from lpzero.cli.main import run
 
 QUICK = ["--loop", "etas", "--samples", "20", "--mutants", "10", "--iterations", "2"]
@@ -104,3 +105,13 @@ def test_a_directory_with_something_else_is_left_alone(
         assert code == 2
         assert f"holds letter.txt and no {kind}" in err
     assert {path.name for path in tmp_path.iterdir()} <= {"letter.txt", "lock"}
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"), [(7.90869e-4, "0.000790869"), (4442596.951, "4442597")]
+)
+def test_scores_of_any_size_are_told_apart(
+    capsys: pytest.CaptureFixture[str], score: float, shown: str
+) -> None:
+    output.print_rows([{"score": score, "n": 0.5}], "table", significant=("score",))
+    assert capsys.readouterr().out.split() == ["score", "n", shown, "0.500"]
