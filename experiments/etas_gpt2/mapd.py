@@ -5,30 +5,29 @@ python -m experiments.etas_gpt2.mapd --proxy ntsr --proxy 'sum(mul(abs(G), l1(H)
 
 from __future__ import annotations
 
-import argparse
-import os
-from pathlib import Path
 from typing import Any
 
+import click
+
 from lpzero import counters
-from lpzero.cli.output import print_rows
+from lpzero.cli.output import data_option, print_rows
 from lpzero.correlation import spearman
 from lpzero.proxies import Context, find
 from lpzero.search.metrics import front, mapd
-from lpzero.store import default_folder
 from spaces.tables import load
 
 COSTS = ("latency", "memory")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--proxy", action="append", default=[], help="beside the counters")
-    given = parser.parse_args()
-    table = load("gpt2-lm1b-corei7-pareto")
-    context = Context(folder=Path(os.environ.get("LPZERO_CACHE") or default_folder()))
+@click.command()
+@click.option("--proxy", "proxies", multiple=True, help="Beside the counters; may be repeated.")
+@data_option
+def main(proxies: tuple[str, ...], data: str | None) -> None:
+    """Print the MAPD of each proxy by latency and by memory."""
+    table = load("gpt2-lm1b-corei7-pareto", data)
+    context = Context()
     rows = []
-    for name in [*counters.names(), "sept", *given.proxy]:
+    for name in [*counters.names(), "sept", *proxies]:
         scores = find(name).score(table.space, table.archs, context)
         row: dict[str, Any] = {"proxy": name, "rho": spearman(scores, table.targets)}
         for cost in COSTS:

@@ -7,31 +7,30 @@ Every search is a directory of its own: stop it at will, the same command goes o
 
 from __future__ import annotations
 
-import argparse
-import os
 from pathlib import Path
 
+import click
+
 from experiments.etas_gpt2.settings import SETTINGS, Setting
+from lpzero.cli.output import data_option, jobs_option
 from lpzero.cli.searching import print_comparison
 from lpzero.search import Constraints, Request, Surroundings
 from lpzero.search.comparing import compare
-from lpzero.store import default_folder
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("settings", nargs="*", default=list(SETTINGS), help=", ".join(SETTINGS))
-    parser.add_argument("--out", type=Path, default=Path("runs/etas-gpt2"))
-    parser.add_argument("--jobs", type=int, default=1)
-    given = parser.parse_args()
-    cache = Path(os.environ.get("LPZERO_CACHE") or default_folder())
-    for name in given.settings:
+@click.command()
+@click.argument("names", metavar="[SETTING]...", nargs=-1, type=click.Choice(list(SETTINGS)))
+@click.option("--out", type=Path, default=Path("runs/etas-gpt2"), show_default=True)
+@jobs_option
+@data_option
+def main(names: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None:
+    """Print what each proxy finds in each setting; in all of them if none is named."""
+    for name in names or SETTINGS:
         setting = SETTINGS[name]
-        out = given.out / name
-        around = Surroundings(cache=cache, jobs=given.jobs, label=name)
-        found = compare(requests(setting), setting.seeds, around, out, resume=True)
+        around = Surroundings(data=data, jobs=jobs, label=name)
+        found = compare(requests(setting), setting.seeds, around, out / name, resume=True)
         print(f"{name}: {setting}")
-        print_comparison(found, "table", str(out))
+        print_comparison(found, "table", str(out / name))
 
 
 def requests(setting: Setting) -> list[Request]:

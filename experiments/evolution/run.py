@@ -16,11 +16,11 @@ from typing import Any
 
 import joblib
 import numpy as np
-from scipy import stats
 
 from experiments.evolution import optimum
 from experiments.evolution.arms import ARMS, ARMS_ONE, Arm
 from experiments.evolution.curves import draw
+from experiments.student import half_width
 from lpzero.campaign import folder
 from lpzero.cli.output import print_rows
 from lpzero.correlation import spearman
@@ -116,8 +116,7 @@ def _parameters(found: Discovery) -> float:
 
 def _interval(values: Sequence[float]) -> str:
     """Mean and Student's 95% half-width."""
-    half = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return f"{np.mean(values):.4f} ± {half:.4f}"
+    return f"{np.mean(values):.4f} ± {half_width(values):.4f}"
 
 
 def _percent(results: Sequence[dict[str, Any]], of: Callable[[dict[str, Any]], float]) -> str:

@@ -18,15 +18,16 @@ from typing import Any
 
 import click
 import numpy as np
-from scipy import stats
 
-from experiments.nano_story.drawing import draw
 from experiments.nano_story.winners import Winners
+from experiments.student import half_width
 from lpzero import counters
 from lpzero.cli.output import jobs_option
 from lpzero.discovery import Discovery
+from lpzero.figures import style
 from lpzero.proxies.reproduction import markdown
 from lpzero.search import Constraints, Request, Surroundings, run
+from lpzero.search.curves import curve_rows, draw
 from spaces.tables import load
 
 TABLE = "nano-gpt2"
@@ -91,7 +92,7 @@ def main(seeds: int, training_steps: int | None, out: Path, jobs: int) -> None:
     text = markdown(rows, ("arm", "trainings", "found", "found_half_width", "trained_again",
                            "trained_again_half_width", "parameters"))  # fmt: skip
     (out / "story.md").write_text(text, encoding="utf-8")
-    draw(found, out / "story.png")
+    style.save(draw(curve_rows(found), "target", threshold=None), out / "story.png")
     print("\n" + text)
 
 
@@ -111,12 +112,6 @@ def row(name: str, results: Sequence[dict[str, Any]], winners: Winners) -> dict[
         line[key] = float(np.mean(targets))
         line[f"{key}_half_width"] = half_width(targets)
     return {**line, "parameters": int(np.mean([best["parameters"] for best in bests]))}
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Student's 95% half-width of the mean."""
-    spread = np.std(values, ddof=1) / np.sqrt(len(values))
-    return float(stats.t.ppf(0.975, len(values) - 1) * spread)
 
 
 if __name__ == "__main__":

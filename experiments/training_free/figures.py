@@ -30,7 +30,7 @@ def panels(names: Sequence[str]) -> tuple[Figure, list[Any]]:
 
 
 def scatter(scores: Mapping[str, FloatArray], targets: FloatArray, path: Path) -> None:
-    """Each metric (n,) against the targets (n,), with Kendall's tau."""
+    """Each proxy (n,) against the targets (n,), with Kendall's tau."""
     with style.look():
         figure, axes = panels(list(scores))
         for panel, (name, values) in zip(axes, scores.items(), strict=True):
@@ -42,7 +42,7 @@ def scatter(scores: Mapping[str, FloatArray], targets: FloatArray, path: Path) -
 
 
 def strips(found: Mapping[str, Sequence[Sequence[float]]], path: Path) -> None:
-    """Of each metric the values (runs, architectures), a strip per architecture."""
+    """Of each proxy the scores (runs, architectures), a strip per architecture."""
     with style.look():
         figure, axes = panels(list(found))
         for panel, values in zip(axes, found.values(), strict=True):

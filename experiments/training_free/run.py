@@ -2,8 +2,8 @@
 
     python -m experiments.training_free.run --jobs 2
 
-Figures 2 and 11: each metric against the GLUE score, normalised by the number of features and not.
-Figures 8 and 10: the metrics of ten architectures, one of each tenth of the scores, with ten seeds
+Figures 2 and 11: each proxy against the GLUE score, normalised by the number of features and not.
+Figures 8 and 10: the proxies of ten architectures, one of each tenth of the scores, with ten seeds
 of the weights and with ten batches. Interrupted, the same command goes on.
 """
 
@@ -51,8 +51,8 @@ def main(**given: Any) -> None:
     whole = load("flexibert", given["data"], given["space"])
     table, workers = thin(whole, given["archs"]), Workers(given["jobs"])
     context = Context(workers=workers, label="figures 2 and 11")
-    for name, metrics in FIGURES.items():
-        proxies = [get(metric) for metric in metrics]
+    for name, chosen in FIGURES.items():
+        proxies = [get(one) for one in chosen]
         rows = rank(table, proxies, Ranking(context))
         (out / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
         print(f"{name}\n\n{markdown(rows, ('proxy', 'n', 'tau', 'rho', 'rho_given_params'))}")
@@ -61,7 +61,7 @@ def main(**given: Any) -> None:
     few = thin(whole, N_ARCHS)
     for name, kind in ABLATIONS.items():
         runs = [Context(**{kind: i}, workers=workers) for i in range(N_SEEDS)]
-        found = ablation(few, [get(metric) for metric in FIGURES["figure2"][:-1]], runs)
+        found = ablation(few, [get(one) for one in FIGURES["figure2"][:-1]], runs)
         (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
         strips(found, out / f"{name}.png")
         rows = [{"proxy": proxy, "agreement": agreement(values)} for proxy, values in found.items()]
