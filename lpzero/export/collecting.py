@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -33,69 +34,87 @@ def statistics(
     """
     found = list(blocks or find_blocks(model))
     weights = [[p for p in block.parameters() if p.ndim >= 2] for block in found]
-    taken: list[dict[str, list[Tensor]]] = [{name: [] for name in USES} for _ in found]
-    sources: dict[int, Tensor] = {}
+    all_weights = [weight for own in weights for weight in own]
     needs_gradient = "G" in USES or "J" in USES
-
-    def enter(index: int) -> Any:
-        def hook(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-            if not arguments:
-                raise ValueError(f"block {index} takes its input by keyword; pass it by position")
-            first, *rest = arguments  # the first block's input becomes a leaf
-            sources[index] = first.detach().requires_grad_() if index == 0 else first
-            return (sources[index], *rest)
-
-        return hook
-
-    def tap(into: list[Tensor]) -> Any:
-        def hook(_: nn.Module, __: Any, output: Any) -> None:
-            into.append(output[0] if isinstance(output, (tuple, list)) else output)
-
-        return hook
-
-    frozen = [weight for own in weights for weight in own if not weight.requires_grad]
-    training = [(module, module.training) for module in model.modules()]
-    handles = []
-    try:
-        for index, block in enumerate(found):
-            if needs_gradient:
-                handles.append(block.register_forward_pre_hook(enter(index)))
-            for name, module in block.named_modules():
-                for kind in set(USES) & {"A", "H", "S"}:
-                    own = getattr(module, "statistic", None) == kind
-                    if own if taps is None else name in taps.get(kind, ()):
-                        handles.append(module.register_forward_hook(tap(taken[index][kind])))
-        model.eval()
-        for weight in frozen:
-            weight.requires_grad_(needs_gradient)
+    with ExitStack() as undo:
+        taken = tap(found, taps, undo)
+        sources = catch_inputs(found, undo) if needs_gradient else {}
+        set_up(model, all_weights, needs_gradient, undo)
         with torch.set_grad_enabled(needs_gradient):
             output = model(inputs)
             if needs_gradient:
                 if len(sources) < len(found):
                     raise ValueError(f"of {len(found)} blocks only {len(sources)} were run")
                 value = engine_loss(model, output, inputs) if loss is None else loss(output, inputs)
-                starts = [sources[index] for index in range(len(found))]
-                wanted = starts + [weight for own in weights for weight in own]
-                gradients = list(torch.autograd.grad(value, wanted, materialize_grads=True))
-    finally:
-        for handle in handles:
-            handle.remove()
-        for weight in frozen:
-            weight.requires_grad_(False)
-        for module, flag in training:
-            module.training = flag
+                wanted = [*(sources[index] for index in range(len(found))), *all_weights]
+                gradients = iter(torch.autograd.grad(value, wanted, materialize_grads=True))
+                of_inputs = [next(gradients) for _ in found]
+                of_weights = [[next(gradients) for _ in own] for own in weights]
     for index, statistic in enumerate(taken):
         if "W" in USES:
             statistic["W"] = list(weights[index])
         if "J" in USES:
-            statistic["J"] = [gradients[index]]
+            statistic["J"] = [of_inputs[index]]
         if "G" in USES:
-            start = len(found) + sum(map(len, weights[:index]))
-            statistic["G"] = gradients[start : start + len(weights[index])]
+            statistic["G"] = of_weights[index]
         for name, tensors in statistic.items():
             if not tensors:
                 raise ValueError(f"block {index} has no {name}: name its sub-modules in `taps`")
     return [dict(statistic) for statistic in taken]
+
+
+def tap(
+    blocks: Sequence[nn.Module], taps: dict[str, Sequence[str]] | None, undo: ExitStack
+) -> list[dict[str, list[Tensor]]]:
+    """For each block and statistic a list, which the pass fills with what A, H and S are."""
+    taken: list[dict[str, list[Tensor]]] = [{name: [] for name in USES} for _ in blocks]
+
+    def keep_in(tensors: list[Tensor]) -> Any:
+        def hook(_: nn.Module, __: Any, output: Any) -> None:
+            tensors.append(output[0] if isinstance(output, (tuple, list)) else output)
+
+        return hook
+
+    for block, statistic in zip(blocks, taken, strict=True):
+        for name, module in block.named_modules():
+            for kind in (kind for kind in USES if kind in "AHS"):
+                own = getattr(module, "statistic", None) == kind
+                if own if taps is None else name in taps.get(kind, ()):
+                    handle = module.register_forward_hook(keep_in(statistic[kind]))
+                    undo.callback(handle.remove)
+    return taken
+
+
+def catch_inputs(blocks: Sequence[nn.Module], undo: ExitStack) -> dict[int, Tensor]:
+    """By block, filled by the pass: its input, that of the first block cut off as a leaf."""
+    sources: dict[int, Tensor] = {}
+
+    def enter(index: int) -> Any:
+        def hook(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+            if not arguments:
+                raise ValueError(f"block {index} takes its input by keyword; pass it by position")
+            first, *rest = arguments
+            sources[index] = first.detach().requires_grad_() if index == 0 else first
+            return (sources[index], *rest)
+
+        return hook
+
+    for index, block in enumerate(blocks):
+        undo.callback(block.register_forward_pre_hook(enter(index)).remove)
+    return sources
+
+
+def set_up(
+    model: nn.Module, weights: Sequence[Tensor], needs_gradient: bool, undo: ExitStack
+) -> None:
+    """Eval mode, and gradients for frozen weights where they are needed."""
+    for module in model.modules():
+        undo.callback(setattr, module, "training", module.training)
+    model.eval()
+    for weight in weights:
+        if needs_gradient and not weight.requires_grad:
+            undo.callback(weight.requires_grad_, False)
+            weight.requires_grad_()
 
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:

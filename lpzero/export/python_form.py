@@ -24,6 +24,7 @@ from primitives.registry import STATISTICS, get_binary, get_unary
 
 _WIDTH = 96
 _OPENING, _CLOSING = ("score", "score_model"), ("networks", "self_test", "main")
+_COPIED = (runtime, collecting)  # all that is in them, and of `trial` the networks
 _HEAD = '''"""A zero-cost proxy: {formula}
 
 Scores an untrained network; larger is better. Needs torch alone. `score` takes the statistics of
@@ -36,6 +37,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import torch
@@ -156,7 +158,10 @@ def _constants(one: Exported, uses: tuple[str, ...]) -> str:
         for name, shown in lines.items()
     ]
     literal = pformat(_ascii(told), width=_WIDTH, sort_dicts=False)
-    aliases = "Block = dict[str, Sequence[Tensor]]\nLoss = Callable[[Any, Any], Tensor]"
+    aliases = (
+        "Block = dict[str, Sequence[Tensor]]\nLoss = Callable[[Any, Any], Tensor]\n"
+        "Rows = list[list[float]]"
+    )
     return "\n".join([*text, f"ABOUT = {literal}", "", aliases])
 
 
@@ -190,10 +195,10 @@ def _needed(roots: list[str]) -> dict[str, str]:
 def _parts() -> dict[str, tuple[str, set[str]]]:
     """Every function and class of the runtime: its source, and the names it uses."""
     found: dict[str, tuple[str, set[str]]] = {}
-    for module in (runtime, collecting, trial):
-        text = inspect.getsource(module)
+    for source in (*_COPIED, trial.networks):
+        text = inspect.getsource(source)
         for node in ast.parse(text).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-                found.setdefault(node.name, (ast.get_source_segment(text, node) or "", used))
+                found[node.name] = ast.get_source_segment(text, node) or "", used
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import random
 import subprocess
 import sys
@@ -70,6 +72,16 @@ def test_only_the_operations_of_the_formula_are_there() -> None:
     assert "op_softmax" in text
     assert "op_square" in text
     assert not any(word in text for word in ("op_log", "EXP_LIMIT", "matrix_product", "reduced"))
+
+
+@pytest.mark.parametrize("text", [BEST, "sum(matmul(log_softmax(W), std(G)))"])
+def test_every_name_in_the_module_is_defined_in_it(text: str) -> None:
+    nodes = list(ast.walk(ast.parse(written(exported(text), "python"))))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    known = {node.id for node in names if isinstance(node.ctx, ast.Store)} | set(dir(builtins))
+    known |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.alias))}
+    known |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    assert {node.id for node in names} <= known
 
 
 ON_MODELS = (
