@@ -156,6 +156,21 @@ def read_fields(fields: Any, kind: type[Any], where: str) -> dict[str, Any]:
     return dict(fields)
 
 
+def read_layers(given: Any, kind: type[T]) -> tuple[T, ...]:
+    """The layers of an architecture from a list of objects with the dataclass's fields."""
+    if not isinstance(given, (list, tuple)):
+        raise ArchitectureError(f"layers: got {given!r}, expected a list of objects")
+    return tuple(
+        kind(**read_fields(layer, kind, f"layers[{index}]")) for index, layer in enumerate(given)
+    )
+
+
+def flip_layers(first: Sequence[T], second: Sequence[T], rng: random.Random) -> tuple[T, ...]:
+    """As many layers as the first has, by a fair coin each where both have one."""
+    shared = [flip(*pair, rng) for pair in zip(first, second, strict=False)]
+    return (*shared, *first[len(shared) :])
+
+
 def flip(first: T, second: T, rng: random.Random) -> T:
     """One of the two, by a fair coin."""
     return first if rng.random() < 0.5 else second

@@ -58,6 +58,15 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def claim(folder: Path, what: str, config: Any) -> None:
+    """Make the directory that of this campaign or search; nothing else may lie in it."""
+    mine = {LOCK, CONFIG, f".{CONFIG}.tmp"}
+    other = sorted({path.name for path in folder.iterdir()} - mine)
+    if other:
+        raise CampaignError(f"{folder} holds {other[0]} and no {what}: choose another --out")
+    write_json(folder / CONFIG, config)
+
+
 def write(path: Path, text: str) -> None:
     """Write beside, flush to disk, rename: a reader finds the old file or the new one."""
     temporary = path.with_name(f".{path.name}.tmp")

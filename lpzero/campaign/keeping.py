@@ -70,7 +70,7 @@ class Directory:
             stack.enter_context(files.locked(self.folder))
             found = saved.read_config(self.folder)
             if found is None:
-                self._claim()
+                files.claim(self.folder, "campaign", self.config.to_json())
             else:
                 if not self.resume:
                     raise CampaignError(
@@ -91,16 +91,6 @@ class Directory:
         trace: TracebackType | None,
     ) -> None:
         self._stack.__exit__(kind, error, trace)
-
-    def _claim(self) -> None:
-        """Make the directory this campaign's; nothing else may lie in it."""
-        mine = {files.LOCK, files.CONFIG, f".{files.CONFIG}.tmp"}
-        other = sorted({path.name for path in self.folder.iterdir()} - mine)
-        if other:
-            raise CampaignError(
-                f"{self.folder} holds {other[0]} and no campaign: choose another --out"
-            )
-        files.write_json(self.folder / files.CONFIG, self.config.to_json())
 
     @property
     def journal(self) -> Journal:

@@ -42,7 +42,7 @@ class Folder:
             stack.enter_context(files.locked(self.path))
             found = read_config(self.path)
             if found is None:
-                self._claim()
+                files.claim(self.path, "search", self._config())
             elif not self.resume:
                 raise CampaignError(
                     f"{self.path} holds a search: go on with --resume, or choose another --out"
@@ -62,18 +62,13 @@ class Folder:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
-    def _claim(self) -> None:
-        mine = {files.LOCK, files.CONFIG, f".{files.CONFIG}.tmp"}
-        other = sorted({path.name for path in self.path.iterdir()} - mine)
-        if other:
-            raise CampaignError(f"{self.path} holds {other[0]} and no search: choose another --out")
-        value = {
+    def _config(self) -> dict[str, Any]:
+        return {
             "schema": SCHEMA,
             "hash": self.request.hash,
             "versions": versions(),
             "request": self.request.to_json(),
         }
-        files.write_json(self.path / files.CONFIG, value)
 
     def publish(self, result: Mapping[str, Any], seconds: float) -> None:
         """Write the result, the journal before it."""

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import flip, read_fields, redraw, require
-from spaces.errors import ArchitectureError
+from spaces.base import flip, flip_layers, read_fields, read_layers, redraw, require
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
@@ -112,10 +111,8 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
     ) -> AutoFormerArch:
         base = flip(first, second, rng)
         other = second if base is first else first
-        layers = list(base.layers)
-        for index, layer in enumerate(other.layers[: len(layers)]):
-            layers[index] = flip(layers[index], layer, rng)
-        return AutoFormerArch(flip(first.hidden, second.hidden, rng), tuple(layers))
+        layers = flip_layers(base.layers, other.layers, rng)
+        return AutoFormerArch(flip(first.hidden, second.hidden, rng), layers)
 
     def blocks(self, arch: AutoFormerArch) -> tuple[AutoFormerLayer, ...]:
         return arch.layers
@@ -127,13 +124,7 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
 
     def from_json(self, fields: Mapping[str, Any]) -> AutoFormerArch:
         given = read_fields(fields, AutoFormerArch, "architecture")
-        if not isinstance(given["layers"], (list, tuple)):
-            raise ArchitectureError(f"layers: got {given['layers']!r}, expected a list of objects")
-        layers = tuple(
-            AutoFormerLayer(**read_fields(layer, AutoFormerLayer, f"layers[{index}]"))
-            for index, layer in enumerate(given["layers"])
-        )
-        arch = AutoFormerArch(given["hidden"], layers)
+        arch = AutoFormerArch(given["hidden"], read_layers(given["layers"], AutoFormerLayer))
         self.validate(arch)
         return arch
 

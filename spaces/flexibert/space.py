@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Space, flip, read_fields, redraw, require
-from spaces.errors import ArchitectureError
+from spaces.base import Space, flip, flip_layers, read_fields, read_layers, redraw, require
 
 if TYPE_CHECKING:
     from spaces.flexibert.model import FlexiBert
@@ -108,10 +107,8 @@ class FlexiBertSpace(Space[FlexiBertArch]):
     ) -> FlexiBertArch:
         base = flip(first, second, rng)
         other = second if base is first else first
-        layers = list(base.layers)
-        for index, layer in enumerate(other.layers[: len(layers)]):
-            layers[index] = flip(layers[index], layer, rng)
-        return FlexiBertArch(flip(first.hidden, second.hidden, rng), tuple(layers))
+        layers = flip_layers(base.layers, other.layers, rng)
+        return FlexiBertArch(flip(first.hidden, second.hidden, rng), layers)
 
     def blocks(self, arch: FlexiBertArch) -> tuple[Layer, ...]:
         return arch.layers
@@ -122,13 +119,7 @@ class FlexiBertSpace(Space[FlexiBertArch]):
 
     def from_json(self, fields: Mapping[str, Any]) -> FlexiBertArch:
         given = read_fields(fields, FlexiBertArch, "architecture")
-        if not isinstance(given["layers"], (list, tuple)):
-            raise ArchitectureError(f"layers: got {given['layers']!r}, expected a list of objects")
-        layers = tuple(
-            Layer(**read_fields(layer, Layer, f"layers[{index}]"))
-            for index, layer in enumerate(given["layers"])
-        )
-        arch = FlexiBertArch(given["hidden"], layers)
+        arch = FlexiBertArch(given["hidden"], read_layers(given["layers"], Layer))
         self.validate(arch)
         return arch
 

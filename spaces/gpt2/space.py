@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Space, flip, read_fields, redraw, require
+from spaces.base import Space, flip, flip_layers, read_fields, redraw, require
 from spaces.errors import ArchitectureError
 
 if TYPE_CHECKING:
@@ -108,9 +108,7 @@ class Gpt2Space(Space[Gpt2Arch]):
     def crossover(self, first: Gpt2Arch, second: Gpt2Arch, rng: random.Random) -> Gpt2Arch:
         base = flip(first, second, rng)
         other = second if base is first else first
-        layers = list(self.blocks(base))
-        for index, layer in enumerate(self.blocks(other)[: len(layers)]):
-            layers[index] = flip(layers[index], layer, rng)
+        layers = flip_layers(self.blocks(base), self.blocks(other), rng)
         d = flip(first.d_model, second.d_model, rng)
         return Gpt2Arch(
             d,

@@ -83,7 +83,7 @@ def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Eva
     from lpzero.search.evaluators.table import LookUp
 
     loaded = tables.load(table, data, space.name)
-    return Surrogate(space, loaded) if name == "surrogate" else LookUp(space, loaded)
+    return Surrogate(space, loaded) if name == "surrogate" else LookUp(loaded)
 
 
 def table_of(space: Space[Any]) -> str | None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from spaces.base import Space
 from spaces.tables import Table
 
 
@@ -17,7 +16,7 @@ class LookUp:
     name = "table"
     is_free = True
 
-    def __init__(self, space: Space[Any], table: Table) -> None:
+    def __init__(self, table: Table) -> None:
         self.table, self.target = table, table.target
         rows: dict[Any, list[float]] = {}
         for arch, target in zip(table.archs, table.targets, strict=True):
