@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lpzero.search.comparing import Comparison
 
 COSTS = ("parameters", "decoder-parameters", "flops", "latency")
-# Scores of formulas may be a millionth or a million.
-_OF_ANY_SIZE = ("score", "target", "best")
 CONSTANTS = {
     "samples": (int, "Architectures drawn first (etas, random)."),
     "parents": (int, "Best observed that have mutants (etas)."),
@@ -44,8 +42,7 @@ CONSTANTS = {
 
 def request(given: dict[str, Any]) -> Request:
     """The one search asked for; on resuming, what is not given is as it was."""
-    from lpzero.search import Request
-    from lpzero.search.keeping import read_config
+    from lpzero.search.keeping import gone_on_with, read_config
 
     for name in ("loops", "proxies"):
         if len(given[name]) > 1:
@@ -57,12 +54,7 @@ def request(given: dict[str, Any]) -> Request:
     found = read_config(Path(given["out"])) if given["resume"] else None
     if found is None:
         return _made(asked, given)
-    before = dict(found["request"])
-    for part in ("constants", "constraints"):
-        before[part] = {**before[part], **asked.pop(part)}
-    if "proxy" in asked and asked["proxy"] != before["proxy"]:
-        before.pop("definition")
-    return Request.from_json({**before, **asked})
+    return gone_on_with(Path(given["out"]), found["request"], asked)
 
 
 def requests(given: dict[str, Any]) -> list[Request]:
@@ -176,8 +168,11 @@ def print_result(result: dict[str, Any]) -> None:
     click.echo(json.dumps(best.pop("arch")))
     click.echo()
     outside = best.pop("outside_table", [])
+    of = result["evaluator"]
+    # Scores of formulas may be a millionth or a million.
+    of_any_size = ("score", "best") if of["evaluator"] == "proxy" else ("score",)
     title = f"{result['loop']} with {result['proxy']}"
-    output.print_rows([best], "table", title, significant=_OF_ANY_SIZE)
+    output.print_rows([best], "table", title, of_any_size)
     click.echo()
     shown = ("step", "scored", "evaluations", "score", "target", "best")
     trace, before = [], object()
@@ -185,9 +180,7 @@ def print_result(result: dict[str, Any]) -> None:
         if entry["best"] != before or entry is result["trace"][-1]:
             trace.append({key: entry[key] for key in shown if key in entry})
         before = entry["best"]
-    title = "trace, where the best changes"
-    output.print_rows(trace, "table", title, significant=_OF_ANY_SIZE)
-    of = result["evaluator"]
+    output.print_rows(trace, "table", "trace, where the best changes", of_any_size)
     error = f", cross-validated rmse {of['rmse']:.4g}, rho {of['rho']:.3f}" if "rmse" in of else ""
     source = f" of {of['table']}" if "table" in of else ""
     evaluated = f"{result['evaluations']:,} evaluated by {of['evaluator']}{source}{error}"

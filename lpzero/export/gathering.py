@@ -120,7 +120,10 @@ def _run(folder: Path, choice: Choice) -> Gathered:
     result = read_object(folder, files.RESULT) if has_result else None
     try:
         if (folder / files.CONFIG).exists():
-            run = Campaign(folder, read_object(folder, files.CONFIG), result)
+            config = read_object(folder, files.CONFIG)
+            if "request" in config:
+                raise InputError(f"{folder} is a search: it found an architecture and no formula")
+            run = Campaign(folder, config, result)
         elif (folder / exhaustive.RUN).exists() and result is not None:
             run = Exhaustive(folder, read_object(folder, exhaustive.RUN), result)
         else:

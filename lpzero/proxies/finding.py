@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from lpzero.errors import InputError
 from lpzero.proxies.combining import Combined, rank_mean, rank_sum
 from lpzero.proxies.formulas import FormulaProxy
 from lpzero.proxies.registry import Proxy, get, known
@@ -32,6 +33,8 @@ def find(text: str) -> Proxy:
     if "(" in text:
         formula = parse(text)
         return FormulaProxy(str(formula), formula)
+    if os.sep in text:
+        raise InputError(f"there is no directory and no file {text}")
     return get(text)
 
 

@@ -23,8 +23,10 @@ from lpzero.campaign import folder as files
 from lpzero.campaign.errors import CampaignError
 from lpzero.campaign.lines import Lines
 from lpzero.campaign.saved import versions
+from lpzero.errors import LPZeroError
 from lpzero.search.ledger import is_fact
 from lpzero.search.request import SCHEMA, Request
+from spaces.errors import SpaceError
 
 TRACE = "trace.csv"
 
@@ -99,6 +101,29 @@ def finished(folder: Path, request: Request) -> dict[str, Any] | None:
     found = read_config(folder)
     is_same = found is not None and found["hash"] == request.hash
     return files.read_json(folder / files.RESULT) if is_same else None
+
+
+def gone_on_with(folder: Path, before: Mapping[str, Any], asked: Mapping[str, Any]) -> Request:
+    """The request in the folder, changed by what is asked now."""
+    try:
+        for name in ("space", "loop"):  # what else was asked then belongs to these
+            if asked.get(name, before[name]) != before[name]:
+                raise CampaignError(
+                    f"the search in {folder} was begun with {name} {before[name]}, not"
+                    f" {asked[name]}: leave it out to go on, or choose another --out"
+                )
+        merged = {**before, **asked}
+        for part in ("constants", "constraints"):
+            merged[part] = {**before[part], **asked[part]}
+        if merged["proxy"] != before["proxy"]:
+            merged.pop("definition")
+        return Request.from_json(merged)
+    except (LPZeroError, SpaceError):
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise CampaignError(
+            f"{folder / files.CONFIG} holds no search of this version: choose another directory"
+        ) from None
 
 
 def check_same(folder: Path, found: Mapping[str, Any], request: Request) -> None:

@@ -57,6 +57,25 @@ def test_a_search_is_resumed_by_its_directory_alone(
     code, _, err = call(capsys, "--out", out, "--resume", "--seed", "5")
     assert code == 2
     assert "begun with seed 4, not 5" in err
+    code, _, err = call(capsys, "--out", out, "--resume", "--loop", "random")
+    assert code == 2
+    assert "begun with loop etas, not random" in err
+
+
+@pytest.mark.parametrize("wrong", [{"more": 1}, {"constants": {"samples": "many"}}, {"loop": 3}])
+def test_a_broken_request_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    out = tmp_path / "kept"
+    assert call(capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--out", str(out))[0] == 0
+    config = json.loads((out / "config.json").read_text())
+    config["request"] |= wrong
+    (out / "config.json").write_text(json.dumps(config))
+    code, text, err = call(capsys, "--out", str(out), "--resume")
+    assert (code, text) == (2, "")
+    assert err.count("\n") == 1
+    assert run(["export", str(out), "--to", "json"]) == 2
+    assert "is a search: it found an architecture" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -79,6 +98,7 @@ def test_a_search_is_resumed_by_its_directory_alone(
         ),
         (["nano-gpt2", *QUICK, "--proxy", "sum(mul(G, W)"], "at character 13"),
         (["nano-gpt2", *QUICK, "--proxy", "missing.json"], "no file missing.json"),
+        (["nano-gpt2", *QUICK, "--proxy", "runs/missing"], "no file runs/missing"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--resume"], "--resume needs --out"),
         (["nano-gpt2", "--proxy", "depth"], "no loop given"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--proxy", "flops"], "--compare"),
