@@ -73,11 +73,11 @@ def test_depth_is_limited_and_the_limit_is_reachable() -> None:
 
 
 def test_a_million_brackets_are_refused_at_once() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for text in ("(" * 1_000_000, "sum(" + "abs(" * 4_000, "-" * MAX_LENGTH):
         with pytest.raises(FormulaError):
             parse(text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("value", [b"sum(W)", None, 3, ["sum(W)"]])
@@ -100,9 +100,9 @@ def test_100_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
     parsed, slowest = 0, 0.0
     for number in range(100_000):
         text = _hostile(rng, words, number % 4)
-        start = time.perf_counter()
+        start = time.process_time()
         outcome = _parsed_or_message(text)
-        slowest = max(slowest, time.perf_counter() - start)
+        slowest = max(slowest, time.process_time() - start)
         if isinstance(outcome, Formula):
             parsed += 1
             assert parse(str(outcome)) == outcome
