@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,11 +46,20 @@ def write(
     target = place / PAGE if out is None else Path(out)
     if target.is_dir():
         raise InputError(f"{target} is a directory: name a file for the page")
+    _check_writable(place / FIGURES)
+    _check_writable(target.parent)
     with understood(run.folder):
         drawn, text = _made(run, beside, ranking, moved)
     saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
     Store(target.parent).replace(target, text.encode())
     return Written(target, tuple(saved), tuple(run.remarks))
+
+
+def _check_writable(folder: Path) -> None:
+    """An error before figures are drawn if the nearest directory that exists takes no files."""
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"{nearest} takes no files from you: copy the run to where you may write")
 
 
 def _made(

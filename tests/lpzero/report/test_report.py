@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -263,6 +264,17 @@ def test_what_is_no_run_is_refused_in_one_line(
     error = capsys.readouterr().err.strip()
     assert said in error
     assert "\n" not in error
+
+
+def test_a_folder_that_takes_no_files_is_refused_before_anything_is_drawn(
+    copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The mode of a directory does not stop root, as whom tests may run.
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    before = sorted(copy.rglob("*"))
+    assert command(["report", str(copy)]) == 2
+    assert f"{copy} takes no files from you" in capsys.readouterr().err
+    assert sorted(copy.rglob("*")) == before
 
 
 def poison(folder: Path) -> None:
