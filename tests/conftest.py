@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import settings
 # Tensors of tests are tiny: a second thread only waits, and where cores are scarce it waits busily.
 # Before anything imports torch or NumPy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A shell that runs the tests in the background has them ignore Ctrl-C, and their children with them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine is no failure.
 settings.register_profile("lpzero", deadline=None)
 settings.load_profile("lpzero")
