@@ -12,7 +12,7 @@ from hypothesis import settings
 # Tensors of tests are tiny: a second thread only waits, and where cores are scarce it waits busily.
 # Before anything imports torch or NumPy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# A shell that runs the tests in the background has them ignore Ctrl-C, and their children with them.
+# A shell that runs tests in the background has them and their children ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # A busy machine is no failure.
