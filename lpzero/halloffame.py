@@ -6,8 +6,6 @@ simpler of them stays. Picking a winner is the report's work; this keeps what ma
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,16 +56,6 @@ def front(candidates: Iterable[Candidate]) -> list[Candidate]:
             kept = [other for other in kept if not _covers(candidate, other)]
             kept.append(candidate)
     return kept
-
-
-def to_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as CSV with a header."""
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return text.getvalue()
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:

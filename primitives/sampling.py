@@ -1,4 +1,4 @@
-"""Random formulas: the starting material of a search, and of property tests."""
+"""Random formulas, for property tests."""
 
 from __future__ import annotations
 

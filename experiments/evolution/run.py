@@ -8,7 +8,6 @@ Every run is a campaign of its own directory: stop it at will, the same command 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -134,10 +133,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _publish(path: Path, rows: Sequence[dict[str, Any]], title: str) -> None:
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    folder.write_csv(path, rows)
     print_rows(rows, "table", title=title)
     print()
 

@@ -14,10 +14,12 @@ lock                 held while a process runs the campaign
 from __future__ import annotations
 
 import contextlib
+import csv
 import fcntl
+import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,21 @@ def write(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
     """Write the value as JSON, whole or not at all."""
     write(path, json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows as CSV, whole or not at all."""
+    write(path, to_csv(rows))
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as CSV with a header."""
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return text.getvalue()
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -14,7 +14,6 @@ from lpzero.campaign.errors import CampaignError
 from lpzero.campaign.journal import Journal
 from lpzero.campaign.saved import Config
 from lpzero.evolve import Candidate, State
-from lpzero.halloffame import to_csv
 
 Rows = list[dict[str, Any]]
 
@@ -122,5 +121,5 @@ class Directory:
     def publish(self, hall: Rows, history: Rows) -> None:
         """Write the hall of fame and the history for people."""
         files.write_json(self.folder / files.HALL, hall)
-        files.write(self.folder / files.HALL_CSV, to_csv(hall))
-        files.write(self.folder / files.HISTORY, to_csv(history))
+        files.write_csv(self.folder / files.HALL_CSV, hall)
+        files.write_csv(self.folder / files.HISTORY, history)

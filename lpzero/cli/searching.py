@@ -198,11 +198,11 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     curves = curve_rows(found.results)
     example = next(iter(found.results.values()))[0]["evaluator"]
     if out is not None:
+        from lpzero.campaign import folder
         from lpzero.figures import style
-        from lpzero.halloffame import to_csv
 
-        (Path(out) / "curves.csv").write_text(to_csv(curves), encoding="utf-8")
-        (Path(out) / "comparison.csv").write_text(to_csv(found.rows), encoding="utf-8")
+        folder.write_csv(Path(out) / "curves.csv", curves)
+        folder.write_csv(Path(out) / "comparison.csv", found.rows)
         figure = draw(curves, example["target"], found.threshold)
         for form_ in ("pdf", "png"):
             style.save(figure, Path(out) / f"curves.{form_}")

@@ -11,10 +11,10 @@ import io
 from pathlib import Path
 from typing import Any
 
+from lpzero.campaign.folder import to_csv
 from lpzero.errors import InputError
 from lpzero.export.checking import check_text, read_text
 from lpzero.export.record import PARTS, Exported, Figures, Provenance
-from lpzero.halloffame import to_csv
 from lpzero.sketch import SketchOptions
 from primitives.parsing import parse
 

@@ -10,10 +10,8 @@ lock           held while a process runs the search
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -76,7 +74,8 @@ class Folder:
         """Write the result, the journal before it."""
         assert self.lines is not None, "enter the directory first"
         self.lines.sync()
-        files.write(self.path / TRACE, to_csv(result["trace"]))
+        rows = [{**row, "arch": _compact(row["arch"])} for row in result["trace"]]
+        files.write_csv(self.path / TRACE, rows)
         files.write_json(self.path / files.TIMING, {"seconds": round(seconds, 3)})
         files.write_json(self.path / files.RESULT, result)
 
@@ -138,11 +137,6 @@ def check_same(folder: Path, found: Mapping[str, Any], request: Request) -> None
     )
 
 
-def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as CSV, architectures as JSON text."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({**row, "arch": json.dumps(row["arch"], separators=(",", ":"))})
-    return text.getvalue()
+def _compact(arch: Any) -> str:
+    """An architecture in one cell."""
+    return json.dumps(arch, separators=(",", ":"))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-import io
 import random
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lpzero.campaign.folder import write_csv
 from lpzero.evolve import Candidate
-from lpzero.halloffame import HallOfFame, admit, front, to_csv
+from lpzero.halloffame import HallOfFame, admit, front
 from primitives.canonical import key_up_to_sign
 from primitives.parsing import parse
 
@@ -70,11 +71,15 @@ def test_admitting_in_portions_changes_nothing(pairs: list[tuple[int, int]], see
     assert {(c.fitness[0], c.complexity) for c in whole.front} == best
 
 
-def test_rows_can_be_read_without_the_library() -> None:
+def test_rows_can_be_read_without_the_library(tmp_path: Path) -> None:
     hall = admit(HallOfFame(), [candidate(0, "-sum(add(W, A))", 0.5), candidate(1, "sum(W)", 0.4)])
     rows = hall.rows(["nano"])
-    read = list(csv.DictReader(io.StringIO(to_csv(rows))))
+    path = tmp_path / "hall.csv"
+    write_csv(path, rows)
+    with open(path, newline="") as file:
+        read = list(csv.DictReader(file))
     assert [row["formula"] for row in read] == ["-sum(add(A, W))", "sum(W)"]
     assert [float(row["nano rho"]) for row in read] == [0.5, 0.4]
     assert {row["front"] for row in read} == {"True"}
-    assert to_csv([]) == ""
+    write_csv(path, [])
+    assert path.read_text() == ""
