@@ -11,12 +11,12 @@ from primitives.errors import (
     FormulaError,
     PrimitiveError,
     TensorError,
-    UnknownNameError,
+    UnknownPrimitiveError,
 )
 from primitives.expressions import Apply, Combine, Expression, Leaf, branch
 from primitives.formula import Formula
 from primitives.naive import score
-from primitives.parsing import parse
+from primitives.parser import parse
 from primitives.registry import BINARIES, STATISTICS, UNARIES
 from primitives.rejection import Rejected
 from primitives.tensors import Matrix, cut, kept_columns, whole
@@ -36,7 +36,7 @@ __all__ = [
     "PrimitiveError",
     "Rejected",
     "TensorError",
-    "UnknownNameError",
+    "UnknownPrimitiveError",
     "branch",
     "cut",
     "kept_columns",

@@ -13,7 +13,7 @@ from primitives.facts import are_aligned, facts
 from primitives.formula import MAX_DEPTH, Formula
 from primitives.properties import Interval, Kind, Symmetry
 from primitives.registry import get_binary, get_unary
-from primitives.rewriting import rewrites
+from primitives.rewrites import rewrites
 
 Signed = tuple[int, Expression]
 _ZERO, _ONE = Interval(0.0, 0.0), Interval(1.0, 1.0)

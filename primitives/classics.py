@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from primitives.formula import Formula
-from primitives.parsing import parse
+from primitives.parser import parse
 
 
 class Fidelity(Enum):

@@ -22,7 +22,7 @@ class DeclarationError(PrimitiveError, TypeError):
     """A primitive that the registry's probes refuse."""
 
 
-class UnknownNameError(FormulaError, LookupError):
+class UnknownPrimitiveError(FormulaError, LookupError):
     """A name that no primitive, statistic or rule has."""
 
 

@@ -67,7 +67,7 @@ class Formula:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Formula:
         """The formula that `to_json` wrote; the text goes through the parser."""
-        from primitives.parsing import parse
+        from primitives.parser import parse
 
         if not isinstance(value, Mapping) or set(value) != {"schema", "formula"}:
             given = sorted(map(str, value)) if isinstance(value, Mapping) else type(value).__name__

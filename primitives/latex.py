@@ -21,7 +21,7 @@ _REDUCTIONS = {"sum": r"\sum_{i=1}^{N}", "mean": r"\frac{1}{N}\sum_{i=1}^{N}"}
 def to_latex(formula: Formula, explicit_mean: bool = False) -> str:
     r"""The formula as an equation, without its math delimiters.
 
-    >>> from primitives.parsing import parse
+    >>> from primitives.parser import parse
     >>> to_latex(parse("-mean(square(W))"))
     '\\varphi(\\theta_W) = -\\frac{1}{N}\\sum_{i=1}^{N} \\left( \\left(\\theta_W\\right)^2 \\right)'
     """

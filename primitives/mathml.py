@@ -29,7 +29,7 @@ _TALL = ("<mfrac>", "<msqrt>", "<munderover>")
 def to_mathml(formula: Formula, with_name: bool = True) -> str:
     """The formula as a `<math>` element; without its name, only what is right of the equals sign.
 
-    >>> from primitives.parsing import parse
+    >>> from primitives.parser import parse
     >>> to_mathml(parse("sum(W)"), with_name=False)[-81:]
     '<msub><mi>θ</mi><mi>W</mi></msub><mo stretchy="false">)</mo></mrow></mrow></math>'
     """

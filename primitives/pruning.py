@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from primitives.canonical import canonical
-from primitives.errors import UnknownNameError, did_you_mean
+from primitives.errors import UnknownPrimitiveError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, children, drop_dead, walk
 from primitives.facts import are_aligned, facts
 from primitives.formula import Formula
 from primitives.properties import Interval, Kind
 from primitives.registry import get_binary
 from primitives.rejection import Rejected
-from primitives.rewriting import rewrites
+from primitives.rewrites import rewrites
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ DEFAULT_RULES = frozenset(name for name, rule in RULES.items() if rule.on_by_def
 def check(formula: Formula, rules: Collection[str] = DEFAULT_RULES) -> Rejected | None:
     """Why the formula need not be evaluated, or None.
 
-    >>> from primitives.parsing import parse
+    >>> from primitives.parser import parse
     >>> check(parse("sum(add(abs(square(W)), A))")).rule
     'no-effect'
     """
@@ -153,5 +153,5 @@ def _is_longer(result: Expression | None, than: Expression) -> bool:
 def _known(names: Iterable[str]) -> frozenset[str]:
     for name in names:
         if name not in RULES:
-            raise UnknownNameError(f"no pruning rule {name!r}; {did_you_mean(name, RULES)}")
+            raise UnknownPrimitiveError(f"no pruning rule {name!r}; {did_you_mean(name, RULES)}")
     return frozenset(names)

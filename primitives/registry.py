@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-from primitives.errors import DeclarationError, UnknownNameError, did_you_mean
+from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
 from primitives.properties import Gives, Interval, Traits
 from primitives.tensors import Array, namespace
 
@@ -134,21 +134,23 @@ def statistic(name: str, meaning: str, group: str, range: Interval) -> Statistic
 def get_unary(name: str) -> Unary:
     """The unary primitive of that name."""
     if name not in _unaries:
-        raise UnknownNameError(f"no unary operation {name!r}; {did_you_mean(name, _unaries)}")
+        raise UnknownPrimitiveError(f"no unary operation {name!r}; {did_you_mean(name, _unaries)}")
     return _unaries[name]
 
 
 def get_binary(name: str) -> Binary:
     """The binary primitive of that name."""
     if name not in _binaries:
-        raise UnknownNameError(f"no binary operation {name!r}; {did_you_mean(name, _binaries)}")
+        raise UnknownPrimitiveError(
+            f"no binary operation {name!r}; {did_you_mean(name, _binaries)}"
+        )
     return _binaries[name]
 
 
 def get_statistic(name: str) -> Statistic:
     """The statistic of that name."""
     if name not in _statistics:
-        raise UnknownNameError(f"no statistic {name!r}; {did_you_mean(name, _statistics)}")
+        raise UnknownPrimitiveError(f"no statistic {name!r}; {did_you_mean(name, _statistics)}")
     return _statistics[name]
 
 

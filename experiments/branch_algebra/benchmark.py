@@ -17,17 +17,20 @@ import click
 import numpy as np
 import scipy.stats
 
-from lpzero.branches import branch_table, surviving, tabulate
 from lpzero.cli.output import cache_option, data_option, format_option, print_rows
-from lpzero.correlation import spearman_many
-from lpzero.evaluate import Evaluator
-from lpzero.exhaust import yardstick
-from lpzero.exhaust.blocks import Measurer, cut
 from lpzero.exhaust.results import formula_at
-from lpzero.exhaust.scoring import scorer
-from lpzero.ranks import rank_targets
-from lpzero.sketch import STATISTICS, Sketch, SketchOptions, take
-from lpzero.store import Builder, Store, default_folder, sketches
+from lpzero.exhaust.shards import ShardTask, cut
+from lpzero.judgement.correlation import spearman_many
+from lpzero.judgement.measures import RankMeasures
+from lpzero.judgement.ranks import rank_targets
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.chains import surviving
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.families import family_scorer
+from lpzero.scores.tabulation import tabulate
+from lpzero.sketches.builder import Builder, sketches
+from lpzero.sketches.sketch import STATISTICS, Sketch, SketchOptions, take
+from lpzero.sketches.store import Store, default_folder
 from primitives import naive
 from primitives.enumeration import families
 from primitives.formula import Formula
@@ -83,7 +86,7 @@ class Bench:
         picked = self.drawn(n_formulas)
         blocks = [blocks_of(one) for one in self.sketches]
         self.check_equal(branches, picked, blocks)
-        scores = Evaluator(self.sketches, table=branches).scores(picked)
+        scores = FormulaEvaluator(self.sketches, table=branches).scores(picked)
         ready = np.stack([s for s in scores if isinstance(s, np.ndarray)])
         many = np.tile(ready, (200, 1))
         ranks = rank_targets(self.targets)
@@ -102,10 +105,10 @@ class Bench:
 
     def space_seconds(self, branches: Any, rows: Any) -> tuple[float, int]:
         """Scores and measures of every formula with chains of two, sum and mean."""
-        laid_out = scorer(branches)
-        stick = yardstick(self.table, rows)
-        measurer = Measurer(laid_out, stick, self.families, Path(), GIGABYTE)
-        seconds = clock(lambda: [measurer.measure(block) for block in cut(self.families)])
+        laid_out = family_scorer(branches)
+        stick = RankMeasures.of(self.table, rows)
+        task = ShardTask(laid_out, stick, self.families, Path(), GIGABYTE)
+        seconds = clock(lambda: [task.measure(block) for block in cut(self.families)])
         return seconds, 2 * sum(map(len, self.families))
 
     def drawn(self, count: int) -> list[Formula]:
@@ -123,7 +126,7 @@ class Bench:
 
     def check_equal(self, branches: Any, formulas: list[Formula], blocks: Any) -> None:
         """Stop unless both ways give the same scores."""
-        evaluator = Evaluator(self.sketches, table=branches)
+        evaluator = FormulaEvaluator(self.sketches, table=branches)
         for formula, found in zip(formulas, evaluator.scores(formulas), strict=True):
             expected = [naive.score(formula, b) for b in blocks[:5]]
             np.testing.assert_allclose(found[:5], expected, rtol=1e-5, err_msg=str(formula))
@@ -155,7 +158,7 @@ class Bench:
 
     def chain_lengths(self) -> list[dict[str, Any]]:
         """Formulas evaluated one by one, as a campaign does, against the reference."""
-        evaluator = Evaluator(self.sketches, self.chains)
+        evaluator = FormulaEvaluator(self.sketches, self.chains)
         blocks = [blocks_of(one) for one in self.sketches]
         rng = random.Random(1)
         rows = []

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from lpzero import counters
 from lpzero.cli.output import data_option, print_rows
-from lpzero.correlation import spearman
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman
 from lpzero.proxies import Context, find
 from lpzero.search.metrics import front, mapd
 from spaces.tables import load

@@ -14,8 +14,8 @@ import click
 from experiments.etas_gpt2.settings import SETTINGS, Setting
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.cli.searching import print_comparison
-from lpzero.search import Constraints, Request, Surroundings
-from lpzero.search.comparing import compare
+from lpzero.search import Constraints, Request, Resources
+from lpzero.search.comparison import compare
 
 
 @click.command()
@@ -27,7 +27,7 @@ def main(names: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None
     """Print what each proxy finds in each setting; in all of them if none is named."""
     for name in names or SETTINGS:
         setting = SETTINGS[name]
-        around = Surroundings(data=data, jobs=jobs, label=name)
+        around = Resources(data=data, jobs=jobs, label=name)
         found = compare(requests(setting), setting.seeds, around, out / name, resume=True)
         print(f"{name}: {setting}")
         print_comparison(found, "table", str(out / name))

@@ -17,11 +17,11 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.reproduction import markdown, reproduce, thin, write
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, get
-from lpzero.proxies.reproduction import markdown, reproduce, thin, write
-from lpzero.rank import Ranking
+from lpzero.proxies.ranking import Ranking
 from spaces.tables import load
 
 SOURCE = "ETAS Table 3"

@@ -17,8 +17,8 @@ import click
 from experiments.etas_table3.run import TABLES
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.cli.searching import print_comparison
-from lpzero.search import Request, Surroundings
-from lpzero.search.comparing import compare
+from lpzero.search import Request, Resources
+from lpzero.search.comparison import compare
 
 PROXIES = ("none", "parameters", "sept", "ntkt", "dss", "ntsr", "depth-sqrt-width")
 CONSTANTS = {"samples": 25, "mutants": 10, "iterations": 5}
@@ -33,7 +33,7 @@ CONSTANTS = {"samples": 25, "mutants": 10, "iterations": 5}
 def main(names: tuple[str, ...], seeds: int, out: Path, jobs: int, data: str | None) -> None:
     """Print what each proxy finds on each table."""
     for name in names:
-        around = Surroundings(data=data, jobs=jobs, label=name)
+        around = Resources(data=data, jobs=jobs, label=name)
         requests: list[Any] = [
             Request("autoformer-tiny", "etas", proxy, evaluator="table", table=name,
                     constants=CONSTANTS)

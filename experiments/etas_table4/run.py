@@ -13,11 +13,11 @@ from typing import Any
 
 import click
 
+from experiments.reproduction import markdown, reproduce, thin, write
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, get, rank_mean
-from lpzero.proxies.reproduction import markdown, reproduce, thin, write
-from lpzero.rank import Ranking, rank
+from lpzero.proxies.ranking import Ranking, rank
 from spaces.tables import load
 
 SOURCE = "ETAS Table 4"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from experiments.evolution.arms import BUDGET, Arm
-from lpzero.campaign import folder
-from lpzero.figures import convergence, style
+from lpzero.report.figures import convergence, style
+from lpzero.runs import directory as folder
 
 GRID = np.arange(80, BUDGET + 1, 10)
 PANELS = {

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from lpzero.campaign import folder
+from lpzero.runs import directory as folder
 
 COMPARED = (folder.JOURNAL, folder.STATE, folder.HALL, folder.HALL_CSV, folder.HISTORY,
             folder.CONFIG, folder.RESULT)  # fmt: skip

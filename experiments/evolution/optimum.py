@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lpzero.discovery import Discovery
+from lpzero.discover.discovery import Discovery
 from lpzero.exhaust import Exhaustion, Query, exhaust
 from lpzero.parallel import Workers
 from primitives.canonical import canonical
@@ -25,17 +25,17 @@ def of_chains_of_one(found: Discovery) -> float:
                 formulas += [_turned(formula) for formula in formulas]
             plain = [canonical(formula) for formula in formulas]
             asked = [f if f.sign > 0 else -f for f in plain]
-            verdicts = [v for v in found.bench(asked) if not isinstance(v, Rejected)]
+            verdicts = [v for v in found.objective(asked) if not isinstance(v, Rejected)]
             best = max([best, *(verdict.fitness[0] for verdict in verdicts)])
     return best
 
 
 def of_chains_of_two(found: Discovery, folder: Path, jobs: int) -> float:
     """By the branch algebra: millions of formulas, one order of each pair of statistics."""
-    ground = found.bench.grounds[0]
-    rows = Split(ground.parts.seed, ground.rows, ground.parts.valid, ground.parts.valid[:0])
+    fitness = found.objective.tables_fitness[0]
+    rows = Split(fitness.parts.seed, fitness.rows, fitness.parts.valid, fitness.parts.valid[:0])
     asked = Exhaustion(2, workers=Workers(jobs), progress=True)
-    results, _ = exhaust(ground.table, ground.sketches, rows, folder, asked, found.options)
+    results, _ = exhaust(fitness.table, fitness.sketches, rows, folder, asked, found.options)
     return float(results.best(Query(top=1))[0].value)
 
 

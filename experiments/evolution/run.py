@@ -20,11 +20,11 @@ from experiments.evolution import optimum
 from experiments.evolution.arms import ARMS, ARMS_ONE, Arm
 from experiments.evolution.curves import draw
 from experiments.student import half_width
-from lpzero.campaign import folder
 from lpzero.cli.output import print_rows
-from lpzero.correlation import spearman
-from lpzero.counters import score
-from lpzero.discovery import Discovery
+from lpzero.discover.discovery import Discovery
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.counters import score
+from lpzero.runs import directory as folder
 
 
 def main() -> None:
@@ -108,9 +108,9 @@ def _winning(run: Path, parameters: float) -> float:
 
 
 def _parameters(found: Discovery) -> float:
-    ground = found.bench.grounds[0]
-    counted = score("parameters", ground.table)[ground.rows]
-    return spearman(counted, ground.table.targets[ground.rows])
+    fitness = found.objective.tables_fitness[0]
+    counted = score("parameters", fitness.table)[fitness.rows]
+    return spearman(counted, fitness.table.targets[fitness.rows])
 
 
 def _interval(values: Sequence[float]) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 import click
 import numpy as np
 
-from lpzero import counters
 from lpzero.cli.output import (
     cache_option,
     data_option,
@@ -22,11 +21,13 @@ from lpzero.cli.output import (
     note,
     print_rows,
 )
-from lpzero.correlation import partial_spearman, spearman, within_spearman
-from lpzero.evaluate import Evaluator
 from lpzero.exhaust import NEEDS_GRADIENTS, Exhaustion, Query, choose, exhaust
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import partial_spearman, spearman, within_spearman
 from lpzero.parallel import Workers
-from lpzero.store import Builder, Store, default_folder, sketches
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.builder import Builder, sketches
+from lpzero.sketches.store import Store, default_folder
 from spaces.tables import load, split
 
 SETTINGS = ("flexibert", "flexibert-upstream", "gpt2-wt103")
@@ -86,7 +87,7 @@ def one_split(
     parts = split(table, seed)
     closed = parts.hide_test(table)
     results, branches = exhaust(closed, found, parts, folder, asked)
-    evaluator = Evaluator(found, table=branches)
+    evaluator = FormulaEvaluator(found, table=branches)
     chosen = {
         key: choose(closed, parts, results, evaluator, query)[0] for key, query in QUERIES.items()
     }

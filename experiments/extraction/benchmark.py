@@ -22,8 +22,9 @@ import spaces
 from lpzero import statistics
 from lpzero.cli.output import format_option, print_rows
 from lpzero.parallel import Workers
-from lpzero.sketch import SketchOptions
-from lpzero.store import Builder, Store, build
+from lpzero.sketches.builder import Builder, build
+from lpzero.sketches.sketch import SketchOptions
+from lpzero.sketches.store import Store
 
 
 @click.command()

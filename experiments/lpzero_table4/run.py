@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
+from experiments.reproduction import reproduce, thin, write
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context
-from lpzero.proxies.reproduction import reproduce, thin, write
-from lpzero.rank import Ranking
+from lpzero.proxies.ranking import Ranking
 from spaces.tables import load
 
 SOURCE = "LPZero Table 4"

@@ -20,13 +20,13 @@ import click
 import numpy as np
 
 from experiments.nano_story.winners import Winners
+from experiments.reproduction import markdown
 from experiments.student import half_width
-from lpzero import counters
 from lpzero.cli.output import jobs_option
-from lpzero.discovery import Discovery
-from lpzero.figures import style
-from lpzero.proxies.reproduction import markdown
-from lpzero.search import Constraints, Request, Surroundings, run
+from lpzero.discover.discovery import Discovery
+from lpzero.judgement import counters
+from lpzero.report.figures import style
+from lpzero.search import Constraints, Request, Resources, run
 from lpzero.search.curves import curve_rows, draw
 from spaces.tables import load
 
@@ -81,7 +81,7 @@ def main(seeds: int, training_steps: int | None, out: Path, jobs: int) -> None:
                 constants=arm.constants,
             )
             place = out / arm.name.replace(", ", "-") / str(seed)
-            result = run(request, Surroundings(jobs=jobs), place, resume=True).result
+            result = run(request, Resources(jobs=jobs), place, resume=True).result
             found.setdefault(arm.name, []).append(result)
             print(f"seed {seed}  {arm.name:17s} {result['best']['target']:.4f}", flush=True)
     winners = Winners(table.space, training_steps, out / "again.json")

@@ -14,8 +14,8 @@ import click
 import numpy as np
 
 from lpzero.cli.output import data_option, format_option, print_rows
-from lpzero.prenas import Isomers, Saliency, isomers, mean_best_rank
-from lpzero.ranks import FloatArray
+from lpzero.judgement.ranks import FloatArray
+from lpzero.supernet import Isomers, Saliency, isomers, mean_best_rank
 from spaces.tables import load, names
 
 DRAWS = 2000

@@ -17,12 +17,12 @@ import numpy as np
 
 import spaces
 from lpzero.cli.output import format_option, print_rows
-from lpzero.correlation import spearman
-from lpzero.prenas import Saliency
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies import Network, evaluate, get
-from lpzero.ranks import FloatArray
-from lpzero.sketch import LOSSES
+from lpzero.sketches.sketch import LOSSES
 from lpzero.statistics import single_thread
+from lpzero.supernet import Saliency
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 
 T = TypeVar("T")

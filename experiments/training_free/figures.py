@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from lpzero.correlation import kendall_many
-from lpzero.figures import style
-from lpzero.ranks import FloatArray
+from lpzero.judgement.correlation import kendall_many
+from lpzero.judgement.ranks import FloatArray
+from lpzero.report.figures import style
 
 COLUMNS = 3
 

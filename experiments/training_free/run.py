@@ -17,13 +17,13 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.reproduction import markdown, thin
 from experiments.training_free.figures import scatter, strips
 from lpzero.cli.output import data_option, jobs_option
-from lpzero.correlation import spearman
+from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Proxy, get
-from lpzero.proxies.reproduction import markdown, thin
-from lpzero.rank import Ranking, prefetch, rank
+from lpzero.proxies.ranking import Ranking, prefetch, rank
 from spaces.tables import Table, load
 
 FEATURES = ("activation-distance", "synaptic-saliency", "synaptic-diversity", "head-importance",

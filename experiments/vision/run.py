@@ -15,14 +15,14 @@ from typing import Any
 import click
 import numpy as np
 
-from lpzero import counters
+from experiments.reproduction import markdown
 from lpzero.cli.output import data_option, jobs_option
-from lpzero.correlation import spearman
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, get, names
+from lpzero.proxies.ranking import prefetch
 from lpzero.proxies.registry import applies
-from lpzero.proxies.reproduction import markdown
-from lpzero.rank import prefetch
 from spaces import tables
 
 FAMILIES = ("autoformer", "pit")

@@ -15,8 +15,8 @@ from lpzero.cli.output import data_option, format_option, print_rows, seed_optio
 @data_option
 def counters(table: str, space: str | None, form: str, seed: int, data: str | None) -> None:
     """Correlate sizes (parameters, depth, ...) with the targets of TABLE."""
-    from lpzero import counters as all_counters
-    from lpzero.fitness import judge
+    from lpzero.judgement import counters as all_counters
+    from lpzero.judgement.judgement import judge
     from spaces.tables import load
 
     loaded = load(table, data, space)

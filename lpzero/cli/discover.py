@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from lpzero.cli import output
 
 if TYPE_CHECKING:
-    from lpzero.campaign import Progress
+    from lpzero.discover.campaign import Progress
 
 _QUIET_SECONDS = 2.0  # between lines where they do not replace each other
 
@@ -73,7 +73,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
     Selection sees the training rows alone; valid rows choose among the final front; test rows
     are read once, for the report. Several tables are searched at once.
     """
-    from lpzero.discovery import Discovery
+    from lpzero.discover.discovery import Discovery
 
     start = time.perf_counter()
     if given["out"] is None:

@@ -11,7 +11,7 @@ import click
 
 from lpzero.cli import output
 from lpzero.parallel import Workers
-from lpzero.sketch import SketchOptions
+from lpzero.sketches.sketch import SketchOptions
 
 if TYPE_CHECKING:
     from lpzero.exhaust import Exhaustion, Query
@@ -20,7 +20,7 @@ _UNITS = {"": 1 << 30, "G": 1 << 30, "GB": 1 << 30, "M": 1 << 20, "MB": 1 << 20}
 _UPSTREAM = "flexibert-upstream"
 
 
-class Memory(click.ParamType[int]):
+class MemorySize(click.ParamType[int]):
     """An amount of memory in bytes, given as 4GB, 512MB or 4 (gigabytes)."""
 
     name = "size"
@@ -54,7 +54,7 @@ class Memory(click.ParamType[int]):
 )
 @click.option(
     "--memory",
-    type=Memory(),
+    type=MemorySize(),
     default="4GB",
     show_default=True,
     help="What the search may take, all processes together.",
@@ -118,7 +118,8 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
 def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str, Any]:
     from lpzero import exhaust as engine
     from lpzero.exhaust.results import keep
-    from lpzero.store import Builder, Store, default_folder, sketches
+    from lpzero.sketches.builder import Builder, sketches
+    from lpzero.sketches.store import Store, default_folder
     from spaces.tables import load, split
 
     table = load(given["table"], given["data"], _UPSTREAM if given["upstream_dims"] else None)

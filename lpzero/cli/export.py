@@ -41,18 +41,18 @@ def export(
     """
     from dataclasses import replace
 
-    from lpzero.export import Choice, Gathered, gather
+    from lpzero.export import Choice, Selection, select
     from lpzero.export import export as write
-    from lpzero.export.checking import check_text
     from lpzero.export.forms import write_file
-    from lpzero.export.gathering import exact as with_whole_tensors
     from lpzero.export.latex_form import document as as_document
+    from lpzero.export.source import exact as with_whole_tensors
+    from lpzero.export.untrusted import check_text
 
     if (top is not None) + everything + (formula is not None) > 1:
         raise click.UsageError("--top, --all and --formula exclude each other; give one")
     if document and form != "latex":
         raise click.UsageError(f"--document is for --to latex, not {form}")
-    found = gather(source, Choice(top, everything, formula))
+    found = select(source, Choice(top, everything, formula))
     entries = found.entries
     if name is not None:
         if len(entries) != 1:
@@ -60,7 +60,7 @@ def export(
         entries = [replace(entries[0], name=check_text(name, "--name"))]
     if exact:
         entries = with_whole_tensors(entries)
-    text = write(Gathered(entries, found.beside), form)
+    text = write(Selection(entries, found.beside), form)
     if document:
         text = as_document(text)
     if out is None:

@@ -10,7 +10,7 @@ import click
 
 from lpzero.cli import output
 from lpzero.parallel import Workers
-from lpzero.sketch import LOSSES
+from lpzero.sketches.sketch import LOSSES
 
 if TYPE_CHECKING:
     from lpzero.proxies import Proxy
@@ -68,9 +68,9 @@ _MILLI = 1000
 def rank(context: click.Context, /, **given: Any) -> None:
     """Correlate proxies with the targets of TABLE, best first; a second call is a look-up."""
     from lpzero.proxies import Context, applies, find, get, names
-    from lpzero.rank import Ranking
-    from lpzero.rank import rank as compare
-    from lpzero.store import default_folder
+    from lpzero.proxies.ranking import Ranking
+    from lpzero.proxies.ranking import rank as compare
+    from lpzero.sketches.store import default_folder
     from spaces.tables import load
 
     proxies = [find(text) for text in given["texts"]]
@@ -103,7 +103,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
 
 def _seen(table: Table, proxies: Sequence[Proxy], split_seed: int) -> Iterator[str]:
     """A remark on each proxy that was chosen on another split: it has seen rows of this test."""
-    from lpzero.rank import chosen_on
+    from lpzero.proxies.ranking import chosen_on
 
     for proxy in proxies:
         seed = chosen_on(proxy).get(table.name)
@@ -115,9 +115,9 @@ def _seen(table: Table, proxies: Sequence[Proxy], split_seed: int) -> Iterator[s
 
 
 def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:
-    from lpzero import counters
+    from lpzero.judgement import counters
     from lpzero.proxies import get
-    from lpzero.rank import rank as compare
+    from lpzero.proxies.ranking import rank as compare
 
     ceiling = "" if table.ceiling is None else f", noise ceiling {table.ceiling:.3f}"
     title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}"

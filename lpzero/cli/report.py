@@ -13,7 +13,7 @@ import click
 from lpzero.cli import output
 
 if TYPE_CHECKING:
-    from lpzero.figures.transfer import Transfer
+    from lpzero.report.figures.transfer import Transfer
 
 
 @click.command()
@@ -55,11 +55,11 @@ def report(
     The page needs no network and no other file; figures are written to DIR/report/figures as PDF,
     PNG and SVG. A run that is not finished is reported as far as it is.
     """
-    from lpzero.report import gather, write
+    from lpzero.report import open_source, write
 
     rows = None if ranking is None else _rows(Path(ranking))
-    run = gather(folder)
-    others = [gather(other) for other in beside]
+    run = open_source(folder)
+    others = [open_source(other) for other in beside]
     moved = _transferred([run, *others], running) if is_transferred else None
     written = write(run, out, others, rows, moved)
     output.note(f"note: {remark}" for remark in written.remarks)
@@ -77,10 +77,11 @@ def report(
 def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
     from lpzero.errors import InputError
     from lpzero.parallel import Workers
-    from lpzero.report import Gathered, transferring
+    from lpzero.report import FormulaRun
+    from lpzero.report import transfer as transferring
 
     for run in runs:
-        if not isinstance(run, Gathered):
+        if not isinstance(run, FormulaRun):
             raise InputError(f"{run.folder} is a search: --transfer takes runs that found formulas")
     workers = Workers(running["jobs"])
     return transferring.measure(runs, running["data"], running["cache"], running["device"], workers)

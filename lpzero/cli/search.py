@@ -84,7 +84,7 @@ def _search(given: dict[str, Any]) -> None:
     from lpzero.search import run
 
     request = searching.request(given)
-    around = searching.surroundings(given, request)
+    around = searching.resources(given, request)
     outcome = run(request, around, _path(given["out"]), given["resume"])
     result = {**outcome.result, "seconds": round(outcome.seconds, 3)}
     if given["form"] == "json":
@@ -94,14 +94,14 @@ def _search(given: dict[str, Any]) -> None:
 
 
 def _compare(given: dict[str, Any]) -> None:
-    from lpzero.search.comparing import compare
+    from lpzero.search.comparison import compare
 
     for name in ("loops", "proxies"):
         if not given[name]:
             raise click.UsageError(f"--compare needs {name}: give --loop and --proxy")
     if given["seed"] is not None:
         raise click.UsageError("--compare runs seeds 0 to N - 1: give --seeds N, not --seed")
-    around = searching.surroundings(given, None)
+    around = searching.resources(given, None)
     arms = searching.requests(given)
     out = _path(given["out"])
     found = compare(arms, given["seeds"] or 20, around, out, given["resume"])

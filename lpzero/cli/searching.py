@@ -13,9 +13,9 @@ import click
 from lpzero.cli import output
 
 if TYPE_CHECKING:
-    from lpzero.search import Request, Surroundings
-    from lpzero.search.bench import Entry
-    from lpzero.search.comparing import Comparison
+    from lpzero.search import Request, Resources
+    from lpzero.search.comparison import Comparison
+    from lpzero.search.environment import Entry
 
 COSTS = ("parameters", "decoder-parameters", "flops", "latency")
 CONSTANTS = {
@@ -42,7 +42,7 @@ CONSTANTS = {
 
 def request(given: dict[str, Any]) -> Request:
     """The one search asked for; on resuming, what is not given is as it was."""
-    from lpzero.search.keeping import gone_on_with, read_config
+    from lpzero.search.directory import gone_on_with, read_config
 
     for name in ("loops", "proxies"):
         if len(given[name]) > 1:
@@ -117,15 +117,15 @@ def _made(asked: dict[str, Any], given: dict[str, Any]) -> Request:
     return Request(**asked, constraints=Constraints(bounds))
 
 
-def surroundings(given: dict[str, Any], of: Request | None) -> Surroundings:
+def resources(given: dict[str, Any], of: Request | None) -> Resources:
     """Where it runs, and what is shown on the way."""
-    from lpzero.search import Surroundings
-    from lpzero.store import default_folder
+    from lpzero.search import Resources
+    from lpzero.sketches.store import default_folder
 
     quiet = given["quiet"]
     label = "runs" if of is None else "scoring"
     show = {} if quiet or of is None else {"show": _Line(of.loop, of.made_loop.last_step)}
-    return Surroundings(
+    return Resources(
         data=given["data"],
         cache=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
         device=given["device"],
@@ -198,8 +198,8 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     curves = curve_rows(found.results)
     example = next(iter(found.results.values()))[0]["evaluator"]
     if out is not None:
-        from lpzero.campaign import folder
-        from lpzero.figures import style
+        from lpzero.report.figures import style
+        from lpzero.runs import directory as folder
 
         folder.write_csv(Path(out) / "curves.csv", curves)
         folder.write_csv(Path(out) / "comparison.csv", found.rows)

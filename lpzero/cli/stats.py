@@ -11,10 +11,11 @@ from click.core import ParameterSource
 
 from lpzero.cli import output
 from lpzero.parallel import BACKENDS, Workers
-from lpzero.sketch import LOSSES, SketchOptions
+from lpzero.sketches.sketch import LOSSES, SketchOptions
 
 if TYPE_CHECKING:
-    from lpzero.store import Report, Store
+    from lpzero.sketches.builder import BuildReport
+    from lpzero.sketches.store import Store
     from spaces.tables import Table
 
 
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
 @click.pass_context
 def stats(context: click.Context, /, **given: Any) -> None:
     """Extract the statistics of TABLE's networks, once; a second call does nothing."""
-    from lpzero.store import Store, default_folder, listing, prune
+    from lpzero.sketches.maintenance import listing, prune
+    from lpzero.sketches.store import Store, default_folder
 
     store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
     if given["what"] is not None:
@@ -63,7 +65,7 @@ def stats(context: click.Context, /, **given: Any) -> None:
 
 
 def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> None:
-    from lpzero.store import Builder, build
+    from lpzero.sketches.builder import Builder, build
     from spaces.tables import load
 
     limit = None if given["exact"] else given["elements"]
@@ -85,7 +87,7 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
     _print(table, store, report, given["form"])
 
 
-def _print(table: Table, store: Store, report: Report, form: str) -> None:
+def _print(table: Table, store: Store, report: BuildReport, form: str) -> None:
     failed = [{"id": table.ids[i], "reason": reason} for i, reason in report.failed.items()]
     row: dict[str, Any] = {
         "table": table.name,

@@ -2,7 +2,7 @@
 
 from lpzero.exhaust.report import choose, report, scores
 from lpzero.exhaust.results import NEEDS_GRADIENTS, Entry, Query, Results
-from lpzero.exhaust.running import Exhaustion, exhaust, yardstick
+from lpzero.exhaust.run import Exhaustion, exhaust
 
 __all__ = [
     "NEEDS_GRADIENTS",
@@ -14,5 +14,4 @@ __all__ = [
     "exhaust",
     "report",
     "scores",
-    "yardstick",
 ]

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lpzero import counters
-from lpzero.branches import BranchTable
-from lpzero.correlation import spearman
-from lpzero.evaluate import Evaluator
 from lpzero.exhaust.results import Entry, Query, Results
-from lpzero.exhaust.running import Exhaustion
-from lpzero.exhaust.scoring import IntArray
-from lpzero.fitness import judge
-from lpzero.ranks import FloatArray
-from lpzero.scoresheet import column, sheet
-from lpzero.sketch import Sketch
+from lpzero.exhaust.run import Exhaustion
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.judgement import judge
+from lpzero.judgement.ranks import FloatArray
+from lpzero.runs.scoresheet import column, sheet
+from lpzero.scores.branch_table import BranchTable
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.families import IntArray
+from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
-from primitives.parsing import parse
+from primitives.parser import parse
 from primitives.rejection import Rejected
 from primitives.sizes import measure
 
@@ -33,7 +33,7 @@ def choose(
     table: Table,
     split: Split,
     results: Results,
-    evaluator: Evaluator,
+    evaluator: FormulaEvaluator,
     query: Query | None = None,
 ) -> list[tuple[Entry, FloatArray]]:
     """The best on train with their scores on all rows (A,); ties go by valid, then complexity.
@@ -64,7 +64,7 @@ def report(
 ) -> dict[str, Any]:
     """The result as JSON values; reading it opens the test rows."""
     results, branches = found
-    evaluator = Evaluator(sketches, table=branches)
+    evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
     parts = {"train": split.train, "valid": split.valid, "test": split.open_test()}
     top = [_line(table, parts, entry, scores) for entry, scores in chosen]
@@ -106,7 +106,7 @@ def scores(
     if result["best"] is None:
         return None
     formula = result["best"]["formula"]
-    values = Evaluator(sketches, table=branches).score(parse(formula))
+    values = FormulaEvaluator(sketches, table=branches).score(parse(formula))
     assert not isinstance(values, Rejected), "what was chosen has scores everywhere"
     parts = {"train": split.train, "valid": split.valid, "test": split.open_test()}
     return sheet(formula, {table.name: column(table, parts, values)})

@@ -1,4 +1,4 @@
-"""A run's directory: `run.json` says what was asked, `blocks/` holds every formula's measures.
+"""A run's directory: `run.json` says what was asked, `shards/` holds every formula's measures.
 
 `result.json` and `scores.json` are the last answer given from it.
 
@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from lpzero import scoresheet
 from lpzero.errors import InputError
-from lpzero.exhaust import blocks
-from lpzero.exhaust.yardstick import MEASURES
-from lpzero.ranks import FloatArray
-from lpzero.store import Store
+from lpzero.exhaust import shards
+from lpzero.judgement.measures import MEASURES
+from lpzero.judgement.ranks import FloatArray
+from lpzero.runs import scoresheet
+from lpzero.sketches.store import Store
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
 from primitives.formula import REDUCTIONS, Formula, Reduction
@@ -63,16 +63,16 @@ class Results:
     def __init__(self, folder: Path, unaries: int, same_statistic: bool) -> None:
         self.folder = folder
         self.families = tuple(families(unaries, same_statistic))
-        self.blocks = blocks.cut(self.families)
+        self.shards = shards.cut(self.families)
 
-    def missing(self) -> list[tuple[int, blocks.Block]]:
-        """The blocks that are not there or not whole."""
-        return [(i, b) for i, b in enumerate(self.blocks) if blocks.read(self.folder, i) is None]
+    def missing(self) -> list[tuple[int, shards.Shard]]:
+        """The shards that are not there or not whole."""
+        return [(i, b) for i, b in enumerate(self.shards) if shards.read(self.folder, i) is None]
 
     @cached_property
     def counts(self) -> tuple[int, int, int]:
         """Formulas evaluated, constant, not finite."""
-        found = [self._read(number) for number in range(len(self.blocks))]
+        found = [self._read(number) for number in range(len(self.shards))]
         return (
             sum(block.evaluated for block in found),
             sum(block.constant for block in found),
@@ -81,7 +81,7 @@ class Results:
 
     def measured(self) -> Iterator[tuple[Family, FloatArray]]:
         """Every block: its family and its values (measures, reductions, left, right)."""
-        for number, block in enumerate(self.blocks):
+        for number, block in enumerate(self.shards):
             yield self.families[block.family], self._read(number).values
 
     def best(self, query: Query) -> list[Entry]:
@@ -93,13 +93,13 @@ class Results:
             known = ", ".join(MEASURES)
             raise InputError(f"formulas are ordered by one of {known}, not {query.by!r}")
         best: list[tuple[float, int, int]] = []
-        for number, block in enumerate(self.blocks):
+        for number, block in enumerate(self.shards):
             if _matches(self.families[block.family], query):
-                best += self._of_block(number, query)
+                best += self._of_shard(number, query)
                 best = _first(best, query.top)
         return [self._entry(query, number, flat) for _, number, flat in best]
 
-    def _of_block(self, number: int, query: Query) -> list[tuple[float, int, int]]:
+    def _of_shard(self, number: int, query: Query) -> list[tuple[float, int, int]]:
         values = np.abs(self._read(number).values[MEASURES.index(query.by)])
         if query.reduction is not None:
             other = 1 - REDUCTIONS.index(query.reduction)
@@ -111,7 +111,7 @@ class Results:
         return [(float(flat[i]), number, int(i)) for i in picked]
 
     def _entry(self, query: Query, number: int, flat: int) -> Entry:
-        block = self.blocks[number]
+        block = self.shards[number]
         values = self._read(number).values
         found = values.reshape(len(MEASURES), -1)[:, flat]
         measures = {name: float(value) for name, value in zip(MEASURES, found, strict=True)}
@@ -123,16 +123,16 @@ class Results:
         signed = {name: sign * value for name, value in measures.items()}
         return Entry(formula, signed[query.by], signed)
 
-    def _read(self, number: int) -> blocks.Counted:
+    def _read(self, number: int) -> shards.MeasuredShard:
         if number not in self._cache:
-            found = blocks.read(self.folder, number)
+            found = shards.read(self.folder, number)
             if found is None:
                 raise InputError(f"the run in {self.folder} is not finished: start it again")
             self._cache[number] = found
         return self._cache[number]
 
     @cached_property
-    def _cache(self) -> dict[int, blocks.Counted]:
+    def _cache(self) -> dict[int, shards.MeasuredShard]:
         return {}
 
 

@@ -4,17 +4,17 @@ Everything goes through one middle form, `record.Exported`, and comes back verif
 """
 
 from lpzero.export.forms import FORMS, export
-from lpzero.export.gathering import Choice, Gathered, from_file, gather
 from lpzero.export.record import Exported, Figures, Provenance
+from lpzero.export.source import Choice, Selection, from_file, select
 
 __all__ = [
     "FORMS",
     "Choice",
     "Exported",
     "Figures",
-    "Gathered",
     "Provenance",
+    "Selection",
     "export",
     "from_file",
-    "gather",
+    "select",
 ]

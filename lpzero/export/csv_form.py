@@ -11,12 +11,12 @@ import io
 from pathlib import Path
 from typing import Any
 
-from lpzero.campaign.folder import to_csv
 from lpzero.errors import InputError
-from lpzero.export.checking import check_text, read_text
 from lpzero.export.record import PARTS, Exported, Figures, Provenance
-from lpzero.sketch import SketchOptions
-from primitives.parsing import parse
+from lpzero.export.untrusted import check_text, read_text
+from lpzero.runs.directory import to_csv
+from lpzero.sketches.sketch import SketchOptions
+from primitives.parser import parse
 
 _MOST = 1000
 _RISKY = ("=", "+", "-", "@")  # a spreadsheet would run a name that starts so

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from lpzero.errors import InputError, LPZeroError
 from lpzero.export import csv_form, json_form, latex_form, sympy_form
-from lpzero.export.gathering import Gathered
+from lpzero.export.source import Selection
 
 
-def _python(gathered: Gathered) -> str:
+def _python(selection: Selection) -> str:
     from lpzero.export import python_form  # needs torch, which the other forms do not
 
-    return python_form.write(gathered.entries)
+    return python_form.write(selection.entries)
 
 
-FORMS: dict[str, Callable[[Gathered], str]] = {
+FORMS: dict[str, Callable[[Selection], str]] = {
     "json": lambda found: json_form.write(found.entries),
     "python": _python,
     "latex": lambda found: latex_form.write(found.entries, found.beside),
@@ -28,13 +28,13 @@ FORMS: dict[str, Callable[[Gathered], str]] = {
 }
 
 
-def export(gathered: Gathered, form: str) -> str:
+def export(selection: Selection, form: str) -> str:
     """The text of the formulas in that form."""
     if form not in FORMS:
         raise InputError(f"no form is called {form!r}; use one of {', '.join(FORMS)}")
-    if not gathered.entries:
+    if not selection.entries:
         raise InputError("there is no formula to export")
-    return FORMS[form](gathered)
+    return FORMS[form](selection)
 
 
 def write_file(path: Path, text: str, force: bool = False) -> None:

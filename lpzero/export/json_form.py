@@ -15,12 +15,12 @@ from typing import Any, get_args
 
 from lpzero.errors import InputError
 from lpzero.export import trial
-from lpzero.export.checking import Fields, check_number, check_text, read_json, read_text
 from lpzero.export.record import PARTS, Batch, Exported, Figures, Provenance
-from lpzero.sketch import LOSSES, SketchOptions
+from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
+from lpzero.sketches.sketch import LOSSES, SketchOptions
 from primitives.formula import REDUCTIONS, Formula
 from primitives.naive import Axis
-from primitives.parsing import parse
+from primitives.parser import parse
 
 ONE, SEVERAL = "lpzero-formula", "lpzero-formulas"
 SCHEMA = 1

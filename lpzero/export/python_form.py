@@ -1,7 +1,7 @@
 """A formula as a Python module that stands alone: torch and nothing else.
 
-The module is put together from the source of `runtime` and `collecting`, of the primitives' bodies,
-and of the formula. Names, labels and provenance go in as literals, never as code.
+The module is put together from `runtime`, `model_statistics`, the source of the primitives' bodies
+and the formula. Names, labels and provenance go in as literals, never as code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from pprint import pformat
 
 from lpzero.errors import InputError
-from lpzero.export import collecting, runtime, trial
+from lpzero.export import model_statistics, runtime, trial
 from lpzero.export.bodies import Sources
 from lpzero.export.json_form import to_value
 from lpzero.export.record import Exported
@@ -24,7 +24,7 @@ from primitives.registry import STATISTICS, get_binary, get_unary
 
 _WIDTH = 96
 _OPENING, _CLOSING = ("score", "score_model"), ("networks", "self_test", "main")
-_COPIED = (runtime, collecting)  # all that is in them, and of `trial` the networks
+_COPIED = (runtime, model_statistics)  # all that is in them, and of `trial` the networks
 _HEAD = '''"""A zero-cost proxy: {formula}
 
 Scores an untrained network; larger is better. Needs torch alone. `score` takes the statistics of
@@ -83,7 +83,7 @@ class _Body:
         where = [f"    # {name}: {STATISTICS[name].meaning}" for name in self.uses]
         self.source = "\n".join(
             [
-                "def block_value(block: dict[str, list[Matrix]]) -> Tensor:",
+                "def block_value(block: dict[str, list[CutMatrix]]) -> Tensor:",
                 f'    """mean of {expression}"""',
                 *where,
                 *(f"    {name} = block[{name!r}]" for name in self.uses),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lpzero.export import trial
-from lpzero.sketch import SketchOptions
+from lpzero.sketches.sketch import SketchOptions
 from lpzero.version import VERSION
 from primitives.errors import FormulaError
 from primitives.expressions import drop_dead

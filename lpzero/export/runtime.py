@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from lpzero.export.collecting import USES, Block, Loss, statistics
+from lpzero.export.model_statistics import USES, Block, Loss, statistics
 from lpzero.export.trial import networks
 
 REDUCTION = "sum"  # over blocks
@@ -41,7 +41,7 @@ def score(blocks: Sequence[Block], limit: int | None = LIMIT) -> float:
             for block in blocks
         ]
         total = math.fsum(values)
-    except (NonFiniteError, OverflowError):
+    except (OutOfRangeError, OverflowError):
         return math.nan
     result = SIGN * (total / len(values) if REDUCTION == "mean" else total)
     return result if math.isfinite(result) else math.nan
@@ -59,7 +59,7 @@ def score_model(
     return score(statistics(model, inputs, loss, blocks, taps), limit)
 
 
-class Matrix(NamedTuple):
+class CutMatrix(NamedTuple):
     """values (rows, kept columns) in float64, and the width before the cut."""
 
     values: Tensor
@@ -71,11 +71,11 @@ class Matrix(NamedTuple):
         return self.true_columns / self.values.shape[1]
 
 
-class NonFiniteError(ArithmeticError):
+class OutOfRangeError(ArithmeticError):
     """A number left the range of float64."""
 
 
-def cut(tensor: Tensor, limit: int | None, statistic: str) -> Matrix:
+def cut(tensor: Tensor, limit: int | None, statistic: str) -> CutMatrix:
     """The tensor in two dimensions, with evenly spaced columns that fit in `limit` elements."""
     flat = tensor.detach().float()
     flat = flat.flatten(1) if statistic in "WG" else flat.reshape(-1, flat.shape[-1])
@@ -83,7 +83,7 @@ def cut(tensor: Tensor, limit: int | None, statistic: str) -> Matrix:
     kept = width if limit is None else max(1, min(width, limit // rows))
     if kept < width:
         flat = flat[:, kept_columns(width, kept).to(flat.device)]
-    return Matrix(finite(flat.cpu().double()), width)
+    return CutMatrix(finite(flat.cpu().double()), width)
 
 
 def kept_columns(true: int, kept: int) -> Tensor:
@@ -95,24 +95,24 @@ def kept_columns(true: int, kept: int) -> Tensor:
 def finite(values: Tensor) -> Tensor:
     """The values, all finite."""
     if not bool(torch.isfinite(values).all()):
-        raise NonFiniteError
+        raise OutOfRangeError
     return values
 
 
-def scalar(value: Tensor) -> Matrix:
+def scalar(value: Tensor) -> CutMatrix:
     """One number as a matrix."""
-    return Matrix(finite(value).reshape(1, 1), 1)
+    return CutMatrix(finite(value).reshape(1, 1), 1)
 
 
-def each(operation: Any, matrices: list[Matrix]) -> list[Matrix]:
+def each(operation: Any, matrices: list[CutMatrix]) -> list[CutMatrix]:
     """The operation element by element."""
-    return [Matrix(finite(operation(x.values)), x.true_columns) for x in matrices]
+    return [CutMatrix(finite(operation(x.values)), x.true_columns) for x in matrices]
 
 
-def along_axis(operation: Any, matrices: list[Matrix]) -> list[Matrix]:
+def along_axis(operation: Any, matrices: list[CutMatrix]) -> list[CutMatrix]:
     """The operation along the softmax axis; over the cut axis its sum is rescaled."""
     return [
-        Matrix(
+        CutMatrix(
             finite(operation(x.values, SOFTMAX_AXIS, x.stretch if SOFTMAX_AXIS == -1 else 1.0)),
             x.true_columns,
         )
@@ -120,66 +120,66 @@ def along_axis(operation: Any, matrices: list[Matrix]) -> list[Matrix]:
     ]
 
 
-def reduced(operation: Any, matrices: list[Matrix], grows: float) -> list[Matrix]:
+def reduced(operation: Any, matrices: list[CutMatrix], grows: float) -> list[CutMatrix]:
     """One number per matrix; what grows with the element count is rescaled to the true one."""
     return [scalar(operation(x.values) * x.stretch**grows) for x in matrices]
 
 
-def block_mean(matrices: list[Matrix]) -> Tensor:
+def block_mean(matrices: list[CutMatrix]) -> Tensor:
     """The mean over tensors, counting equally, of each tensor's mean."""
     means = [torch.mean(x.values) for x in matrices]
     return sum(means[1:], start=means[0]) / len(means)
 
 
-def one_scalar(matrices: list[Matrix]) -> list[Matrix]:
+def one_scalar(matrices: list[CutMatrix]) -> list[CutMatrix]:
     """The block's mean, which stands for tensors that do not correspond to the other side's."""
     return [scalar(block_mean(matrices))]
 
 
-def with_scalar(operation: Any, left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
+def with_scalar(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
     """The operation where one side is a number per tensor, or one for the whole block."""
     n = max(len(left), len(right))
     left, right = (side * n if len(side) == 1 else side for side in (left, right))
     return [
-        Matrix(finite(operation(a.values, b.values)), max(a.true_columns, b.true_columns))
+        CutMatrix(finite(operation(a.values, b.values)), max(a.true_columns, b.true_columns))
         for a, b in paired(left, right)
     ]
 
 
-def of_equals(operation: Any, left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
+def of_equals(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
     """The operation element by element; on the means where true shapes differ."""
     results = []
     for a, b in paired(left, right):
         if a.values.shape == b.values.shape and a.true_columns == b.true_columns:
-            results.append(Matrix(finite(operation(a.values, b.values)), a.true_columns))
+            results.append(CutMatrix(finite(operation(a.values, b.values)), a.true_columns))
         else:
             results += with_scalar(operation, one_scalar([a]), one_scalar([b]))
     return results
 
 
-def matrix_product(left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
+def matrix_product(left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
     """a.b if the true inner sizes agree, a.b' if the true widths do, else a product of means."""
     results = []
     for a, b in paired(left, right):
         kept, (rows, other) = a.values.shape[1], b.values.shape
         if a.true_columns == rows:
             partner = b.values if kept == rows else b.values[kept_columns(rows, kept)]
-            results.append(Matrix(finite(a.values @ partner * a.stretch), b.true_columns))
+            results.append(CutMatrix(finite(a.values @ partner * a.stretch), b.true_columns))
         elif a.true_columns == b.true_columns and kept == other:
-            results.append(Matrix(finite(a.values @ b.values.T * a.stretch), rows))
+            results.append(CutMatrix(finite(a.values @ b.values.T * a.stretch), rows))
         else:
             results += with_scalar(torch.mul, one_scalar([a]), one_scalar([b]))
     return results
 
 
-def paired(left: list[Matrix], right: list[Matrix]) -> list[tuple[Matrix, Matrix]]:
+def paired(left: list[CutMatrix], right: list[CutMatrix]) -> list[tuple[CutMatrix, CutMatrix]]:
     """The tensors that correspond to each other."""
     if len(left) != len(right):
         raise ValueError(f"{len(left)} tensors meet {len(right)}; they correspond one to one")
     return list(zip(left, right, strict=True))
 
 
-def block_value(block: dict[str, list[Matrix]]) -> Tensor:
+def block_value(block: dict[str, list[CutMatrix]]) -> Tensor:
     """The formula's value of one block."""
     return block_mean(block["W"])
 

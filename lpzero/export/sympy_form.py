@@ -16,12 +16,12 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.export import trial
-from lpzero.export.checking import read_text
-from lpzero.export.formtext import FormText
 from lpzero.export.record import Exported
+from lpzero.export.sympy_text import FormText
+from lpzero.export.untrusted import read_text
 from primitives import naive
 from primitives.formula import Formula
-from primitives.parsing import parse
+from primitives.parser import parse
 
 _MARK = "# lpzero-sympy 1"
 _FORMULA = re.compile(r"# formula: (.+)")

@@ -5,17 +5,17 @@ Importing the package registers the families, in this order.
 
 from lpzero.proxies import activations as activations
 from lpzero.proxies import attention as attention
-from lpzero.proxies import counting as counting
-from lpzero.proxies import formulas as formulas
+from lpzero.proxies import formula as formula
 from lpzero.proxies import jacobian as jacobian
 from lpzero.proxies import kernels as kernels
 from lpzero.proxies import saliency as saliency
+from lpzero.proxies import sizes as sizes
 from lpzero.proxies import supernet as supernet
 from lpzero.proxies import trazor as trazor
-from lpzero.proxies.combining import Combined, rank_mean, rank_sum
+from lpzero.proxies.combined import Combined, rank_mean, rank_sum
 from lpzero.proxies.context import Context, Record, evaluate
-from lpzero.proxies.finding import find
-from lpzero.proxies.formulas import FormulaProxy
+from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.lookup import find
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import (
     Measure,
@@ -28,7 +28,7 @@ from lpzero.proxies.registry import (
     proxy,
     register,
 )
-from lpzero.proxies.tracing import Layout
+from lpzero.statistics.trace import Layout
 
 __all__ = [
     "Combined",

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from lpzero.errors import InputError
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.proxies.registry import Measure
-from lpzero.sketch import SketchOptions, address
-from lpzero.store import Store, default_folder
+from lpzero.sketches.sketch import SketchOptions, address
+from lpzero.sketches.store import Store, default_folder
 from spaces.base import Space
 
 if TYPE_CHECKING:
@@ -80,10 +80,12 @@ class Context:
         if todo:
             known = dict(zip(addresses, archs, strict=True))
             order = sorted(todo, key=lambda name: (-space.flops(known[name]), name))
-            unit = _Unit(space, tuple(measures), self.options, self.device, self.chunk, self._store)
+            task = _MeasureTask(
+                space, tuple(measures), self.options, self.device, self.chunk, self._store
+            )
             tasks = [(name, known[name]) for name in order]
             self._store.sweep()
-            with closing(stream(unit, tasks, self.workers, self.label)) as results:
+            with closing(stream(task, tasks, self.workers, self.label)) as results:
                 for index, result in results:
                     self._note(order[index], measures, result)
         return {
@@ -122,7 +124,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _MeasureTask:
     """Runs in a worker: every missing measure of one architecture, kept in the cache."""
 
     space: Space[Any]

@@ -10,7 +10,8 @@ import math
 
 import torch
 
-from lpzero.proxies.combining import Combined
+from lpzero.proxies import sizes as sizes  # registers `sept`
+from lpzero.proxies.combined import Combined
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, Terms, get, proxy, register
 

@@ -20,17 +20,17 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import flow, samples
-from lpzero.proxies.tracing import Layout, Part, Trace, find_blocks, trace
+from lpzero.proxies import absolute_flow, sample_gradients
 from lpzero.statistics import objective
-from lpzero.statistics.surroundings import as_input, untouched
+from lpzero.statistics.isolation import as_input, untouched
+from lpzero.statistics.trace import Layout, Part, Trace, find_blocks, trace
 
 V = TypeVar("V")
 # From (what the model gives, its tokens (n, T) or images) to the loss of each sequence (n,).
 Loss = Callable[[Any, Tensor], Tensor]
 
 
-class Matrix(NamedTuple):
+class WeightMatrix(NamedTuple):
     """A weight matrix of a block; trailing axes are joined by `flat`."""
 
     name: str
@@ -100,7 +100,7 @@ class Network:
         self.loss = loss
         self.matrices = [
             [
-                Matrix(name, parameter, self.layout.part(name))
+                WeightMatrix(name, parameter, self.layout.part(name))
                 for name, parameter in block.named_parameters()
                 if parameter.ndim >= 2
             ]
@@ -153,22 +153,22 @@ class Network:
             return _joined([_one_pass(self, part) for part in parts])
 
     @Shared
-    def sampled(self) -> samples.Summary:
+    def sampled(self) -> sample_gradients.Summary:
         """Gradients of each sequence's own loss, summarised."""
         with self.untouched():
-            return samples.summarise(samples.of_losses(self))
+            return sample_gradients.summarise(sample_gradients.of_losses(self))
 
     @Shared
     def tangent(self) -> Tensor:
         """The tangent kernel of the sequences (B, B), traced over tokens and outputs."""
         with self.untouched():
-            return samples.gram(samples.of_outputs(self))
+            return sample_gradients.gram(sample_gradients.of_outputs(self))
 
     @Shared
     def flowed(self) -> list[list[Tensor]]:
         """The gradient of each matrix under absolute weights and an input of ones, float64."""
         with self.untouched():
-            return flow.gradients(self)
+            return absolute_flow.gradients(self)
 
 
 def flat(weight: Tensor) -> Tensor:

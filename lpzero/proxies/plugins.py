@@ -45,8 +45,8 @@ def _take(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
     was_imported = found.module in sys.modules  # then it declared its proxies earlier
     offered = found.load()
     if isinstance(offered, str):
-        from lpzero.proxies.formulas import FormulaProxy
-        from primitives.parsing import parse
+        from lpzero.proxies.formula import FormulaProxy
+        from primitives.parser import parse
 
         registry.register(FormulaProxy(found.name, parse(offered)))
     elif _is_proxy(offered):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from lpzero.errors import InputError
-from lpzero.ranks import FloatArray
+from lpzero.judgement.ranks import FloatArray
 from spaces.base import Space
 from spaces.errors import UnknownNameError
 

@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from lpzero.errors import InputError
 from lpzero.proxies.network import Network, flat
 from lpzero.proxies.registry import Needs, Terms, proxy
-from lpzero.proxies.tracing import Part
+from lpzero.statistics.trace import Part
 
 _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
 

@@ -1,6 +1,6 @@
 """SNIP from one pass of the space's supernet, for spaces that have one (PreNAS).
 
-A score is a look-up, however many architectures there are: see `lpzero.prenas`.
+A score is a look-up, however many architectures there are: see `lpzero.supernet`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lpzero.prenas.saliency import Saliency, has_supernet
+from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies.registry import Needs, register
-from lpzero.ranks import FloatArray
+from lpzero.supernet.saliency import Saliency, has_supernet
 from spaces.base import Space
 
 if TYPE_CHECKING:

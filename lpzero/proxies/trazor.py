@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from lpzero.proxies.combining import Combined
+from lpzero.proxies.combined import Combined
 from lpzero.proxies.network import Network, flat
 from lpzero.proxies.registry import Needs, Terms, get, proxy, register
 from lpzero.proxies.saliency import nuclear_norm
-from lpzero.proxies.tracing import Part
+from lpzero.statistics.trace import Part
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
 _TRAZOR = "Zhou et al. 2022, 2024 (T-Razor)"

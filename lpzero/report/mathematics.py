@@ -5,7 +5,7 @@ from __future__ import annotations
 from lpzero.report.markup import Markup, element
 from primitives.errors import PrimitiveError
 from primitives.mathml import to_mathml
-from primitives.parsing import parse
+from primitives.parser import parse
 
 
 def shown(text: str) -> Markup:

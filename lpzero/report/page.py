@@ -7,13 +7,13 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 
-from lpzero.report import describing, fame, judging
-from lpzero.report.drawing import Drawn
-from lpzero.report.gathering import Gathered
+from lpzero.report import hall_of_fame, provenance, verdict
+from lpzero.report.figure_list import Drawn
+from lpzero.report.formula_run import FormulaRun
 from lpzero.report.markup import Markup, element
 
 
-def page(run: Gathered, drawn: Sequence[Drawn]) -> str:
+def page(run: FormulaRun, drawn: Sequence[Drawn]) -> str:
     """The document of a campaign or an exhaustive run; equal runs give equal text."""
     names = ", ".join(str(table["name"]) for table in run.tables)
     missing = None
@@ -26,13 +26,13 @@ def page(run: Gathered, drawn: Sequence[Drawn]) -> str:
         f"{names}: {run.kind}",
         run.remarks,
         [
-            ("result", "The result", judging.section(run)),
-            ("searched", "What was searched", describing.searched(run)),
-            ("hall-of-fame", "Hall of fame", fame.section(run)),
+            ("result", "The result", verdict.section(run)),
+            ("searched", "What was searched", provenance.searched(run)),
+            ("hall-of-fame", "Hall of fame", hall_of_fame.section(run)),
             ("figures", "Figures", figures(drawn, missing)),
-            ("rejected", "Rejected formulas", describing.rejections(run)),
-            ("provenance", "Provenance", describing.provenance(run)),
-            ("again", "The same again", commands(describing.commands(run))),
+            ("rejected", "Rejected formulas", provenance.rejections(run)),
+            ("provenance", "Provenance", provenance.provenance(run)),
+            ("again", "The same again", commands(provenance.commands(run))),
         ],
     )
 

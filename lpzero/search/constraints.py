@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lpzero import counters
 from lpzero.errors import InputError
+from lpzero.judgement import counters
 from spaces.base import Space
 
 COUNTED = ("parameters", "decoder-parameters", "flops")

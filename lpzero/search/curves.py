@@ -37,7 +37,7 @@ def curve_rows(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Row]:
 
 def draw(rows: Sequence[Row], target: str, threshold: float | None) -> Figure:
     """A line per arm and its interval; an arm of one evaluation is a point."""
-    from lpzero.figures import style
+    from lpzero.report.figures import style
 
     with style.look():
         figure = style.new(7.0, 4.5)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_solve, cholesky
 
-from lpzero.ranks import FloatArray
+from lpzero.judgement.ranks import FloatArray
 
 _PLANES = (1.0, 10.0)
 _RESTS = (0.03, 0.3, 3.0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from lpzero.campaign.lines import Lines
+from lpzero.runs.journal import Lines
 from spaces.base import Space
 from spaces.errors import SpaceError
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lpzero.bootstrap import Interval, draw_counts
 from lpzero.errors import InputError
-from lpzero.ranks import FloatArray
+from lpzero.judgement.bootstrap import Interval, draw_counts
+from lpzero.judgement.ranks import FloatArray
 from lpzero.search.evaluators import Evaluator
-from lpzero.search.ground import Ground
+from lpzero.search.sampler import Sampler
 
 TOP_SHARE, N_REFERENCE = 0.01, 10_000
 _SEED = 1_000_003  # of the reference sample: no search's
@@ -43,14 +43,14 @@ def evaluations_to_reach(trace: Trace, threshold: float) -> int | None:
     return None
 
 
-def top_threshold(ground: Ground, evaluator: Evaluator, share: float = TOP_SHARE) -> float:
-    """The least target of the best share of the ground: of the pool, or of a large fixed sample."""
+def top_threshold(sampler: Sampler, evaluator: Evaluator, share: float = TOP_SHARE) -> float:
+    """The least target of the best share of the pool, or of a large fixed sample of the space."""
     if not evaluator.is_free:
         raise InputError(f"evaluator {evaluator.name} is too dear to ask for a reference sample")
     rng = random.Random(_SEED)
-    pool = ground.pool
+    pool = sampler.pool
     if pool is None:
-        pool = ground.draw(N_REFERENCE, lambda: ground.space.sample(rng))
+        pool = sampler.draw(N_REFERENCE, lambda: sampler.space.sample(rng))
     targets = np.sort(np.array(list(evaluator.evaluate(pool))))[::-1]
     return float(targets[max(1, round(share * len(targets))) - 1])
 

@@ -15,7 +15,7 @@ from lpzero.proxies import Proxy
 from lpzero.proxies.registry import applies
 from lpzero.search import evaluators, loops
 from lpzero.search.constraints import Constraints
-from lpzero.search.scoring import NO_PROXY, find_proxy, require_blocks
+from lpzero.search.scorer import NO_PROXY, find_proxy, require_blocks
 from spaces.base import Space
 
 SCHEMA = 1

@@ -21,29 +21,29 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lpzero.sketch import SketchOptions
-from lpzero.statistics.losses import Objective, objective
-from lpzero.statistics.surroundings import (
+from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.isolation import (
     StatisticsError,
     as_input,
     resolve_device,
     single_thread,
     untouched,
 )
+from lpzero.statistics.losses import Objective, objective
 from primitives.tensors import columns_that_fit, kept_columns
 from spaces.base import Space
 from spaces.taps import Tap
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piece:
+class CutTensor:
     """One matrix of a statistic: values (rows, kept columns), and its width before the cut."""
 
     values: Tensor
     true_columns: int
 
 
-BlockStatistics = dict[str, list[Piece]]
+BlockStatistics = dict[str, list[CutTensor]]
 
 
 def of(
@@ -136,7 +136,7 @@ def _one_pass(
 
 @contextmanager
 def _listening(
-    blocks: Sequence[nn.Module], take: Callable[[Tensor], Piece]
+    blocks: Sequence[nn.Module], take: Callable[[Tensor], CutTensor]
 ) -> Iterator[tuple[list[BlockStatistics], dict[int, Tensor]]]:
     """Hooks that fill A, H, S of each block and note each block's input; removed on leaving."""
     taken: list[BlockStatistics] = [{"A": [], "H": [], "S": []} for _ in blocks]
@@ -164,17 +164,17 @@ def _listening(
             handle.remove()
 
 
-def _take(values: Tensor, limit: int | None, n_parts: float = 1.0) -> Piece:
+def _take(values: Tensor, limit: int | None, n_parts: float = 1.0) -> CutTensor:
     """A copy of `values` (..., columns) in two dimensions, cut for the rows of the whole batch."""
     values = values.detach()
     width = values.shape[-1]
     rows = round(values.numel() / width * n_parts)
     kept = columns_that_fit(rows, width, limit)
     if kept < width:
-        return Piece(
+        return CutTensor(
             values.index_select(-1, _columns(width, kept, values.device)).reshape(-1, kept), width
         )
-    return Piece(values.reshape(-1, width).clone(), width)
+    return CutTensor(values.reshape(-1, width).clone(), width)
 
 
 @lru_cache(maxsize=256)
@@ -196,6 +196,7 @@ def _joined(parts: list[BlockStatistics]) -> BlockStatistics:
     ):
         columns = zip(*(part[name] for part in parts), strict=True)
         joined[name] = [
-            Piece(join([p.values for p in pieces]), pieces[0].true_columns) for pieces in columns
+            CutTensor(join([p.values for p in pieces]), pieces[0].true_columns)
+            for pieces in columns
         ]
     return joined

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lpzero.sketch import LOSSES
-from lpzero.statistics.surroundings import StatisticsError
+from lpzero.sketches.sketch import LOSSES
+from lpzero.statistics.isolation import StatisticsError
 from spaces.images import random_labels
 
 Objective = Callable[[Tensor, Tensor, slice], Tensor]

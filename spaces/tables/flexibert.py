@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import spaces
-from spaces.tables.reading import architecture_of, field, read_json, refuse
+from spaces.tables.readers import architecture_of, field, read_json, refuse
 from spaces.tables.source import Origin, Source
 
 if TYPE_CHECKING:

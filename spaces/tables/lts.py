@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import spaces
 from spaces.gpt2 import Gpt2Space
-from spaces.tables.reading import architecture_of, field, read_yaml, refuse
+from spaces.tables.readers import architecture_of, field, read_yaml, refuse
 from spaces.tables.source import Origin, Source
 
 if TYPE_CHECKING:

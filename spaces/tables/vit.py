@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import spaces
 from spaces.errors import TableError
-from spaces.tables.reading import architecture_of, field, refuse
+from spaces.tables.readers import architecture_of, field, refuse
 from spaces.tables.source import Origin, Source
 
 if TYPE_CHECKING:

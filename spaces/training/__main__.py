@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from spaces.errors import SpaceError
 from spaces.training.recipes import PLANS, plan_named
-from spaces.training.tablemaker import build
+from spaces.training.table_builder import build
 
 
 @click.group()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.sketch import STATISTICS, Sketch
+from lpzero.sketches.sketch import STATISTICS, Sketch
 from primitives import naive
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import spaces
-from lpzero.discovery import Discovery
-from lpzero.sketch import Sketch
+from lpzero.discover.discovery import Discovery
+from lpzero.sketches.sketch import Sketch
 from spaces.tables.table import Table, make_table
 from tests.lpzero import drawn
 

@@ -11,7 +11,7 @@ from primitives import UNARIES, Formula, FormulaError, Rejected, branch, parse, 
 from primitives.canonical import canonical, key, key_up_to_sign
 from primitives.expressions import drop_dead
 from primitives.formula import MAX_DEPTH
-from primitives.sampling import random_formula, random_tree
+from tests.random_formulas import random_formula, random_tree
 
 CALLABLE = [name for name in UNARIES if name != "disconnect"]
 

@@ -10,7 +10,7 @@ from primitives import FormulaError, parse
 from primitives.deap_set import MatrixNode, ScalarNode, build_set, from_tree, grow, to_tree
 from primitives.properties import Monotone, Symmetry
 from primitives.registry import forget, unary
-from primitives.sampling import random_tree
+from tests.random_formulas import random_tree
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from primitives import UNARIES, FormulaError, parse
 from primitives.expressions import drop_dead
 from primitives.latex import to_latex
-from primitives.sampling import random_tree
+from tests.random_formulas import random_tree
 
 FLEXIBERT = "sum(add(square(inverse(H)), log_softmax(fro(A))))"
 

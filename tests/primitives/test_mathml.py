@@ -12,7 +12,7 @@ from primitives import UNARIES, parse
 from primitives.expressions import drop_dead
 from primitives.mathml import to_mathml
 from primitives.registry import forget, unary
-from primitives.sampling import random_tree
+from tests.random_formulas import random_tree
 
 ELEMENTS = {"math", "mrow", "mi", "mn", "mo", "mfrac", "msqrt", "mover", "msub", "msup",
             "msubsup", "munder", "munderover", "mspace"}  # fmt: skip

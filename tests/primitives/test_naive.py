@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from primitives import Matrix, Rejected, TensorError, cut, kept_columns, parse, score, whole
 from primitives.naive import block_values
 from primitives.pruning import check
-from primitives.sampling import random_tree
+from tests.random_formulas import random_tree
 
 W = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 G = np.array([[1.0, 0.0, -1.0], [2.0, 1.0, 0.0]])

@@ -18,7 +18,7 @@ from primitives import (
     Expression,
     Formula,
     Rejected,
-    UnknownNameError,
+    UnknownPrimitiveError,
     branch,
     parse,
     score,
@@ -128,7 +128,7 @@ def test_a_rule_can_be_turned_off() -> None:
 
 
 def test_an_unknown_rule_is_refused_with_a_hint() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'no-effect'"):
+    with pytest.raises(UnknownPrimitiveError, match="did you mean 'no-effect'"):
         without("no-efect")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from primitives import UNARIES, DeclarationError, UnknownNameError, parse, score
+from primitives import UNARIES, DeclarationError, UnknownPrimitiveError, parse, score
 from primitives.properties import NON_NEGATIVE, Blind, Gives, Interval, Symmetry
 from primitives.pruning import check
 from primitives.registry import forget, get_binary, get_statistic, get_unary, statistic, unary
@@ -119,7 +119,7 @@ def test_a_statistic_is_declared_once() -> None:
 
 @pytest.mark.parametrize("look_up", [get_unary, get_binary, get_statistic])
 def test_an_unknown_name_is_answered_with_the_known_ones(look_up: Any) -> None:
-    with pytest.raises(UnknownNameError, match=r"did you mean|choose from"):
+    with pytest.raises(UnknownPrimitiveError, match=r"did you mean|choose from"):
         look_up("sqare")
 
 

@@ -22,8 +22,8 @@ from primitives.canonical import key
 from primitives.lambdified import score_form
 from primitives.properties import Gives
 from primitives.pruning import check
-from primitives.sampling import random_formula, random_tree
 from primitives.symbolic import simplify, symbol, to_sympy
+from tests.random_formulas import random_formula, random_tree
 
 
 def test_the_sympy_form_and_its_simplification_keep_the_score(make_architecture: Any) -> None:

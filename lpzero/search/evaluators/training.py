@@ -50,8 +50,8 @@ class Training:
     def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
         waiting: dict[int, float] = {}
         place = 0
-        unit = _Unit(self.space, self.plan)
-        with closing(stream(unit, list(archs), self.workers)) as results:
+        task = _TrainTask(self.space, self.plan)
+        with closing(stream(task, list(archs), self.workers)) as results:
             for index, target in results:
                 if isinstance(target, Lost):
                     raise TrainingError(f"training was lost: {target.reason}")
@@ -62,7 +62,7 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _TrainTask:
     """Runs in a worker: the mean target of one architecture over the plan's seeds."""
 
     space: Space[Any]

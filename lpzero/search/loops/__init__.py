@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 from lpzero.errors import InputError
-from lpzero.search.bench import Bench
+from lpzero.search.environment import Environment
 from lpzero.search.loops.etas import Etas
 from lpzero.search.loops.prenas import PreNas
 from lpzero.search.loops.random_search import RandomSearch
@@ -38,7 +38,7 @@ class Loop(Protocol):
     def last_step(self) -> int | None:
         """The number of the last step if nothing stops the loop before; None if unknown."""
 
-    def run(self, bench: Bench) -> Any:
+    def run(self, environment: Environment) -> Any:
         """The best architecture found."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lpzero.search.bench import Bench, best
+from lpzero.search.environment import Environment, best
 from lpzero.search.loops.checks import check
 from spaces.base import Space
 from spaces.images import ImageSpace
@@ -47,18 +47,20 @@ class Etas:
     def last_step(self) -> int:
         return self.iterations
 
-    def run(self, bench: Bench) -> Any:
-        drawn = bench.sample(self.samples)
-        bench.observe(best(drawn, bench.scores(drawn), self.parents), step=0)
-        [leader] = bench.best_observed()
+    def run(self, environment: Environment) -> Any:
+        drawn = environment.sample(self.samples)
+        environment.observe(best(drawn, environment.scores(drawn), self.parents), step=0)
+        [leader] = environment.best_observed()
         idle = 0
         for step in range(1, self.iterations + 1):
-            parents = bench.best_observed(self.parents)
-            pool = bench.mutants(parents, self.mutants, self.probability, set(bench.observed))
+            parents = environment.best_observed(self.parents)
+            pool = environment.mutants(
+                parents, self.mutants, self.probability, set(environment.observed)
+            )
             if not pool:  # the neighbourhood is used up
                 break
-            bench.observe(best(pool, bench.scores(pool), self.chosen), step)
-            [winner] = bench.best_observed()
+            environment.observe(best(pool, environment.scores(pool), self.chosen), step)
+            [winner] = environment.best_observed()
             idle = idle + 1 if winner == leader else 0
             leader = winner
             if idle == self.patience:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lpzero.errors import InputError
-from lpzero.prenas import Saliency, has_supernet, representatives
-from lpzero.search.bench import Bench, best
+from lpzero.search.environment import Environment, best
 from lpzero.search.loops.checks import check
+from lpzero.supernet import Saliency, has_supernet, representatives
 from spaces.base import Space
 
 
@@ -48,24 +48,27 @@ class PreNas:
     def last_step(self) -> int | None:
         return None
 
-    def run(self, bench: Bench) -> Any:
-        context = bench.scorer.context
+    def run(self, environment: Environment) -> Any:
+        context = environment.scorer.context
         saliency = Saliency.of(
-            bench.space, seed=context.seed, batch_seed=context.batch_seed, device=context.device
+            environment.space,
+            seed=context.seed,
+            batch_seed=context.batch_seed,
+            device=context.device,
         )
-        elected = dict.fromkeys(map(bench.ground.settle, representatives(saliency)))
-        allowed = [arch for arch in elected if bench.ground.allows(arch)]
+        elected = dict.fromkeys(map(environment.sampler.settle, representatives(saliency)))
+        allowed = [arch for arch in elected if environment.sampler.allows(arch)]
         if not allowed:
             raise InputError("no elected isomer is within the bounds; choose wider ones")
-        order = best(allowed, bench.scores(allowed), len(allowed))
+        order = best(allowed, environment.scores(allowed), len(allowed))
         bins: dict[int, list[Any]] = {}
         for arch in order:
-            bins.setdefault(bench.space.parameters(arch) // self.margin, []).append(arch)
+            bins.setdefault(environment.space.parameters(arch) // self.margin, []).append(arch)
         for size in sorted(bins):
             preferred = bins[size][: self.per_bin]
-            if bench.evaluator is None:
+            if environment.evaluator is None:
                 for arch in preferred:
-                    bench.note(size, arch)
+                    environment.note(size, arch)
             else:
-                bench.observe(preferred, size)
-        return order[0] if bench.evaluator is None else bench.best_observed()[0]
+                environment.observe(preferred, size)
+        return order[0] if environment.evaluator is None else environment.best_observed()[0]

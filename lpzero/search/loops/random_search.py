@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from lpzero.search.bench import Bench, best
+from lpzero.search.environment import Environment, best
 from lpzero.search.loops.checks import check
 from spaces.base import Space
 
@@ -40,17 +40,17 @@ class RandomSearch:
     def last_step(self) -> int:
         return -(-self.samples // _AT_ONCE)
 
-    def run(self, bench: Bench) -> Any:
-        drawn = bench.sample(self.samples)
+    def run(self, environment: Environment) -> Any:
+        drawn = environment.sample(self.samples)
         n_steps = -(-len(drawn) // _AT_ONCE)
         for step in range(1, n_steps + 1):
             known = drawn[: step * _AT_ONCE]
-            scores = bench.scores(known)
-            if bench.evaluator is None:
-                bench.note(step, best(known, scores, 1)[0])
-        order = best(drawn, bench.scores(drawn), len(drawn))
-        if bench.evaluator is None:
+            scores = environment.scores(known)
+            if environment.evaluator is None:
+                environment.note(step, best(known, scores, 1)[0])
+        order = best(drawn, environment.scores(drawn), len(drawn))
+        if environment.evaluator is None:
             return order[0]
         for arch in order[: self.evaluations]:
-            bench.observe([arch], n_steps)
-        return bench.best_observed()[0]
+            environment.observe([arch], n_steps)
+        return environment.best_observed()[0]

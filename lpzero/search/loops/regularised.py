@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from lpzero.errors import InputError
-from lpzero.search.bench import Bench, best
+from lpzero.search.environment import Environment, best
 from lpzero.search.loops.checks import check
 from spaces.base import Space
 
@@ -51,17 +51,17 @@ class Regularised:
     def last_step(self) -> int:
         return self.evaluations - self.population
 
-    def run(self, bench: Bench) -> Any:
-        first = bench.sample(self.population)
-        bench.observe(first, step=0)
+    def run(self, environment: Environment) -> Any:
+        first = environment.sample(self.population)
+        environment.observe(first, step=0)
         members = deque(first)
         for step in range(1, self.evaluations - len(first) + 1):
-            drawn = bench.rng.sample(list(members), min(self.tournament, len(members)))
-            parent = best(drawn, bench.values(drawn), 1)
-            child = bench.mutants(parent, 1, self.probability, set(bench.observed))
+            drawn = environment.rng.sample(list(members), min(self.tournament, len(members)))
+            parent = best(drawn, environment.values(drawn), 1)
+            child = environment.mutants(parent, 1, self.probability, set(environment.observed))
             if not child:  # nothing new near this parent
                 continue
-            bench.observe(child, step)
+            environment.observe(child, step)
             members.append(child[0])
             members.popleft()
-        return bench.best_observed()[0]
+        return environment.best_observed()[0]

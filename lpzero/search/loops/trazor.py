@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lpzero.errors import InputError
-from lpzero.ranks import FloatArray
-from lpzero.search.bench import Bench, best
+from lpzero.judgement.ranks import FloatArray
+from lpzero.search.environment import Environment, best
 from lpzero.search.loops.checks import check
 from spaces.base import Space
 
@@ -72,32 +72,32 @@ class TRazor:
     def last_step(self) -> int:
         return self.steps
 
-    def run(self, bench: Bench) -> Any:
-        drawn = bench.sample(self.population)
-        members = [Member(arch, np.zeros(bench.space.depth(arch)), arch) for arch in drawn]
-        members = self._survivors(bench, members)
+    def run(self, environment: Environment) -> Any:
+        drawn = environment.sample(self.population)
+        members = [Member(arch, np.zeros(environment.space.depth(arch)), arch) for arch in drawn]
+        members = self._survivors(environment, members)
         seen = set(drawn)
-        self._note(bench, 0, members)
+        self._note(environment, 0, members)
         for step in range(1, self.steps + 1):
-            members, positions = self._moved(bench, members)
-            children = self._mutants(bench, members, positions, seen)
-            children += self._crossed(bench, members, positions, seen)
-            members = self._survivors(bench, [*members, *children])
-            self._note(bench, step, members)
+            members, positions = self._moved(environment, members)
+            children = self._mutants(environment, members, positions, seen)
+            children += self._crossed(environment, members, positions, seen)
+            members = self._survivors(environment, [*members, *children])
+            self._note(environment, step, members)
         winner = members[0].arch
-        if bench.evaluator is not None:
-            bench.observe([winner], self.steps)
+        if environment.evaluator is not None:
+            environment.observe([winner], self.steps)
         return winner
 
-    def _note(self, bench: Bench, step: int, members: Sequence[Member]) -> None:
-        bench.judge(members[0].arch)
-        bench.note(step, members[0].arch)
+    def _note(self, environment: Environment, step: int, members: Sequence[Member]) -> None:
+        environment.judge(members[0].arch)
+        environment.note(step, members[0].arch)
 
-    def _survivors(self, bench: Bench, members: Sequence[Member]) -> list[Member]:
+    def _survivors(self, environment: Environment, members: Sequence[Member]) -> list[Member]:
         """The best by proxy, best first, each with the better of itself and its line."""
         archs = [member.arch for member in members]
         lines = [member.line for member in members]
-        scores = bench.scores([*archs, *lines])
+        scores = environment.scores([*archs, *lines])
         usable = [index for index in range(len(archs)) if np.isfinite(scores[index])]
         if not usable:
             raise InputError("no architecture of the population has a score; see the warnings")
@@ -109,12 +109,12 @@ class TRazor:
         return kept
 
     def _moved(
-        self, bench: Bench, members: Sequence[Member]
+        self, environment: Environment, members: Sequence[Member]
     ) -> tuple[list[Member], list[FloatArray]]:
         """The members with their new velocities, and the positions of their blocks."""
         n = len(members)
         asked = [m.arch for m in members] + [m.line for m in members] + [members[0].arch]
-        values = bench.scorer.block_scores(asked)
+        values = environment.scorer.block_scores(asked)
         moved, positions = [], []
         for member, x, own in zip(members, values[:n], values[n : 2 * n], strict=True):
             v = self.velocity(member.velocity, x, own, values[-1])
@@ -132,7 +132,7 @@ class TRazor:
 
     def _mutants(
         self,
-        bench: Bench,
+        environment: Environment,
         members: Sequence[Member],
         positions: Sequence[FloatArray],
         seen: set[Any],
@@ -140,16 +140,16 @@ class TRazor:
         parents: dict[Any, Member] = {}
 
         def make() -> Any:
-            index = bench.rng.randrange(len(members))
+            index = environment.rng.randrange(len(members))
             worst = int(np.argmin(positions[index]))
-            child = bench.space.redraw_block(members[index].arch, worst, bench.rng)
-            return _remember(bench, child, members[index], parents)
+            child = environment.space.redraw_block(members[index].arch, worst, environment.rng)
+            return _remember(environment, child, members[index], parents)
 
-        return _adopted(bench, self.mutations, make, parents, seen)
+        return _adopted(environment, self.mutations, make, parents, seen)
 
     def _crossed(
         self,
-        bench: Bench,
+        environment: Environment,
         members: Sequence[Member],
         positions: Sequence[FloatArray],
         seen: set[Any],
@@ -159,13 +159,13 @@ class TRazor:
         parents: dict[Any, Member] = {}
 
         def make() -> Any:
-            i, j = bench.rng.sample(range(len(members)), 2)
+            i, j = environment.rng.sample(range(len(members)), 2)
             child = exchanged(
-                bench.space, members[i].arch, members[j].arch, positions[i], positions[j]
+                environment.space, members[i].arch, members[j].arch, positions[i], positions[j]
             )
-            return _remember(bench, child, members[i], parents)
+            return _remember(environment, child, members[i], parents)
 
-        return _adopted(bench, self.crossovers, make, parents, seen)
+        return _adopted(environment, self.crossovers, make, parents, seen)
 
 
 def exchanged(
@@ -188,22 +188,24 @@ def _gap(other: FloatArray, x: FloatArray) -> FloatArray:
     return gap
 
 
-def _remember(bench: Bench, child: Any, parent: Member, parents: dict[Any, Member]) -> Any:
+def _remember(
+    environment: Environment, child: Any, parent: Member, parents: dict[Any, Member]
+) -> Any:
     """The child, moved to the pool if there is one, with the first parent that gave it noted."""
-    settled = bench.ground.settle(child)
+    settled = environment.sampler.settle(child)
     parents.setdefault(settled, parent)
     return settled
 
 
 def _adopted(
-    bench: Bench, n: int, make: Any, parents: dict[Any, Member], seen: set[Any]
+    environment: Environment, n: int, make: Any, parents: dict[Any, Member], seen: set[Any]
 ) -> list[Member]:
     """Up to n new architectures as members that go on where their parents are."""
-    drawn = bench.ground.draw(n, make, seen, _PATIENCE)
+    drawn = environment.sampler.draw(n, make, seen, _PATIENCE)
     seen.update(drawn)
     adopted = []
     for arch in drawn:
-        velocity = np.zeros(bench.space.depth(arch))
+        velocity = np.zeros(environment.space.depth(arch))
         shared = min(len(velocity), len(parents[arch].velocity))
         velocity[:shared] = parents[arch].velocity[:shared]
         adopted.append(Member(arch, velocity, parents[arch].line))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from lpzero.campaign import folder
 from lpzero.cli import main as cli
+from lpzero.discover import evolution as steps
 from lpzero.errors import InputError
-from lpzero.evolve import steps
+from lpzero.runs import directory as folder
 from spaces.tables.table import Table
 from tests.lpzero.smalltable import sketches, table
 
@@ -30,8 +30,10 @@ def _made_up(monkeypatch: pytest.MonkeyPatch) -> None:
             raise InputError(f"unknown table {name}")
         return table(names[name], name)
 
-    monkeypatch.setattr("lpzero.discovery.load", load)
-    monkeypatch.setattr("lpzero.store.sketches", lambda table, builder: sketches(len(table)))
+    monkeypatch.setattr("lpzero.discover.discovery.load", load)
+    monkeypatch.setattr(
+        "lpzero.sketches.builder.sketches", lambda table, builder: sketches(len(table))
+    )
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -11,9 +11,9 @@ import pytest
 
 import spaces
 from lpzero.cli.main import run
-from lpzero.sketch import Sketch, SketchOptions, address, encode, identity
-from lpzero.store import Store
-from primitives.parsing import parse
+from lpzero.sketches.sketch import Sketch, SketchOptions, address, encode, identity
+from lpzero.sketches.store import Store
+from primitives.parser import parse
 from spaces.tables.table import make_table
 from tests.lpzero import drawn
 

@@ -18,7 +18,7 @@ from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.exhaust.results import keep
 from lpzero.proxies import Context, find
-from primitives.parsing import parse
+from primitives.parser import parse
 from spaces.tables import split
 from tests.lpzero.smalltable import discovery, sketches, table
 
@@ -173,12 +173,12 @@ def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
     few, space, context = table().archs[:3], table().space, Context(folder=tmp_path)
     scores = {}
     for options in ({"limit": 64}, {"limit": None}, {"seed": 5}, {"batch_seed": 2}):
-        sketch = lpzero.sketch.SketchOptions(**options)  # type: ignore[arg-type]
+        sketch = lpzero.sketches.sketch.SketchOptions(**options)  # type: ignore[arg-type]
         made = lpzero.export.Exported(
             "x", parse("sum(l1(G))"), lpzero.export.Provenance("formula"), sketch
         )
         file = tmp_path / "x.json"
-        file.write_text(lpzero.export.export(lpzero.export.Gathered([made], []), "json"))
+        file.write_text(lpzero.export.export(lpzero.export.Selection([made], []), "json"))
         proxy: Any = find(str(file))
         assert proxy.sketching(context) == sketch
         scores[str(options)] = list(proxy.score(space, few, context))

@@ -11,10 +11,10 @@ import pytest
 
 import spaces
 from lpzero.cli.main import run
-from lpzero.export import Gathered, export
+from lpzero.export import Selection, export
 from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.proxies import applies, get, names
-from primitives.parsing import parse
+from primitives.parser import parse
 from spaces.tables.table import Table, make_table
 
 
@@ -54,7 +54,7 @@ def test_a_formula_is_in_sample_on_the_table_it_was_chosen_on(
     file = tmp_path / "found.json"
     figures = Figures("nano-gpt2", "nano-gpt2", "made up", "0" * 64, split_seed=3)
     found = Exported("found", parse("sum(fro(W))"), Provenance("campaign", figures=(figures,)))
-    file.write_text(export(Gathered([found], []), "json"))
+    file.write_text(export(Selection([found], []), "json"))
     words = ["--cache", str(tmp_path), "--proxy", str(file), "--proxy", "sum(fro(W))"]
     words += ["--proxy", f"rank-mean(depth, {file})"]
     for seed in ("0", "3"):

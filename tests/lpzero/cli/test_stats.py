@@ -71,7 +71,7 @@ def test_failures_are_listed_on_stderr(
         raise MemoryError("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lpzero.store.filling.take", fail)
+        patched.setattr("lpzero.sketches.builder.take", fail)
         assert run(["stats", "nano-gpt2", "--cache", str(tmp_path)]) == 0
     error = capsys.readouterr().err
     assert "4 failed; --retry-failed tries them again" in error
@@ -134,7 +134,8 @@ def test_a_full_store_is_seen_without_torch(tmp_path: Path) -> None:
         "import random, sys\n"
         "from pathlib import Path\n"
         "import spaces\n"
-        "from lpzero.store import Builder, Store, build\n"
+        "from lpzero.sketches.builder import Builder, build\n"
+        "from lpzero.sketches.store import Store\n"
         "space = spaces.get('nano-gpt2')\n"
         "archs = [space.sample(random.Random(i)) for i in range(2)]\n"
         "report, _ = build(space, archs, Builder(store=Store(Path(sys.argv[1]))))\n"

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from lpzero.evaluate import Evaluator
-from lpzero.export import Exported, Gathered, Provenance, export
-from lpzero.sketch import STATISTICS, Sketch, SketchOptions
+from lpzero.export import Exported, Provenance, Selection, export
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.sketch import STATISTICS, Sketch, SketchOptions
 from primitives.formula import Formula
 from primitives.naive import Block
-from primitives.parsing import parse
+from primitives.parser import parse
 from primitives.tensors import cut, whole
 
 LIMIT = 40
@@ -38,7 +38,7 @@ def exported(formula: str | Formula, **options: Any) -> Exported:
 
 def written(one: Exported, form: str) -> str:
     """The text of the record in that form."""
-    return export(Gathered([one], []), form)
+    return export(Selection([one], []), form)
 
 
 def module_of(one: Exported) -> Any:
@@ -75,11 +75,13 @@ def blocks(limit: int | None) -> list[Block]:
 
 
 @lru_cache(maxsize=1)
-def engine() -> Evaluator:
+def engine() -> FormulaEvaluator:
     """The engine on the network's sketch."""
     shapes: list[Any] = [
         {name: [[m.rows, m.kept, m.true_columns] for m in block[name]] for name in STATISTICS}
         for block in blocks(LIMIT)
     ]
     numbers = [m.values.ravel() for b in blocks(LIMIT) for name in STATISTICS for m in b[name]]
-    return Evaluator([Sketch({"blocks": shapes}, np.concatenate(numbers).astype(np.float32))])
+    return FormulaEvaluator(
+        [Sketch({"blocks": shapes}, np.concatenate(numbers).astype(np.float32))]
+    )

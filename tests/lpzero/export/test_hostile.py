@@ -16,7 +16,7 @@ import pytest
 
 from lpzero.cli.main import run
 from lpzero.errors import InputError
-from lpzero.export import Gathered, export, from_file, sympy_form
+from lpzero.export import Selection, export, from_file, sympy_form
 from lpzero.export.latex_form import escaped
 from lpzero.proxies import find
 from primitives.errors import FormulaError
@@ -178,7 +178,7 @@ def test_a_name_is_data_in_every_form(
     calls = {n.func.id for n in ast.walk(ast.parse(source))
              if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}  # fmt: skip
     assert "__import__" not in calls
-    latex = export(Gathered([one, one], []), "latex") + written(one, "latex")
+    latex = export(Selection([one, one], []), "latex") + written(one, "latex")
     assert not any(word in latex for word in ("<script>", "input{", "${x}"))
     (tmp_path / "y.csv").write_text(written(one, "csv"))
     assert from_file(tmp_path / "y.csv")[0].name == name

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lpzero.export import Gathered, Provenance, export
+from lpzero.export import Provenance, Selection, export
 from lpzero.export.latex_form import Beside, document, escaped
 from lpzero.export.record import Exported, Figures
-from primitives.parsing import parse
+from primitives.parser import parse
 
 TOOLS = [tool for tool in ("pdflatex", "pdftoppm") if shutil.which(tool) is None]
 LONG = "sum(" + "mul(log_softmax(abslog(W)), " * 12 + "G" + ")" * 13
@@ -43,7 +43,7 @@ BESIDE = [Beside("depth-sqrt-width", "nano-gpt2", {"test": 0.563}, (0.2, 0.807),
 
 
 def test_a_table_shows_intervals_and_the_sizes_beside() -> None:
-    text = export(Gathered(entries(), BESIDE), "latex")
+    text = export(Selection(entries(), BESIDE), "latex")
     assert text.count(r"$-0.250$ [$-0.500$, $0.125$]") == 6
     assert text.count(r"$0.900$ & -- & -- & -- \\") == 2
     assert r"depth-{}sqrt-{}width &  & -- & -- & $0.563$ [$0.200$, $0.807$] & $-0.454$" in text
@@ -54,14 +54,14 @@ def test_a_table_shows_intervals_and_the_sizes_beside() -> None:
 
 
 def test_one_formula_is_an_equation() -> None:
-    text = export(Gathered(entries()[:1], []), "latex")
+    text = export(Selection(entries()[:1], []), "latex")
     assert r"\begin{equation}" in text
     assert r"\varphi(\theta_H, \theta_A) &= \lpzerofit" in text
     assert "X_" not in text
 
 
 def test_a_long_formula_is_an_equation_of_named_parts() -> None:
-    text = export(Gathered(entries()[3:], []), "latex")
+    text = export(Selection(entries()[3:], []), "latex")
     lines = [line for line in text.splitlines() if "&=" in line]
     names = [line.split(" &=")[0] for line in lines]
     assert names == [r"\varphi(\theta_W, \theta_G)", "X_{1}", "X_{2}"]
@@ -74,8 +74,8 @@ def test_a_long_formula_is_an_equation_of_named_parts() -> None:
 
 @pytest.mark.skipif(bool(TOOLS), reason=f"not installed: {', '.join(TOOLS)}")
 def test_equations_and_table_compile_and_are_not_blank(tmp_path: Path) -> None:
-    parts = [export(Gathered([one], []), "latex") for one in entries()]
-    parts += [escaped(ODD) + "\n", export(Gathered(entries(), BESIDE), "latex")]
+    parts = [export(Selection([one], []), "latex") for one in entries()]
+    parts += [escaped(ODD) + "\n", export(Selection(entries(), BESIDE), "latex")]
     (tmp_path / "all.tex").write_text(document("".join(parts)))
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -16,9 +16,9 @@ from torch import nn
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.evaluate import Evaluator
-from lpzero.sketch import SketchOptions, take
-from primitives.parsing import parse
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.sketch import SketchOptions, take
+from primitives.parser import parse
 from primitives.properties import Interval, Monotone
 from primitives.registry import forget, unary
 from primitives.rejection import Rejected
@@ -105,7 +105,7 @@ def test_models_score_as_in_the_engine(name: str, loss: str, text: str) -> None:
     space = spaces.get(name)
     arch = space.sample(random.Random(4))
     options = SketchOptions(limit=500, loss=loss, batch_seed=2)
-    expected = Evaluator([take(space, arch, options)]).score(parse(text))
+    expected = FormulaEvaluator([take(space, arch, options)]).score(parse(text))
     assert not isinstance(expected, Rejected)
     model = space.build(arch, options.seed)
     before = {key: value.clone() for key, value in model.state_dict().items()}

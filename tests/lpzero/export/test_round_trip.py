@@ -11,19 +11,18 @@ from pathlib import Path
 import pytest
 
 from lpzero.errors import InputError
-from lpzero.export import Gathered, Provenance, export, from_file, json_form, sympy_form
+from lpzero.export import Provenance, Selection, export, from_file, json_form, sympy_form
 from lpzero.export.record import Batch, Exported, Figures
 from lpzero.export.trial import TOLERANCE
-from lpzero.sketch import SketchOptions
+from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import TensorError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.lambdified import score_form
 from primitives.naive import score
-from primitives.parsing import parse
+from primitives.parser import parse
 from primitives.pruning import check
 from primitives.rejection import Rejected
-from primitives.sampling import random_formula, random_tree
 from primitives.symbolic import to_sympy
 from tests.lpzero.export.networks import (
     LIMIT,
@@ -34,6 +33,7 @@ from tests.lpzero.export.networks import (
     tensors,
     written,
 )
+from tests.random_formulas import random_formula, random_tree
 
 N = 1000
 PARTS = 4  # for as many workers
@@ -115,7 +115,7 @@ def test_several_formulas_fit_in_json_and_csv(tmp_path: Path) -> None:
     both = [record(), exported("sum(fro(A))", limit=100)]
     for form in ("json", "csv"):
         path = tmp_path / f"both.{form}"
-        path.write_text(export(Gathered(both, []), form))
+        path.write_text(export(Selection(both, []), form))
         read = from_file(path)
         shown = [(one.name, one.formula, one.options) for one in read]
         assert shown == [(one.name, one.formula, one.options) for one in both]
@@ -124,7 +124,7 @@ def test_several_formulas_fit_in_json_and_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["python", "sympy"])
 def test_other_forms_hold_one_formula(form: str) -> None:
     with pytest.raises(InputError, match="2 were chosen"):
-        export(Gathered([record(), record()], []), form)
+        export(Selection([record(), record()], []), form)
 
 
 def test_a_spreadsheet_sees_a_name_as_text() -> None:

@@ -28,8 +28,8 @@ from lpzero.proxies import (
     names,
     rank_mean,
 )
+from lpzero.proxies.ranking import measures_of
 from lpzero.proxies.registry import Measure, NetworkProxy
-from lpzero.rank import measures_of
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.pit import PitArch, PitSpace

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lpzero.proxies import Network
-from lpzero.proxies.samples import PROBE
+from lpzero.proxies.sample_gradients import PROBE
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny import LAYOUT, TOKENS, Foreign, foreign, network, next_token
 

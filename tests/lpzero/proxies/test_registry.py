@@ -13,9 +13,9 @@ import pytest
 
 import spaces
 from lpzero.errors import InputError
+from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies import Context, Needs, find, get, names, proxy, rank_mean, rank_sum
-from lpzero.proxies.counting import sept
-from lpzero.ranks import FloatArray
+from lpzero.proxies.sizes import sept
 from primitives.errors import FormulaError
 from spaces.errors import UnknownNameError
 

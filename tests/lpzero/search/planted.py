@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies import Context, Needs, Proxy
 from lpzero.proxies.registry import SizeProxy
-from lpzero.ranks import FloatArray
-from lpzero.search.bench import Bench
 from lpzero.search.constraints import Constraints
-from lpzero.search.ground import Ground
+from lpzero.search.environment import Environment
 from lpzero.search.ledger import Ledger
-from lpzero.search.scoring import Scorer
+from lpzero.search.sampler import Sampler
+from lpzero.search.scorer import Scorer
 from spaces.base import Space
 from spaces.flexibert import FlexiBertSpace
 
@@ -89,14 +89,14 @@ class Landscape:
         return [self.function(SPACE, arch) for arch in archs]
 
 
-def bench(
+def environment(
     guide: Proxy,
     evaluator: Any = None,
     seed: int = 0,
     constraints: Constraints | None = None,
     pool: Sequence[Any] | None = None,
-) -> Bench:
+) -> Environment:
     ledger = Ledger(SPACE)
-    ground = Ground(SPACE, constraints or Constraints(), lambda arch: 0.0, pool)
+    sampler = Sampler(SPACE, constraints or Constraints(), lambda arch: 0.0, pool)
     scorer = Scorer(guide, SPACE, Context(), ledger)
-    return Bench(ground, scorer, evaluator, ledger, random.Random(seed))
+    return Environment(sampler, scorer, evaluator, ledger, random.Random(seed))

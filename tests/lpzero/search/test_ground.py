@@ -10,7 +10,7 @@ import pytest
 
 import spaces
 from lpzero.search import Constraints
-from lpzero.search.ground import Ground
+from lpzero.search.sampler import Sampler
 
 SPACE = spaces.get("autoformer-tiny")
 
@@ -22,30 +22,30 @@ def isomers(arch: Any) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def ground() -> Ground:
+def sampler() -> Sampler:
     rng = random.Random(0)
     pool = [turned for _ in range(4) for turned in isomers(SPACE.sample(rng))]
-    return Ground(SPACE, Constraints(), lambda arch: 0.0, pool)
+    return Sampler(SPACE, Constraints(), lambda arch: 0.0, pool)
 
 
-def test_a_member_stays_where_it_is(ground: Ground) -> None:
-    assert ground.pool is not None
-    assert [ground.settle(arch) for arch in ground.pool] == ground.pool
+def test_a_member_stays_where_it_is(sampler: Sampler) -> None:
+    assert sampler.pool is not None
+    assert [sampler.settle(arch) for arch in sampler.pool] == sampler.pool
 
 
-def test_every_member_can_be_drawn(ground: Ground) -> None:
-    assert ground.pool is not None
+def test_every_member_can_be_drawn(sampler: Sampler) -> None:
+    assert sampler.pool is not None
     rng = random.Random(1)
-    drawn = ground.draw(len(ground.pool), lambda: ground.sample(rng))
-    assert set(drawn) == set(ground.pool)
+    drawn = sampler.draw(len(sampler.pool), lambda: sampler.sample(rng))
+    assert set(drawn) == set(sampler.pool)
 
 
-def test_a_stranger_goes_to_the_isomer_it_is_most_alike(ground: Ground) -> None:
-    assert ground.pool is not None
-    for member in ground.pool[::5]:
+def test_a_stranger_goes_to_the_isomer_it_is_most_alike(sampler: Sampler) -> None:
+    assert sampler.pool is not None
+    for member in sampler.pool[::5]:
         first, second, *rest = member.layers
         swapped = replace(member, layers=(second, first, *rest))
-        settled = ground.settle(swapped)
+        settled = sampler.settle(swapped)
         alike = [
             sum(a == b for a, b in zip(swapped.layers, other.layers, strict=False))
             for other in (settled, member)

@@ -11,26 +11,26 @@ import pytest
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.prenas import Saliency, select
 from lpzero.proxies import Context, find
 from lpzero.search import loops
-from lpzero.search.bench import Bench
 from lpzero.search.constraints import Constraints
-from lpzero.search.ground import Ground
+from lpzero.search.environment import Environment
 from lpzero.search.ledger import Ledger
 from lpzero.search.loops.etas import Etas
 from lpzero.search.loops.prenas import PreNas
 from lpzero.search.loops.random_search import RandomSearch
 from lpzero.search.loops.regularised import Regularised
 from lpzero.search.loops.trazor import Member, TRazor, exchanged
-from lpzero.search.scoring import Scorer
+from lpzero.search.sampler import Sampler
+from lpzero.search.scorer import Scorer
+from lpzero.supernet import Saliency, select
 from spaces.flexibert import FlexiBertArch, Layer
 from tests.lpzero.search.planted import (
     OPTIMUM,
     SPACE,
     BlockProxy,
     Landscape,
-    bench,
+    environment,
     height,
     proxy,
     value_of_block,
@@ -46,7 +46,7 @@ def noisy(space: Any, arch: Any) -> float:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_etas_reaches_the_optimum_of_a_planted_landscape(seed: int) -> None:
-    place = bench(proxy(noisy), Landscape(), seed)
+    place = environment(proxy(noisy), Landscape(), seed)
     assert height(SPACE, Etas().run(place)) == OPTIMUM
 
 
@@ -78,7 +78,7 @@ def naive_etas(seed: int, samples: int, n: int, iterations: int, patience: int) 
 @pytest.mark.parametrize("seed", range(3))
 def test_etas_is_its_algorithm(seed: int) -> None:
     landscape = Landscape()
-    place = bench(proxy(noisy), landscape, seed)
+    place = environment(proxy(noisy), landscape, seed)
     Etas(samples=40, mutants=20, iterations=6, patience=3).run(place)
     assert landscape.asked == naive_etas(seed, 40, 20, 6, 3)
     assert [entry["evaluations"] for entry in place.trace] == list(
@@ -88,7 +88,7 @@ def test_etas_is_its_algorithm(seed: int) -> None:
 
 def test_etas_without_gain_stops_after_five_iterations() -> None:
     landscape = Landscape(lambda space, arch: 1.0)
-    Etas(samples=10, mutants=10).run(bench(proxy(), landscape))
+    Etas(samples=10, mutants=10).run(environment(proxy(), landscape))
     assert len(landscape.asked) == 3 + 5 * 3
 
 
@@ -116,7 +116,7 @@ def test_the_velocity_of_equation_13_by_hand() -> None:
 def test_positions_are_values_and_velocity_together() -> None:
     low, high = Layer("sdp", 4, 24, 2), BEST
     first, second = FlexiBertArch(16, (low, high)), FlexiBertArch(16, (high, high, low))
-    place = bench(BlockProxy())
+    place = environment(BlockProxy())
     place.scores([first, second])
     loop = TRazor(inertia=0.5, gamma1=0.25, gamma2=0.5)
     members = [Member(second, np.zeros(3), second), Member(first, np.array([2.0, 0.0]), second)]
@@ -150,7 +150,7 @@ def test_crossover_keeps_to_the_space() -> None:
 
 def test_mutants_of_trazor_differ_in_the_worst_block_alone() -> None:
     arch = FlexiBertArch(32, (BEST, Layer("sdp", 4, 24, 2), BEST))
-    place = bench(BlockProxy())
+    place = environment(BlockProxy())
     place.scores([arch])
     loop = TRazor(mutations=8)
     members, positions = loop._moved(place, [Member(arch, np.zeros(3), arch)])
@@ -162,7 +162,7 @@ def test_mutants_of_trazor_differ_in_the_worst_block_alone() -> None:
 
 
 def test_trazor_climbs_block_by_block_within_its_budget() -> None:
-    place = bench(BlockProxy(), seed=1)
+    place = environment(BlockProxy(), seed=1)
     loop = TRazor(population=10, mutations=5, crossovers=5, steps=15)
     winner = loop.run(place)
     assert sum(map(value_of_block, winner.layers)) == 12
@@ -174,7 +174,7 @@ def test_trazor_climbs_block_by_block_within_its_budget() -> None:
 
 def test_trazor_evaluates_its_winner_alone() -> None:
     landscape = Landscape()
-    place = bench(BlockProxy(), landscape)
+    place = environment(BlockProxy(), landscape)
     winner = TRazor(population=6, steps=2, mutations=3, crossovers=3).run(place)
     assert place.observed == [winner]
     assert place.trace[-1]["target"] == height(SPACE, winner)
@@ -187,8 +187,8 @@ def test_prenas_is_its_selector() -> None:
     ledger = Ledger(space)
     scorer = Scorer(find("supernet-snip"), space, Context(), ledger)
     limit = Constraints({"parameters": (None, 1_600_000)})
-    ground = Ground(space, limit, lambda arch: 0.0)
-    place = Bench(ground, scorer, None, ledger, random.Random(0))
+    sampler = Sampler(space, limit, lambda arch: 0.0)
+    place = Environment(sampler, scorer, None, ledger, random.Random(0))
     winner = PreNas(per_bin=2, margin=200_000).run(place)
     bins = [float(edge) for edge in range(600_000, 1_800_001, 200_000)]
     expected = [
@@ -203,7 +203,7 @@ def test_prenas_is_its_selector() -> None:
 
 @pytest.mark.parametrize("evaluator", [None, "landscape"])
 def test_regularised_evolution_spends_its_budget_and_forgets_the_oldest(evaluator: Any) -> None:
-    place = bench(proxy(), Landscape() if evaluator else None, seed=2)
+    place = environment(proxy(), Landscape() if evaluator else None, seed=2)
     winner = Regularised(population=20, tournament=5, evaluations=150).run(place)
     assert len(place.observed) == len(set(place.observed)) == 150
     assert height(SPACE, winner) == max(height(SPACE, arch) for arch in place.observed)
@@ -230,7 +230,7 @@ def naive_regularised(seed: int, population: int, tournament: int, evaluations: 
 
 def test_random_search_evaluates_the_best_by_proxy_in_that_order() -> None:
     landscape = Landscape()
-    place = bench(proxy(noisy), landscape)
+    place = environment(proxy(noisy), landscape)
     RandomSearch(samples=120, evaluations=7).run(place)
     drawn = sorted(place.ledger.known("score"), key=lambda a: -noisy(SPACE, a))
     assert place.scorer.n_scored == 120
@@ -238,7 +238,7 @@ def test_random_search_evaluates_the_best_by_proxy_in_that_order() -> None:
 
 
 def test_random_search_by_proxy_alone_gives_the_best_drawn() -> None:
-    place = bench(proxy())
+    place = environment(proxy())
     winner = RandomSearch(samples=120).run(place)
     assert height(SPACE, winner) == max(height(SPACE, a) for a in place.ledger.known("score"))
     assert [entry["scored"] for entry in place.trace] == [50, 100, 120]
@@ -259,7 +259,7 @@ def test_every_loop_is_a_function_of_its_seed(name: str) -> None:
     loop = loops.make(name, SPACE, SMALL[name])
     found = []
     for seed in (3, 3, 4):
-        place = bench(BlockProxy(), Landscape(), seed)
+        place = environment(BlockProxy(), Landscape(), seed)
         winner = loop.run(place)
         found.append((winner, place.trace))
         assert place.trace
@@ -279,7 +279,7 @@ def test_every_loop_keeps_to_constraints_and_pool(name: str, with_pool: bool) ->
     limit = Constraints({"parameters": (None, 24_000)})
     rng = random.Random(5)
     pool = [SPACE.sample(rng) for _ in range(200)] if with_pool else None
-    place = bench(BlockProxy(), Landscape(), constraints=limit, pool=pool)
+    place = environment(BlockProxy(), Landscape(), constraints=limit, pool=pool)
     winner = loop.run(place)
     scored = {*place.ledger.known("score"), *place.observed, winner}
     assert scored

@@ -14,10 +14,10 @@ import pytest
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.proxies import Context, get
-from lpzero.search import Request, Surroundings
-from lpzero.search.bench import Bench
-from lpzero.search.comparing import compare, place
+from lpzero.search import Request, Resources
+from lpzero.search.comparison import compare, place
 from lpzero.search.curves import curve_rows, draw
+from lpzero.search.environment import Environment
 from lpzero.search.metrics import (
     best_after,
     evaluations_to_reach,
@@ -27,7 +27,7 @@ from lpzero.search.metrics import (
     top_threshold,
 )
 from spaces.tables import load
-from tests.lpzero.search.planted import SPACE, Landscape, bench, height, proxy
+from tests.lpzero.search.planted import SPACE, Landscape, environment, height, proxy
 
 TRACE = [
     {"evaluations": n, "target": target} for n, target in enumerate([3.0, 5.0, 4.0, 7.0], start=1)
@@ -50,14 +50,14 @@ def test_evaluations_to_reach() -> None:
 def test_the_threshold_is_the_best_hundredth() -> None:
     rng = random.Random(3)
     pool = list(dict.fromkeys(SPACE.sample(rng) for _ in range(400)))
-    place_ = bench(proxy(), pool=pool)
-    found = top_threshold(place_.ground, Landscape())
+    place_ = environment(proxy(), pool=pool)
+    found = top_threshold(place_.sampler, Landscape())
     expected = sorted((height(SPACE, arch) for arch in pool), reverse=True)
     assert found == expected[round(0.01 * len(pool)) - 1]
     dear = Landscape()
     dear.is_free = False
     with pytest.raises(InputError, match="too dear"):
-        top_threshold(place_.ground, dear)
+        top_threshold(place_.sampler, dear)
 
 
 def test_the_interval_of_a_mean_holds_it() -> None:
@@ -108,8 +108,8 @@ def arms(*proxies: str) -> list[Request]:
 
 
 def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
-    found = compare(arms("none", "parameters"), 3, Surroundings(), tmp_path / "kept")
-    again = compare(arms("none", "parameters"), 3, Surroundings(jobs=2))
+    found = compare(arms("none", "parameters"), 3, Resources(), tmp_path / "kept")
+    again = compare(arms("none", "parameters"), 3, Resources(jobs=2))
     assert found.rows == again.rows
     for arm, row in zip(arms("none", "parameters"), found.rows, strict=True):
         results = [
@@ -123,7 +123,7 @@ def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
         reached = [evaluations_to_reach(r["trace"], found.threshold) for r in results]
         assert row["reached"] == sum(n is not None for n in reached)
     with pytest.raises(InputError, match="holds a comparison"):
-        compare(arms("none"), 3, Surroundings(), tmp_path / "kept")
+        compare(arms("none"), 3, Resources(), tmp_path / "kept")
 
 
 def test_curves_are_numbers_first_and_then_a_picture() -> None:
@@ -157,7 +157,7 @@ def test_the_command_compares_and_draws(
         assert len(list(csv.DictReader(file))) == len(result["curves"])
     before = (out / "comparison.json").read_bytes()
     capsys.readouterr()
-    monkeypatch.setattr(Bench, "scores", lambda *_: 1 / 0)  # what is done is left alone
+    monkeypatch.setattr(Environment, "scores", lambda *_: 1 / 0)  # what is done is left alone
     assert command([*words, "--resume"]) == 0
     assert (out / "comparison.json").read_bytes() == before
 

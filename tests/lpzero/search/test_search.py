@@ -18,14 +18,14 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, find
-from lpzero.search import Constraints, Request, Surroundings, run
+from lpzero.search import Constraints, Request, Resources, run
 from lpzero.search import evaluators as evaluating
 from lpzero.search.evaluators.surrogate import Surrogate
 from lpzero.search.evaluators.training import Training
 from lpzero.search.gaussian import Kernel, Process, likelihood
 from lpzero.search.latency import Stopwatch
 from lpzero.search.ledger import Ledger
-from lpzero.search.scoring import NoProxy, Scorer
+from lpzero.search.scorer import NoProxy, Scorer
 from spaces.tables import load
 from spaces.training.recipes import PLANS
 from spaces.training.tasks import TASKS
@@ -82,7 +82,7 @@ def test_every_loop_goes_on_to_the_same_bytes(
 ) -> None:
     limit = Constraints({"parameters": (None, 60_000)})
     request = asked(loop=loop, proxy=proxy, constants=constants, constraints=limit)
-    around = Surroundings(cache=tmp_path / "cache")
+    around = Resources(cache=tmp_path / "cache")
     straight, cut = tmp_path / "straight", tmp_path / "cut"
     run(request, around, straight)
     journal = (straight / "journal.jsonl").read_bytes()
@@ -114,7 +114,7 @@ def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     constants = {"samples": 4, "mutants": 3, "iterations": 1}
     found = []
     for jobs in (1, 2):
-        around = Surroundings(jobs=jobs, cache=tmp_path / f"cache{jobs}")
+        around = Resources(jobs=jobs, cache=tmp_path / f"cache{jobs}")
         request = asked(proxy=f"rank-mean(snip, {FORMULA})", constants=constants)
         run(request, around, tmp_path / str(jobs))
         found.append(content(tmp_path / str(jobs)))

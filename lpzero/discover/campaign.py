@@ -1,0 +1,145 @@
+"""The loop of a campaign: step, write down, show, until the budget is spent."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lpzero.discover.candidate import Candidate
+from lpzero.discover.evolution import Evolution
+from lpzero.discover.generation import State
+from lpzero.discover.hall_of_fame import HallOfFame, admit
+from lpzero.discover.objective import Objective
+from lpzero.discover.storage import Storage
+from lpzero.discover.tally import Tally
+
+_SAVE_SECONDS = 0.5
+_PUBLISH_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a callback is told after each generation; rates are those of this process."""
+
+    generation: int
+    generations: int
+    best: Candidate
+    valid: float
+    tried: int
+    evaluated: int
+    repeats: int
+    rejected: Counter[str]
+    per_second: float
+    seconds: float
+    seconds_left: float | None
+
+
+# A callback that answers True stops the campaign after the generation.
+Callback = Callable[[Progress], bool | None]
+
+
+@dataclass(slots=True)
+class CampaignOutcome:
+    """Where a campaign stands; `stopped` says why it ended before its last generation, if so."""
+
+    state: State
+    tally: Tally
+    hall: HallOfFame = field(default_factory=HallOfFame)
+    stopped: str | None = None
+    seconds: float = 0.0
+
+
+def run(
+    evolution: Evolution,
+    objective: Objective,
+    storage: Storage,
+    callbacks: Sequence[Callback] = (),
+    time_limit: float | None = None,
+) -> CampaignOutcome:
+    """Run the campaign to its last generation, or until something stops it."""
+    rng = random.Random(evolution.settings.seed)
+    state = storage.begin(rng)
+    outcome = CampaignOutcome(state or State(), Tally())
+    _take_in(outcome, outcome.state.tried)
+    objective.remembered = {c.key: c.verdict() for c in storage.ahead() if c.key is not None}
+    objective.prepare()
+    loop = _Loop(evolution, objective, storage, outcome, rng)
+    loop.go(callbacks, time_limit)
+    return outcome
+
+
+def _take_in(outcome: CampaignOutcome, candidates: Sequence[Candidate]) -> None:
+    outcome.tally.count(candidates)
+    outcome.hall = admit(outcome.hall, candidates)
+
+
+class _Loop:
+    def __init__(
+        self,
+        evolution: Evolution,
+        objective: Objective,
+        storage: Storage,
+        outcome: CampaignOutcome,
+        rng: random.Random,
+    ) -> None:
+        self.evolution, self.objective, self.storage = evolution, objective, storage
+        self.outcome, self.rng = outcome, rng
+        self.start = time.monotonic()
+        self.first = outcome.state.generation
+        self.evaluated_before = outcome.tally.evaluated
+
+    def go(self, callbacks: Sequence[Callback], time_limit: float | None) -> None:
+        outcome, last = self.outcome, self.evolution.settings.generations
+        saved = published = self.start
+        while outcome.state.generation <= last and not outcome.state.exhausted:
+            outcome.state = self.evolution.step(outcome.state, self.rng)
+            self.storage.record(outcome.state)
+            _take_in(outcome, outcome.state.tried)
+            now = time.monotonic()
+            if now - saved > _SAVE_SECONDS:
+                self.storage.save(outcome.state, self.rng)
+                saved = time.monotonic()
+            if now - published > _PUBLISH_SECONDS:
+                self._publish()
+                published = time.monotonic()
+            if callbacks and outcome.tally.best is not None:
+                progress = self._progress(outcome.tally.best, now - self.start)
+                answers = [callback(progress) for callback in callbacks]
+                if any(answers):
+                    outcome.stopped = "asked to stop"
+                    break
+            if time_limit is not None and now - self.start > time_limit:
+                outcome.stopped = "the time limit"
+                break
+        if outcome.state.exhausted:
+            outcome.stopped = "nothing new in this space"
+        elif outcome.state.generation > last:
+            outcome.stopped = None
+        outcome.seconds = time.monotonic() - self.start
+        self.storage.save(outcome.state, self.rng)
+        self._publish()
+
+    def _publish(self) -> None:
+        names = [fitness.table.name for fitness in self.objective.tables_fitness]
+        self.storage.publish(self.outcome.hall.rows(names), self.outcome.tally.history)
+
+    def _progress(self, best: Candidate, seconds: float) -> Progress:
+        outcome, tally = self.outcome, self.outcome.tally
+        done = outcome.state.generation - self.first
+        left = self.evolution.settings.generations + 1 - outcome.state.generation
+        return Progress(
+            generation=outcome.state.generation - 1,
+            generations=self.evolution.settings.generations,
+            best=best,
+            valid=self.objective.valid(best),
+            tried=tally.tried,
+            evaluated=tally.evaluated,
+            repeats=tally.repeats,
+            rejected=Counter(tally.rejected),
+            per_second=(tally.evaluated - self.evaluated_before) / max(seconds, 1e-9),
+            seconds=seconds,
+            seconds_left=seconds / done * left if done else None,
+        )

@@ -1,0 +1,196 @@
+"""Discovery as a Python call: configure, run, look.
+
+found = Discovery("nano-gpt2", generations=20).run()
+found.best_, found.hall_of_fame_, found.history_
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lpzero.discover import checkpoint, report
+from lpzero.discover.campaign import Callback, CampaignOutcome, run
+from lpzero.discover.checkpoint import Config
+from lpzero.discover.evolution import Evolution
+from lpzero.discover.objective import Objective
+from lpzero.discover.settings import Settings, preset
+from lpzero.discover.storage import CampaignDirectory, InMemory
+from lpzero.discover.table_fitness import TableFitness
+from lpzero.errors import InputError
+from lpzero.parallel import Workers
+from lpzero.runs import directory as folder
+from lpzero.runs import scoresheet
+from lpzero.runs.errors import RunError
+from lpzero.sketches.sketch import Sketch, SketchOptions
+from spaces.tables import load, split
+
+if TYPE_CHECKING:
+    from spaces.tables import Table
+
+
+class Discovery:
+    """A campaign on one table or several, by name or as values.
+
+    Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
+    "partial")`; they change the preset, "default" or "paper". With `out` the campaign is kept in
+    that directory, and `resume=True` goes on with one that is there. `sketches` replaces the
+    cache (one sequence per table). A callback gets a `Progress` after each generation and may
+    answer True to stop.
+
+    After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
+    (rows), `history_` (rows), `result_` (everything), `outcome_`.
+    """
+
+    def __init__(
+        self,
+        table: str | Table | Sequence[str | Table] | None = None,
+        *,
+        preset: str | None = None,
+        out: str | Path | None = None,
+        resume: bool = False,
+        data: str | Path | None = None,
+        space: str | None = None,
+        cache: str | Path | None = None,
+        device: str = "cpu",
+        jobs: int = 1,
+        split_seed: int | None = None,
+        sketch_seed: int | None = None,
+        sketches: Sequence[Sequence[Sketch]] | None = None,
+        time_limit: float | None = None,
+        callbacks: Sequence[Callback] = (),
+        progress: bool = False,
+        **settings: Any,
+    ) -> None:
+        self.out = None if out is None else Path(out)
+        self.resume, self.data, self.cache, self.device = resume, data, cache, device
+        self.workers, self.progress = Workers(jobs), progress
+        self.time_limit, self.callbacks = time_limit, tuple(callbacks)
+        if time_limit is not None and not time_limit > 0:
+            raise InputError(f"time_limit is {time_limit!r}; expected seconds, more than 0")
+        if resume and self.out is None:
+            raise InputError("there is nothing to resume without the campaign's directory (out)")
+        kept = checkpoint.read_config(self.out) if self.out is not None and resume else None
+        self.settings = _settings(kept, preset, settings)
+        names = _names(kept, table)
+        spaces = {entry["name"]: entry["space"] for entry in (kept or {}).get("tables", [])}
+        self.tables = [
+            load(name, data, space or spaces.get(name)) if isinstance(name, str) else name
+            for name in names
+        ]
+        if split_seed is None:
+            split_seed = kept["split_seed"] if kept else 0
+        if sketch_seed is None:
+            sketch_seed = kept["sketch"]["seed"] if kept else 0
+        self.split_seed = split_seed
+        self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed)
+        self._given = sketches
+        self.objective = self._bench()
+
+    def run(self) -> Discovery:
+        """Search, then report; the test rows are opened only after the search."""
+        return self.search().report()
+
+    def search(self) -> Discovery:
+        """The search alone: it never sees the targets of the test rows."""
+        evolution = Evolution(self.settings, self.objective)
+        evolution.language.check_not_empty()
+        for text in self.settings.start:
+            evolution.language.read(text)
+        with ExitStack() as stack:
+            storage: CampaignDirectory | InMemory = InMemory()
+            if self.out is not None:
+                storage = stack.enter_context(CampaignDirectory(self.out, self.config, self.resume))
+            self.remarks_ = storage.remarks
+            self.outcome_: CampaignOutcome = run(
+                evolution, self.objective, storage, self.callbacks, self.time_limit
+            )
+        return self
+
+    def report(self) -> Discovery:
+        """Judge what the search found, on the test rows too, and write it down."""
+        self.result_ = report.report(self.tables, self.objective, self.outcome_)
+        if self.out is not None:
+            with folder.locked(self.out):
+                folder.write_json(self.out / folder.RESULT, self.result_)
+                scores = report.scores(self.tables, self.objective, self.result_)
+                folder.write_json(self.out / scoresheet.FILE, scores, indent=None)
+                timing = {"seconds": round(self.outcome_.seconds, 3)}
+                folder.write_json(self.out / folder.TIMING, timing)
+        return self
+
+    @property
+    def config(self) -> Config:
+        """What the campaign's directory remembers of the configuration."""
+        tables = tuple(
+            {"name": t.name, "space": t.space.name, "target": t.target, "digest": t.digest}
+            for t in self.tables
+        )
+        return Config(self.settings, tables, self.split_seed, asdict(self.options))
+
+    @property
+    def best_(self) -> dict[str, Any]:
+        """The winner."""
+        return dict(self.result_["best"])
+
+    @property
+    def hall_of_fame_(self) -> list[dict[str, Any]]:
+        """The best formulas and the front, best first, with their measures on train."""
+        return self.outcome_.hall.rows([table.name for table in self.tables])
+
+    @property
+    def history_(self) -> list[dict[str, Any]]:
+        """A row per generation: evaluations so far and the best so far."""
+        return list(self.outcome_.tally.history)
+
+    def _bench(self) -> Objective:
+        tables_fitness = []
+        for index, table in enumerate(self.tables):
+            parts = split(table, self.split_seed)
+            label = f"branches of {table.name}" if self.progress else None
+            make = self._maker(index, table)
+            tables_fitness.append(
+                TableFitness(table, parts, make, self.settings, self.workers, label)
+            )
+        return Objective(tables_fitness, self.settings)
+
+    def _maker(self, index: int, table: Table) -> Callable[[], Sequence[Sketch]]:
+        if self._given is not None:
+            given = self._given[index]
+            return lambda: given
+
+        def make() -> Sequence[Sketch]:
+            from lpzero.sketches.builder import Builder, sketches
+            from lpzero.sketches.store import Store, default_folder
+
+            store = Store(Path(self.cache).expanduser() if self.cache else default_folder())
+            label = f"sketches of {table.name}" if self.progress else None
+            return sketches(
+                table, Builder(self.options, store, self.workers, self.device, label=label)
+            )
+
+        return make
+
+
+def _settings(kept: dict[str, Any] | None, name: str | None, changes: dict[str, Any]) -> Settings:
+    """Those of the preset, or of the campaign that is there, with the changes."""
+    changes = {k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()}
+    asked = preset(name or "default", **changes)  # refuses unknown options in either case
+    if kept is None or name is not None:
+        return asked
+    return replace(Settings.from_json(kept["settings"]), **changes)
+
+
+def _names(kept: dict[str, Any] | None, table: Any) -> list[Any]:
+    if table is None:
+        if kept is None:
+            raise RunError("no table is given, and there is no campaign to resume")
+        return [entry["name"] for entry in kept["tables"]]
+    names = [table] if not isinstance(table, (list, tuple)) else list(table)
+    shown = [name if isinstance(name, str) else name.name for name in names]
+    if not names or len(set(shown)) < len(shown):
+        raise InputError(f"expected one table or several different ones, got {shown}")
+    return names

@@ -1,0 +1,68 @@
+"""The judge of a campaign: formulas against the training rows of one table or several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lpzero.discover.candidate import Candidate, Measures, Verdict
+from lpzero.discover.settings import OBJECTIVES, Settings
+from lpzero.discover.table_fitness import TableFitness
+from primitives.canonical import canonical
+from primitives.formula import Formula
+from primitives.rejection import Rejected
+
+
+class Objective:
+    """Judges formulas on every fitness at once."""
+
+    def __init__(self, tables_fitness: Sequence[TableFitness], settings: Settings) -> None:
+        self.tables_fitness, self.settings = tuple(tables_fitness), settings
+        self._columns = [OBJECTIVES.index(name) for name in settings.objectives]
+        # What an interrupted run has measured beyond its last saved state, by key.
+        self.remembered: dict[str, Verdict | Rejected] = {}
+        self._valid: dict[int, float] = {}
+
+    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]:
+        found = [self.remembered.get(str(formula)) for formula in formulas]
+        missing = [i for i, verdict in enumerate(found) if verdict is None]
+        if missing:
+            asked = [formulas[i] for i in missing]
+            per_table = [fitness.measure(asked) for fitness in self.tables_fitness]
+            for place, i in enumerate(missing):
+                found[i] = self._verdict([results[place] for results in per_table])
+        return [verdict for verdict in found if verdict is not None]
+
+    def prepare(self) -> None:
+        """Read or make everything that judging needs, so that no formula waits for it."""
+        for fitness in self.tables_fitness:
+            fitness.prepare()
+
+    def valid(self, candidate: Candidate) -> float:
+        """The first objective on the validation rows, lowest over the tables.
+
+        For showing and for choosing among the final front; selection does not see it.
+        """
+        if candidate.id not in self._valid:
+            column = self._columns[0]
+            self._valid[candidate.id] = min(
+                fitness.on_valid(canonical(candidate.formula), column)
+                for fitness in self.tables_fitness
+            )
+        return self._valid[candidate.id]
+
+    def _verdict(self, results: Sequence[Measures | Rejected]) -> Verdict | Rejected:
+        measures: list[Measures] = []
+        for result in results:
+            if isinstance(result, Rejected):
+                return result
+            measures.append(result)
+        first = [found[self._columns[0]] for found in measures]
+        # One sign for all tables: the one with which the worst of them comes out best.
+        sign = -1 if min(first) < -max(first) else 1
+        if sign < 0:
+            measures = [(0.0 - rho, 0.0 - given, 0.0 - within) for rho, given, within in measures]
+        fitness = []
+        for column in self._columns:
+            values = [found[column] for found in measures]
+            fitness += [min(values)] if self.settings.across == "min" else values
+        return Verdict(sign, tuple(measures), tuple(fitness))

@@ -1,0 +1,52 @@
+"""Who survives and who becomes a parent; every order is total, so nothing is left to chance."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from deap import base, tools
+
+from lpzero.discover.candidate import Candidate
+
+_TOURNAMENT = 3
+
+
+def best_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """By the first objective, the simpler and then the older first among equals."""
+    return sorted(candidates, key=lambda c: (-c.fitness[0], c.complexity, c.id))
+
+
+def by_front(candidates: Sequence[Candidate], k: int) -> list[Candidate]:
+    """The k that NSGA-II keeps for every objective and simplicity, front after front."""
+    if not candidates:
+        return []
+    kind = _fitness_kind(len(candidates[0].fitness) + 1)
+    items = [_Item(candidate, kind) for candidate in best_first(candidates)]
+    return [item.candidate for item in tools.selNSGA2(items, min(k, len(items)))]
+
+
+def tournament(population: Sequence[Candidate]) -> Candidate:
+    """One of a few: half the time the fittest, else the one whose front comes first.
+
+    To be called with the global generator borrowed.
+    """
+    places = [random.randrange(len(population)) for _ in range(_TOURNAMENT)]
+    if random.random() < 0.5:
+        return population[min(places)]
+    return best_first([population[place] for place in places])[0]
+
+
+class _Item:
+    """What DEAP selects: fitness values are finite here, whatever was rejected stayed outside."""
+
+    def __init__(self, candidate: Candidate, kind: type[Any]) -> None:
+        self.candidate = candidate
+        self.fitness = kind((*candidate.fitness, -float(candidate.complexity)))
+
+
+@lru_cache(maxsize=8)
+def _fitness_kind(n: int) -> type[Any]:
+    return type("Fitness", (base.Fitness,), {"weights": (1.0,) * n})

@@ -1,0 +1,174 @@
+"""One table to search on: the rows of the fitness, and scores for them.
+
+Sketches are read once; a formula costs look-ups or a few matrix passes. Targets of the test rows
+are not here: the table of a fitness has them hidden.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lpzero.discover.candidate import Measures
+from lpzero.discover.settings import OBJECTIVES, Settings
+from lpzero.errors import InputError
+from lpzero.judgement import counters
+from lpzero.judgement.measures import RankMeasures
+from lpzero.judgement.ranks import FloatArray, quantise_keys
+from lpzero.parallel import Workers
+from lpzero.scores.chains import ChainSet, surviving
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.sketch import Sketch
+from primitives.canonical import canonical
+from primitives.expressions import drop_dead
+from primitives.formula import Formula
+from primitives.registry import STATISTICS
+from primitives.rejection import NON_FINITE, Rejected
+
+if TYPE_CHECKING:
+    from spaces.tables import Split, Table
+
+LEAST = 10  # training rows
+_MEMORY = 1 << 29  # bytes that scoring may remember
+_FEW = 6  # architectures of the early look
+# For a few formulas on many rows: their chains are computed, tables of them would cost more.
+_BARE = ChainSet(dict.fromkeys(STATISTICS, ((),)), dict.fromkeys(STATISTICS, 1), ())
+_CONSTANT = Rejected("constant-score", "every architecture has the same score")
+_NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
+
+
+class TableFitness:
+    """One table to search on: its rows, and evaluators for them, made when first needed."""
+
+    def __init__(
+        self,
+        table: Table,
+        parts: Split,
+        sketches: Callable[[], Sequence[Sketch]],
+        settings: Settings,
+        workers: Workers | None = None,
+        label: str | None = None,
+    ) -> None:
+        self.table, self.parts, self._make = parts.hide_test(table), parts, sketches
+        self.workers, self.label = workers or Workers(), label
+        # Longer chains are computed from those of two.
+        self.chains = surviving(min(2, max(1, settings.unaries)))
+        self.rows = fitness_rows(self.table, parts, settings)
+        self.measures = RankMeasures.of(self.table, self.rows)
+        if "within" in settings.objectives and self.measures.n_within == 0:
+            raise InputError(
+                f"table {table.name} has no group of equal depth and width with 5 training"
+                " architectures: --objective within has nothing to measure"
+            )
+
+    @cached_property
+    def sketches(self) -> Sequence[Sketch]:
+        """The sketches of every row."""
+        return self._make()
+
+    @cached_property
+    def evaluator(self) -> FormulaEvaluator:
+        """Scores on the rows of the fitness."""
+        return self._evaluator(self.rows, self.label)
+
+    @cached_property
+    def glance(self) -> FormulaEvaluator:
+        """Scores on a few of these rows, of sizes far apart."""
+        sizes = counters.score("parameters", self.table)[self.rows]
+        picked = np.argsort(sizes, kind="stable")[np.linspace(0, len(sizes) - 1, _FEW).astype(int)]
+        return self._evaluator(self.rows[np.sort(picked)], None)
+
+    def prepare(self) -> None:
+        """Read or make what scoring needs, so that no formula waits for it."""
+        _ = self.evaluator, self.glance
+
+    def on_valid(self, formula: Formula, column: int) -> float:
+        """A measure of the formula on the validation rows; rho where these have no groups."""
+        evaluator, measures = self._valid
+        scores = evaluator.score(formula)
+        if isinstance(scores, Rejected):
+            return 0.0
+        if column == OBJECTIVES.index("within") and measures.n_within == 0:
+            column = OBJECTIVES.index("rho")
+        return float(measures.measure(scores[np.newaxis]).values[column, 0])
+
+    @cached_property
+    def _valid(self) -> tuple[FormulaEvaluator, RankMeasures]:
+        rows = self.parts.valid
+        return self._evaluator(rows, None, _BARE), RankMeasures.of(self.table, rows)
+
+    @cached_property
+    def everywhere(self) -> FormulaEvaluator:
+        """Scores on all rows, for the formulas that are reported."""
+        return self._evaluator(None, None, _BARE)
+
+    def _evaluator(
+        self, rows: Any, label: str | None, chains: ChainSet | None = None
+    ) -> FormulaEvaluator:
+        is_main = chains is None and len(rows) > _FEW
+        is_small = rows is not None and len(rows) <= _FEW
+        return FormulaEvaluator(
+            self.sketches,
+            chains or self.chains,
+            rows=rows,
+            workers=self.workers,
+            memory=_MEMORY if is_main else _MEMORY // 8,
+            jobs=1 if is_small else self.workers.jobs,
+            label=label,
+        )
+
+    def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
+        """Rho, rho given the parameters and rho within groups of each formula.
+
+        A formula that fails on the few is not looked at on the many. What is scored is the
+        canonical form, which the branch tables know, whether or not pruning made it so.
+        """
+        formulas = [_readable(formula) for formula in formulas]
+        results: list[Measures | Rejected] = [_flaw(s) or (0, 0, 0) for s in
+                                              self.glance.scores(formulas)]  # fmt: skip
+        passed = [i for i, result in enumerate(results) if not isinstance(result, Rejected)]
+        scored: list[tuple[int, FloatArray]] = []
+        scores = self.evaluator.scores([formulas[i] for i in passed])
+        for i, found in zip(passed, scores, strict=True):
+            if isinstance(found, Rejected):
+                results[i] = found
+            else:
+                scored.append((i, found))
+        if scored:
+            measured = self.measures.measure(np.stack([found for _, found in scored]))
+            for place, (i, _) in enumerate(scored):
+                if measured.constant[place] or measured.non_finite[place]:
+                    results[i] = _CONSTANT if measured.constant[place] else _NON_FINITE
+                else:
+                    rho, given, within = (float(value) for value in measured.values[:, place])
+                    results[i] = rho, given, within
+        return results
+
+
+def fitness_rows(table: Table, parts: Split, settings: Settings) -> Any:
+    """The rows (n,) the fitness is measured on: all training rows, or a drawn few of them."""
+    n = len(parts.train)
+    if n < LEAST:
+        raise InputError(
+            f"table {table.name} has {len(table)} rows, which leaves {n} to train on;"
+            f" a campaign needs at least {LEAST}"
+        )
+    if settings.archs is None or settings.archs >= n:
+        return parts.train
+    picked = random.Random(f"rows {parts.seed}").sample(range(n), settings.archs)
+    return parts.train[np.sort(picked)]
+
+
+def _readable(formula: Formula) -> Formula:
+    return formula if drop_dead(formula.expression) is None else canonical(formula)
+
+
+def _flaw(scores: FloatArray | Rejected) -> Rejected | None:
+    if isinstance(scores, Rejected):
+        return scores
+    keys = quantise_keys(scores[np.newaxis])[0]
+    return _CONSTANT if np.ptp(keys) == 0 else None

@@ -1,0 +1,162 @@
+"""New formulas from old ones, by DEAP's typed trees and operators.
+
+DEAP draws from the global `random`: `borrowed` lends it our generator and puts everything back.
+Its one-point crossover picks a type from a set of classes, whose order differs between processes,
+so crossover is written here, on DEAP's trees, with the types in a fixed order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from deap import base, gp
+
+from lpzero.discover.language import Language
+from primitives.deap_set import from_tree, grow, to_tree
+from primitives.expressions import Apply, Combine, Expression, Leaf, walk
+from primitives.formula import REDUCTIONS, Formula
+from primitives.registry import BINARIES, UNARIES
+
+_TRIES = 30  # to stay inside the space before giving the parent back
+
+
+@contextmanager
+def borrowed(rng: random.Random) -> Iterator[None]:
+    """The global generator in the place of `rng` inside; afterwards both are as they should be."""
+    before = random.getstate()
+    random.setstate(rng.getstate())
+    try:
+        yield
+    finally:
+        rng.setstate(random.getstate())
+        random.setstate(before)
+
+
+class Variation:
+    """Crossover and mutation inside a language; to be called under `borrowed`."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.toolbox = base.Toolbox()
+        self.toolbox.register("subtree", gp.mutUniform, expr=self._grow, pset=None)
+        self.toolbox.register("shrink", gp.mutShrink)
+        self.toolbox.register("insert", _insert, pset=language.primitive_set)
+        self._mutations: list[Callable[[Formula], Formula]] = [
+            lambda formula: self._by_tree(self.toolbox.subtree, formula),
+            lambda formula: self._by_tree(self.toolbox.shrink, formula),
+            lambda formula: self._by_tree(self.toolbox.insert, formula),
+            self.point,
+            self.point,
+            _other_reduction,
+        ]
+
+    def crossover(self, first: Formula, second: Formula) -> Formula:
+        """The first formula with a part of the second in it."""
+        return self._inside(lambda: self._cross(first, second), first)
+
+    def mutate(self, formula: Formula) -> Formula:
+        """The formula after one mutation of a random kind."""
+        return self._inside(lambda: random.choice(self._mutations)(formula), formula)
+
+    def point(self, formula: Formula) -> Formula:
+        """One node made another of its arity, whatever kind of value it gives."""
+        at = random.randrange(formula.complexity)
+        node = list(walk(formula.expression))[at]
+        names: list[str]
+        if isinstance(node, Leaf):
+            names = self.language.statistics
+        else:
+            names = list(UNARIES) if isinstance(node, Apply) else list(BINARIES)
+        return Formula(replace_name(formula.expression, at, random.choice(names)),
+                       formula.reduction)  # fmt: skip
+
+    def neighbours(self, formula: Formula) -> Iterator[Formula]:
+        """Every formula of the space one change away: a node renamed, added or left out."""
+        yield _other_reduction(formula)
+        for expression in _changed(formula.expression, self.language.statistics):
+            made = Formula(expression, formula.reduction)
+            if self.language.why_outside(made) is None:
+                yield made
+
+    def _grow(self, pset: None, type_: type) -> list[Any]:
+        longest = max(1, self.language.settings.unaries)
+        return grow(self.language.primitive_set, 0, longest, type_)
+
+    def _inside(self, make: Callable[[], Formula], otherwise: Formula) -> Formula:
+        for _ in range(_TRIES):
+            made = make()
+            if made != otherwise and self.language.why_outside(made) is None:
+                return made
+        return otherwise
+
+    def _by_tree(self, operator: Callable[[Any], tuple[Any]], formula: Formula) -> Formula:
+        (changed,) = operator(to_tree(formula, self.language.primitive_set))
+        return from_tree(changed)
+
+    def _cross(self, first: Formula, second: Formula) -> Formula:
+        receiver, giver = (to_tree(f, self.language.primitive_set) for f in (first, second))
+        places = [_places(tree) for tree in (receiver, giver)]
+        kind = random.choice(sorted(places[0].keys() & places[1].keys()) or [""])
+        if not kind:
+            return first
+        here = receiver.searchSubtree(random.choice(places[0][kind]))
+        there = giver.searchSubtree(random.choice(places[1][kind]))
+        receiver[here] = giver[there]
+        return from_tree(receiver)
+
+
+def replace_name(expression: Expression, at: int, name: str) -> Expression:
+    """The expression with the node that `walk` gives at that place called otherwise."""
+    counter = iter(range(1 << 30))
+
+    def rebuild(node: Expression) -> Expression:
+        is_it = next(counter) == at
+        if isinstance(node, Leaf):
+            return Leaf(name) if is_it else node
+        if isinstance(node, Apply):
+            return Apply(name if is_it else node.operation, rebuild(node.operand))
+        left = rebuild(node.left)
+        return Combine(name if is_it else node.operation, left, rebuild(node.right))
+
+    return rebuild(expression)
+
+
+def _changed(expression: Expression, statistics: list[str]) -> Iterator[Expression]:
+    """The expression with one node renamed, one unary added, or one unary left out."""
+    yield from (Apply(name, expression) for name in UNARIES)
+    if isinstance(expression, Leaf):
+        yield from (Leaf(name) for name in statistics if name != expression.statistic)
+    elif isinstance(expression, Apply):
+        yield expression.operand
+        yield from (Apply(n, expression.operand) for n in UNARIES if n != expression.operation)
+        for operand in _changed(expression.operand, statistics):
+            yield Apply(expression.operation, operand)
+    else:
+        name, left, right = expression.operation, expression.left, expression.right
+        yield from (Combine(other, left, right) for other in BINARIES if other != name)
+        yield from (Combine(name, changed, right) for changed in _changed(left, statistics))
+        yield from (Combine(name, left, changed) for changed in _changed(right, statistics))
+
+
+def _places(tree: Any) -> dict[str, list[int]]:
+    """The nodes below the root by the name of the type they give."""
+    places: dict[str, list[int]] = {}
+    for index, node in enumerate(tree[1:], 1):
+        places.setdefault(node.ret.__name__, []).append(index)
+    return places
+
+
+def _insert(tree: Any, pset: Any) -> tuple[Any]:
+    """The tree with a unary put above a node; DEAP's own insertion needs scalar terminals."""
+    at = random.randrange(1, len(tree))
+    kind = tree[at].ret
+    tree.insert(at, random.choice([p for p in pset.primitives[kind] if p.args == [kind]]))
+    return (tree,)
+
+
+def _other_reduction(formula: Formula) -> Formula:
+    other = REDUCTIONS[1 - REDUCTIONS.index(formula.reduction)]
+    return Formula(formula.expression, other)

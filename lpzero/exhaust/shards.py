@@ -1,0 +1,127 @@
+"""The space cut into shards of formulas, and each shard measured by a worker.
+
+Blocks are the same for any number of workers and any memory, so that a run may be stopped and
+taken up again with other means.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from lpzero.judgement.measures import MEASURES, RankMeasures
+from lpzero.judgement.ranks import BoolArray, FloatArray
+from lpzero.scores.families import FamilyScorer
+from lpzero.sketches.store import Store
+from primitives.enumeration import Family
+from primitives.formula import REDUCTIONS
+
+FORMULAS = 1 << 14  # per shard and reduction
+# Score vectors alive at once in a worker: the shard, a reduction of it, and what ranking needs.
+_COPIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Left branches from start to stop of one family, with all its right ones."""
+
+    family: int
+    start: int
+    stop: int
+
+
+def cut(families: Sequence[Family]) -> list[Shard]:
+    """The shards of the space, in the order of the families."""
+    shards = []
+    for index, family in enumerate(families):
+        step = max(1, FORMULAS // max(1, len(family.right)))
+        for start in range(0, len(family.left), step):
+            shards.append(Shard(index, start, min(start + step, len(family.left))))
+    return shards
+
+
+def members(family: Family, shard: Shard) -> BoolArray:
+    """Which (left, right) of the shard are formulas: in an unordered family each pair once."""
+    shape = shard.stop - shard.start, max(1, len(family.right))
+    if not family.unordered:
+        return np.ones(shape, dtype=np.bool_)
+    first = 1 if family.operation == "sub" else 0
+    left = np.arange(shard.start, shard.stop)[:, np.newaxis]
+    return np.asarray(np.arange(shape[1]) >= left + first)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredShard:
+    """A measured shard: values (measures, reductions, left, right), NaN where there is none."""
+
+    values: FloatArray
+    evaluated: int
+    constant: int
+    non_finite: int
+
+
+@dataclass(frozen=True, eq=False)
+class ShardTask:
+    """Runs in a worker: measures a shard and writes it; `memory` in bytes bounds its arrays."""
+
+    scorer: FamilyScorer
+    measures: RankMeasures
+    families: tuple[Family, ...]
+    folder: Path
+    memory: int
+
+    def __call__(self, task: tuple[int, Shard]) -> None:
+        number, shard = task
+        write(self.folder, number, self.measure(shard))
+
+    def measure(self, shard: Shard) -> MeasuredShard:
+        """The shard's measures, its left branches a few at a time."""
+        family = self.families[shard.family]
+        width = max(1, len(family.right))
+        shape = len(MEASURES), len(REDUCTIONS), shard.stop - shard.start, width
+        values = np.full(shape, np.nan)
+        there = members(family, shard)
+        counts = np.zeros(2, dtype=np.int64)
+        step = max(1, self.memory // (_COPIES * width * self.scorer.n_archs * 8))
+        for start in range(shard.start, shard.stop, step):
+            stop = min(start + step, shard.stop)
+            total = self.scorer.scores(family, start, stop)
+            rows = slice(start - shard.start, stop - shard.start)
+            for index, reduction in enumerate(REDUCTIONS):
+                picked = total[there[rows]]
+                if reduction == "mean":
+                    picked /= self.scorer.n_blocks
+                found = self.measures.measure(picked)
+                values[:, index, rows][:, there[rows]] = found.values
+                counts += [found.constant.sum(), found.non_finite.sum()]
+        evaluated = int(there.sum()) * len(REDUCTIONS)
+        return MeasuredShard(values, evaluated, int(counts[0]), int(counts[1]))
+
+
+def path(folder: Path, number: int) -> Path:
+    """Where the shard of that number is or will be."""
+    return folder / "shards" / f"{number:05d}.npz"
+
+
+def write(folder: Path, number: int, counted: MeasuredShard) -> None:
+    """Write the shard whole or not at all."""
+    buffer = io.BytesIO()
+    counts = np.array([counted.evaluated, counted.constant, counted.non_finite])
+    np.savez(buffer, values=counted.values, counts=counts)
+    Store(folder).replace(path(folder, number), buffer.getvalue())
+
+
+def read(folder: Path, number: int) -> MeasuredShard | None:
+    """The shard, None if it is not there or not whole (the archive carries checksums)."""
+    try:
+        data = io.BytesIO(path(folder, number).read_bytes())
+        with np.load(data, allow_pickle=False) as archive:
+            values, counts = archive["values"], archive["counts"]
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None
+    return MeasuredShard(values, *(int(count) for count in counts))

@@ -1,0 +1,145 @@
+"""What is exported: formulas of a campaign directory, of a file, or a formula as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lpzero.errors import InputError
+from lpzero.exhaust import results as exhaustive
+from lpzero.export import csv_form, json_form, sympy_form
+from lpzero.export.latex_form import Beside
+from lpzero.export.record import Exported, Provenance
+from lpzero.export.run_records import Campaign, Exhaustive, read_object
+from lpzero.export.untrusted import read_text
+from lpzero.runs import directory as files
+from primitives.classics import CLASSICS, Fidelity
+from primitives.parser import parse
+
+_REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which formulas of a source: by default the chosen one, or the only one."""
+
+    top: int | None = None
+    all: bool = False
+    formula: str | None = None  # a place counted from 1, or id:NUMBER
+
+    def of(
+        self, entries: Sequence[Exported], chosen: Exported | None, where: str
+    ) -> list[Exported]:
+        """The chosen ones among the entries, which are best first."""
+        if self.all:
+            return list(entries)
+        if self.top is not None:
+            return list(entries[: self.top])
+        if self.formula is not None:
+            return [self._referred(entries, where)]
+        if chosen is not None:
+            return [chosen]
+        if len(entries) != 1:
+            raise InputError(
+                f"{where} holds {len(entries)} formulas: choose one with lpzero export {where}"
+                " --formula, or several with --top or --all"
+            )
+        return list(entries)
+
+    def _referred(self, entries: Sequence[Exported], where: str) -> Exported:
+        found = _REFERENCE.fullmatch(self.formula or "")
+        if found is None:
+            raise InputError(
+                f"--formula is {self.formula!a:.40}; use a place such as 3, or an id such as id:57"
+            )
+        number = int(found[2])
+        if found[1]:
+            named = [one for one in entries if one.provenance.id == number]
+        else:
+            named = list(entries[number - 1 : number]) if number else []
+        if not named:
+            raise InputError(f"{where} holds {len(entries)} formulas and none is {found[0]}")
+        return named[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Formulas to export, and the sizes that stand beside them."""
+
+    entries: list[Exported]
+    beside: list[Beside]
+
+
+def select(source: str, choice: Choice | None = None) -> Selection:
+    """The formulas that the source means: a directory, a file, a name or a formula."""
+    choice = choice or Choice()
+    if os.path.isdir(source):
+        return _run(Path(source), choice)
+    if source.endswith((".json", ".csv")) or os.path.exists(source):
+        return Selection(choice.of(from_file(Path(source)), None, source), [])
+    if os.sep in source and "(" not in source:
+        raise InputError(f"there is no directory and no file {source}")
+    return Selection(choice.of([_named(source)], None, "the formula"), [])
+
+
+def from_file(path: Path) -> list[Exported]:
+    """The formulas of an exported file of any readable form."""
+    if path.suffix == ".csv":
+        return csv_form.load(path)
+    if path.suffix != ".json" and read_text(path).startswith("# lpzero-sympy"):
+        return [Exported(path.stem, sympy_form.load(path).formula, Provenance("file"))]
+    return json_form.load(path)
+
+
+def _named(source: str) -> Exported:
+    """A formula as it is written, or the formula of a known name."""
+    if "(" in source:
+        return Exported("formula", parse(source), Provenance("formula"))
+    for classic in CLASSICS:
+        if classic.name == source and classic.formula is not None:
+            if classic.fidelity is not Fidelity.EXACT:
+                raise InputError(
+                    f"proxy {source} has no formula that says the same ({classic.note});"
+                    f" {classic.text!r} can be exported as it is"
+                )
+            return Exported(source, classic.formula, Provenance("proxy"))
+    from lpzero.proxies import FormulaProxy, get
+
+    proxy = get(source)
+    if not isinstance(proxy, FormulaProxy):
+        raise InputError(f"proxy {source} is no formula; only formulas can be exported")
+    return Exported(source, proxy.formula, Provenance("proxy"))
+
+
+def _run(folder: Path, choice: Choice) -> Selection:
+    """The formulas of a campaign, or of an exhaustive run."""
+    has_result, is_chosen = (folder / files.RESULT).exists(), choice != Choice()
+    result = read_object(folder, files.RESULT) if has_result else None
+    try:
+        if (folder / files.CONFIG).exists():
+            config = read_object(folder, files.CONFIG)
+            if "request" in config:
+                raise InputError(f"{folder} is a search: it found an architecture and no formula")
+            run = Campaign(folder, config, result)
+        elif (folder / exhaustive.RUN).exists() and result is not None:
+            run = Exhaustive(folder, read_object(folder, exhaustive.RUN), result)
+        else:
+            raise InputError(f"{folder} is no directory of a finished run: see `lpzero discover`")
+        if result is None and not is_chosen:
+            raise InputError(
+                f"{folder} has no {files.RESULT}, so nothing is chosen: finish the campaign with"
+                " `lpzero discover --resume`, or choose with --formula, --top or --all"
+            )
+        chosen = None if run.result is None else run.entry(run.result["best"])
+        entries = run.hall() if is_chosen else []
+        return Selection(choice.of(entries, chosen, str(folder)), run.beside())
+    except (KeyError, TypeError, IndexError, AttributeError):
+        raise InputError(f"{folder} holds files that no run of this version wrote") from None
+
+
+def exact(entries: Sequence[Exported]) -> list[Exported]:
+    """The formulas with whole tensors instead of cut ones."""
+    return [replace(one, options=replace(one.options, limit=None)) for one in entries]

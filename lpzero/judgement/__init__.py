@@ -1,0 +1,1 @@
+"""Scores against targets: ranks, correlations, bootstrap intervals, measures, counters."""

@@ -1,0 +1,178 @@
+"""Rank correlations of many score vectors with one target, always finite, ties averaged.
+
+A constant score vector says nothing: its correlations are 0 and it is flagged. A vector with a
+value that is not finite has none: -inf and flagged. Shapes: F score vectors, n architectures.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lpzero.errors import FitnessError
+from lpzero.judgement.ranks import (
+    MOST_ARCHS,
+    BoolArray,
+    FloatArray,
+    LabelArray,
+    quantise_keys,
+    rank,
+    rank_targets,
+    sort_keys,
+    sorted_ranks,
+)
+
+# Small enough for the second-level cache, large enough to drown NumPy's overhead.
+_BLOCK_ELEMENTS = 1 << 15
+_PAIR_ELEMENTS = 1 << 20
+
+
+class Correlations(NamedTuple):
+    """One value per score vector (F,), and which vectors were constant or not finite (F,)."""
+
+    values: FloatArray
+    constant: BoolArray
+    non_finite: BoolArray
+
+
+def spearman_many(scores: FloatArray, target_ranks: FloatArray) -> Correlations:
+    """Spearman's rho of each row of scores (F, n) with a target given by its ranks (n,)."""
+    n_rows, n = _check(scores, target_ranks)
+    centred = target_ranks - target_ranks.mean()
+    spread = float(np.sqrt(centred @ centred))
+    rho, constant = np.zeros(n_rows), np.zeros(n_rows, dtype=np.bool_)
+    non_finite = np.zeros(n_rows, dtype=np.bool_)
+    step = max(1, _BLOCK_ELEMENTS // n)
+    for start in range(0, n_rows, step):
+        part = slice(start, start + step)
+        block, non_finite[part] = _finite_rows(scores[part])
+        keys, positions = sort_keys(quantise_keys(block))
+        constant[part] = keys[:, 0] == keys[:, -1]
+        ranks = sorted_ranks(keys)
+        products = np.einsum("fn,fn->f", ranks, centred[positions])
+        squares = np.einsum("fn,fn->f", ranks, ranks) - n * ((n + 1) / 2) ** 2
+        rho[part] = bounded_ratio(products, np.sqrt(squares) * spread)
+    rho[non_finite] = -np.inf
+    return Correlations(rho, constant & ~non_finite, non_finite)
+
+
+def spearman(scores: FloatArray, targets: FloatArray) -> float:
+    """Spearman's rho of one score vector (n,) with the targets (n,)."""
+    return float(spearman_many(scores[np.newaxis], rank_targets(targets)).values[0])
+
+
+def kendall_many(scores: FloatArray, targets: FloatArray) -> Correlations:
+    """Kendall's tau-b of each row of scores (F, n) with the targets (n,).
+
+    Pair by pair: exact, and quick enough for the finalists of a search.
+    """
+    n_rows, n = _check(scores, targets)
+    first, second = np.triu_indices(n, 1)
+    target_ranks = rank_targets(targets)
+    order = np.sign(target_ranks[first] - target_ranks[second])
+    n_target = float(np.count_nonzero(order))
+    tau, constant = np.zeros(n_rows), np.zeros(n_rows, dtype=np.bool_)
+    non_finite = np.zeros(n_rows, dtype=np.bool_)
+    step = max(1, _PAIR_ELEMENTS // len(first))
+    for start in range(0, n_rows, step):
+        part = slice(start, start + step)
+        block, non_finite[part] = _finite_rows(scores[part])
+        keys = quantise_keys(block)
+        signs = np.sign(keys[:, first] - keys[:, second])
+        n_pairs = np.count_nonzero(signs, axis=1).astype(np.float64)
+        constant[part] = n_pairs == 0
+        tau[part] = bounded_ratio(signs @ order, np.sqrt(n_pairs * n_target))
+    tau[non_finite] = -np.inf
+    return Correlations(tau, constant & ~non_finite, non_finite)
+
+
+def partial_spearman(scores: FloatArray, targets: FloatArray, given: FloatArray) -> float:
+    """Rho of scores and targets with what the ranks of a third vector explain taken out.
+
+    Ranks do not change under a logarithm, so parameters and log parameters give the same. It
+    is 0 where nothing is left: where the third vector determines one of the two.
+    """
+    s, t, g = rank(scores), rank_targets(targets), rank(given)
+    st, sg, tg = _pearson(s, t), _pearson(s, g), _pearson(t, g)
+    left = (1 - sg * sg) * (1 - tg * tg)
+    return float(np.clip((st - sg * tg) / np.sqrt(left), -1, 1)) if left > 1e-12 else 0.0
+
+
+class Within(NamedTuple):
+    """The mean rho inside groups, weighted by size, and the architectures it rests on."""
+
+    rho: float
+    n_groups: int
+    n_archs: int
+
+
+def within_spearman(
+    scores: FloatArray, targets: FloatArray, groups: LabelArray, least: int = 5
+) -> Within | None:
+    """Rho inside groups of equal labels (n,); None if no group tells anything.
+
+    Groups below `least` architectures, or with one target throughout, are left out; a group
+    in which only the scores are constant counts with rho 0.
+    """
+    total, n_groups, n_archs = 0.0, 0, 0
+    for label in np.unique(groups):
+        rows = np.flatnonzero(groups == label)
+        if len(rows) < least or np.ptp(rank_targets(targets[rows])) == 0:
+            continue
+        total += len(rows) * spearman(scores[rows], targets[rows])
+        n_groups, n_archs = n_groups + 1, n_archs + len(rows)
+    return Within(total / n_archs, n_groups, n_archs) if n_groups else None
+
+
+def top_precision(scores: FloatArray, targets: FloatArray, share: float = 0.1) -> float:
+    """The part of the best tenth by score that is in the best tenth by target.
+
+    Where ties cross the border, the expectation over all ways of breaking them.
+    """
+    k = max(1, round(share * len(scores)))
+    chances = _membership(rank(scores), k) * _membership(rank_targets(targets), k)
+    return float(chances.sum() / k)
+
+
+def _membership(ranks: FloatArray, k: int) -> FloatArray:
+    """The chance of each element (n,) to be among the k largest when ties break at random."""
+    border = np.sort(ranks)[-k]
+    above, tied = ranks > border, ranks == border
+    chances: FloatArray = above + tied * ((k - above.sum()) / tied.sum())
+    return chances
+
+
+def _pearson(u: FloatArray, v: FloatArray) -> float:
+    """The product-moment correlation of two vectors (n,), 0 if one is constant."""
+    u, v = u - u.mean(), v - v.mean()
+    return float(bounded_ratio(np.array(u @ v), np.sqrt((u @ u) * (v @ v))))
+
+
+def _check(scores: FloatArray, target: FloatArray) -> tuple[int, int]:
+    if scores.ndim != 2 or target.ndim != 1 or scores.shape[1] != len(target):
+        raise FitnessError(
+            f"scores {scores.shape} and target {target.shape} do not fit (F, n), (n,)"
+        )
+    if not 2 <= len(target) <= MOST_ARCHS:
+        raise FitnessError(f"{len(target)} architectures: a correlation needs 2 to {MOST_ARCHS}")
+    return scores.shape[0], scores.shape[1]
+
+
+def _finite_rows(scores: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """The rows as contiguous float64, zero where they are not finite, and which these are."""
+    block = np.ascontiguousarray(scores, dtype=np.float64)
+    # A sum is finite unless a term is not, or it overflows: a cheap first look.
+    with np.errstate(invalid="ignore", over="ignore"):
+        suspects = ~np.isfinite(block.sum(axis=1))
+    bad = np.zeros(len(block), dtype=np.bool_)
+    if suspects.any():
+        bad[suspects] = ~np.isfinite(block[suspects]).all(axis=1)
+        block = np.where(bad[:, np.newaxis], 0.0, block)
+    return block, bad
+
+
+def bounded_ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """above / below clipped to [-1, 1], 0 where below is 0; all (F,)."""
+    ratio = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return np.clip(ratio, -1.0, 1.0)

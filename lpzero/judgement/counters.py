@@ -1,0 +1,82 @@
+"""The counters: scores that need no network, only the architecture's sizes.
+
+They stand beside every proxy, because a proxy that only counts must be seen to only count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lpzero.judgement.ranks import FloatArray
+from spaces.base import Space
+from spaces.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from spaces.tables.table import Table
+
+Counter = Callable[[Space[Any], Any], float]
+
+
+def parameters(space: Space[Any], arch: Any) -> float:
+    """All parameters."""
+    return float(space.parameters(arch))
+
+
+def decoder_parameters(space: Space[Any], arch: Any) -> float:
+    """Parameters of the blocks and the final norm."""
+    return float(space.decoder_parameters(arch))
+
+
+def attention_parameters(space: Space[Any], arch: Any) -> float:
+    """Parameters of the token-mixing halves of the blocks."""
+    return float(space.attention_parameters(arch))
+
+
+def depth(space: Space[Any], arch: Any) -> float:
+    """The number of blocks."""
+    return float(space.depth(arch))
+
+
+def depth_sqrt_width(space: Space[Any], arch: Any) -> float:
+    """The number of blocks times the square root of the width."""
+    return space.depth(arch) * math.sqrt(space.width(arch))
+
+
+def flops(space: Space[Any], arch: Any) -> float:
+    """Floating-point operations of one forward pass over one sequence."""
+    return float(space.flops(arch))
+
+
+_COUNTERS: dict[str, Counter] = {
+    function.__name__.replace("_", "-"): function
+    for function in (
+        parameters,
+        decoder_parameters,
+        attention_parameters,
+        depth,
+        depth_sqrt_width,
+        flops,
+    )
+}
+
+
+def names() -> list[str]:
+    """Every counter's name."""
+    return list(_COUNTERS)
+
+
+def get(name: str) -> Counter:
+    """The counter of that name."""
+    if name not in _COUNTERS:
+        raise UnknownNameError("counter", name, _COUNTERS)
+    return _COUNTERS[name]
+
+
+def score(name: str, table: Table) -> FloatArray:
+    """The counter of every architecture of the table (n,)."""
+    counter = get(name)
+    return np.array([counter(table.space, arch) for arch in table.archs], dtype=np.float64)

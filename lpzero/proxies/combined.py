@@ -1,0 +1,124 @@
+"""Proxies made of proxies: the sum of their scores, or the weighted sum or mean of their ranks.
+
+Ranks are among the architectures scored together (equation 6 of ETAS, equation 10 of T-Razor), so
+only here does a score depend on its company. Ranks of blocks are among all blocks of these
+architectures, so that they compare within an architecture and between two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.judgement.ranks import FloatArray, rank
+from lpzero.proxies.registry import Needs, Proxy, applies
+from spaces.base import Space
+
+if TYPE_CHECKING:
+    from lpzero.proxies.context import Context
+
+How = Literal["sum", "rank-sum", "rank-mean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Any proxies combined; weights are all one unless given."""
+
+    name: str
+    parts: tuple[Proxy, ...]
+    how: How
+    weights: tuple[float, ...] = ()
+    paper: str = ""
+
+    def __post_init__(self) -> None:
+        if self.how not in get_args(How):
+            known = ", ".join(get_args(How))
+            raise InputError(f"proxies are combined by one of {known}, not {self.how!r}")
+        if not self.parts:
+            raise InputError(f"{self.name} combines no proxies; name at least one")
+        if self.weights and len(self.weights) != len(self.parts):
+            given = f"{len(self.weights)} weights for {len(self.parts)} proxies"
+            raise InputError(f"{self.name} has {given}")
+        if self.how == "rank-mean" and sum(self._weights) == 0:
+            raise InputError(f"the weights of {self.name} add up to nothing")
+
+    @property
+    def _weights(self) -> tuple[float, ...]:
+        return self.weights or (1.0,) * len(self.parts)
+
+    @property
+    def direction(self) -> int:
+        """Parts are already the right way up."""
+        return 1
+
+    @property
+    def has_blocks(self) -> bool:
+        return all(part.has_blocks for part in self.parts)
+
+    def applies_to(self, space: Space[Any]) -> bool:
+        """Whether every part does."""
+        return all(applies(part, space) for part in self.parts)
+
+    @property
+    def needs(self) -> Needs:
+        return reduce(or_, (part.needs for part in self.parts))
+
+    @property
+    def definition(self) -> str:
+        parts = (
+            part.name if weight == 1 else f"{weight:g} {part.name}"
+            for weight, part in zip(self._weights, self.parts, strict=True)
+        )
+        return f"{self.how}({', '.join(parts)})"
+
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        total: FloatArray = np.zeros(len(archs))
+        for part, weight in zip(self.parts, self._weights, strict=True):
+            scores = part.score(space, archs, context)
+            total = total + weight * (scores if self.how == "sum" else _ranks(scores))
+        return total / sum(self._weights) if self.how == "rank-mean" else total
+
+    def block_scores(
+        self, space: Space[Any], archs: Sequence[Any], context: Context
+    ) -> list[FloatArray]:
+        """Of each architecture the combined values, or ranks, of its blocks."""
+        totals: list[FloatArray] = [np.zeros(space.depth(arch)) for arch in archs]
+        for part, weight in zip(self.parts, self._weights, strict=True):
+            by_block = getattr(part, "block_scores", None)
+            if by_block is None:
+                raise InputError(f"proxy {part.name} has no values of single blocks")
+            found = by_block(space, archs, context)
+            if self.how != "sum" and found:
+                ends = np.cumsum([len(values) for values in found])[:-1]
+                found = np.split(_ranks(np.concatenate(found)), ends)
+            totals = [t + weight * values for t, values in zip(totals, found, strict=True)]
+        share = sum(self._weights) if self.how == "rank-mean" else 1.0
+        return [values / share for values in totals]
+
+
+def _ranks(scores: FloatArray) -> FloatArray:
+    """Average ranks (n,) from 1; no rank for any when a score is missing, as ranks would shift."""
+    if not np.isfinite(scores).all():
+        return np.full(len(scores), np.nan)
+    return rank(scores)
+
+
+def rank_mean(*parts: Proxy, weights: Sequence[float] = ()) -> Combined:
+    """The weighted mean of the parts' ranks."""
+    return _named(parts, "rank-mean", weights)
+
+
+def rank_sum(*parts: Proxy, weights: Sequence[float] = ()) -> Combined:
+    """The weighted sum of the parts' ranks."""
+    return _named(parts, "rank-sum", weights)
+
+
+def _named(parts: Sequence[Proxy], how: How, weights: Sequence[float]) -> Combined:
+    made = Combined(how, tuple(parts), how, tuple(weights))
+    return Combined(made.definition, made.parts, how, made.weights)

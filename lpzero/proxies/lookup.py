@@ -1,0 +1,72 @@
+"""Text to proxy: a registered name, a combination, a formula, a file or a directory with one.
+
+snip · rank-mean(ntkt, sept) · rank-sum(0.3 ntkt, 0.7 sept) · sum(mul(G, W)) · best.json · runs/a
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from lpzero.errors import InputError
+from lpzero.proxies.combined import Combined, rank_mean, rank_sum
+from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.registry import Proxy, get, known
+from lpzero.sketches.sketch import SketchOptions
+from primitives.parser import parse
+
+_COMBINATION = re.compile(r"\s*(rank-mean|rank-sum)\s*\((.*)\)\s*", re.DOTALL)
+_WEIGHTED = re.compile(r"\s*([0-9]*\.?[0-9]+)\s+(\S.*?)\s*", re.DOTALL)
+
+
+def find(text: str) -> Proxy:
+    """The proxy that the text means."""
+    if text in known():
+        return get(text)
+    combination = _COMBINATION.fullmatch(text)
+    if combination:
+        return _combined(combination[1], combination[2])
+    if text.endswith((".json", ".csv")) or os.path.exists(text):  # False where no path could be
+        return from_file(text)
+    if "(" in text:
+        formula = parse(text)
+        return FormulaProxy(str(formula), formula)
+    if os.sep in text:
+        raise InputError(f"there is no directory and no file {text}")
+    return get(text)
+
+
+def from_file(path: str | Path) -> FormulaProxy:
+    """The formula in an exported file or a plain one, or the one that a run's directory chose."""
+    from lpzero.export import select
+
+    (one,) = select(str(path)).entries
+    options = None if one.options == SketchOptions() else one.options
+    tables = tuple((found.table, found.split_seed) for found in one.provenance.figures)
+    return FormulaProxy(one.name, one.formula, "", options, one.softmax_axis, tables)
+
+
+def _combined(how: str, inside: str) -> Combined:
+    parts, weights = [], []
+    for piece in _split(inside):
+        weighted = _WEIGHTED.fullmatch(piece)
+        weights.append(float(weighted[1]) if weighted else 1.0)
+        parts.append(find((weighted[2] if weighted else piece).strip()))
+    combine = rank_mean if how == "rank-mean" else rank_sum
+    return combine(*parts, weights=weights)
+
+
+def _split(text: str) -> Iterator[str]:
+    """The pieces between commas that are in no bracket."""
+    depth, piece = 0, ""
+    for character in text:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            yield piece
+            piece = ""
+        else:
+            piece += character
+    if piece.strip():
+        yield piece

@@ -1,0 +1,180 @@
+"""How well proxies rank a table: for each one everything a result must show.
+
+In: a table and proxies. Out: a row per proxy, best first: rho and tau with intervals on the whole
+table and on its parts, rho given the parameters and within equal depth and width, the precision of
+the best tenth, the cost of an architecture, rho over other seeds, and what papers print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.judgement import judge
+from lpzero.judgement.ranks import FloatArray
+from lpzero.proxies.combined import Combined
+from lpzero.proxies.context import Context
+from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.published import CHOSEN_ON, figures
+from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
+
+if TYPE_CHECKING:
+    from spaces.tables import Table
+
+Row = dict[str, Any]
+_LEAST = 2  # architectures that can be ranked at all
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How proxies are compared: the first seeds, how many more of each kind, and the split."""
+
+    context: Context = field(default_factory=Context)
+    seeds: int = 1
+    batches: int = 1
+    split_seed: int = 0
+    exact: bool = False  # score formulas on whole tensors too, and compare
+
+    def others(self) -> dict[str, list[Context]]:
+        """The contexts of further seeds of the weights, and of further batches; first as given."""
+        first = self.context
+        return {
+            "seeds": [replace(first, seed=first.seed + i) for i in range(self.seeds)],
+            "batches": [
+                replace(first, batch_seed=first.batch_seed + i) for i in range(self.batches)
+            ],
+        }
+
+
+def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None) -> list[Row]:
+    """A row per proxy, the one with the highest rho first."""
+    ranking = ranking or Ranking()
+    for proxy in proxies:
+        if not applies(proxy, table.space):
+            fitting = "without --proxy all that can are taken"
+            raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
+    judgements = _Judge(table, ranking)
+    for contexts in ranking.others().values():
+        for context in contexts:
+            prefetch(table, proxies, context)
+    rows = [judgements.row(proxy) for proxy in proxies]
+    return sorted(rows, key=lambda row: -row["rho"])
+
+
+def prefetch(table: Table, proxies: Sequence[Proxy], context: Context) -> None:
+    """Compute what the proxies need of every network, all of one network together."""
+    measures = {m.name: m for proxy in proxies for m in measures_of(proxy)}
+    if measures:
+        context.measure(table.space, table.archs, list(measures.values()))
+
+
+def measures_of(proxy: Proxy) -> list[Measure]:
+    """The measures of single networks that the proxy is made of."""
+    if isinstance(proxy, NetworkProxy):
+        return [proxy.measure]
+    if isinstance(proxy, Combined):
+        return [measure for part in proxy.parts for measure in measures_of(part)]
+    return []
+
+
+def chosen_on(proxy: Proxy) -> dict[str, int | None]:
+    """The tables on which the proxy or a part of it was chosen, and the split's seed if known."""
+    if isinstance(proxy, Combined):
+        return {name: seed for part in proxy.parts for name, seed in chosen_on(part).items()}
+    if isinstance(proxy, FormulaProxy) and proxy.chosen_on:
+        return dict(proxy.chosen_on)
+    return {CHOSEN_ON[proxy.name]: None} if proxy.name in CHOSEN_ON else {}
+
+
+class _Judge:
+    """Makes the rows of one table."""
+
+    def __init__(self, table: Table, ranking: Ranking) -> None:
+        from spaces.tables import split
+
+        self.table, self.ranking = table, ranking
+        self.parameters = counters.score("parameters", table)
+        self.groups = table.groups("depth-width")
+        self.parts = {}
+        if len(table) >= 10:
+            parts = split(table, ranking.split_seed)
+            self.parts = {"train": parts.train, "valid": parts.valid, "test": parts.open_test()}
+
+    def row(self, proxy: Proxy) -> Row:
+        table, context = self.table, self.ranking.context
+        scores = proxy.score(table.space, table.archs, context)
+        whole = self._judged(scores, np.arange(len(table)))
+        parts = {part: self._judged(scores, rows) for part, rows in self.parts.items()}
+        return {
+            "proxy": proxy.name,
+            **whole,
+            "missing": int((~np.isfinite(scores)).sum()),
+            "in_sample": table.name in chosen_on(proxy),
+            **parts,
+            **self._over_seeds(proxy),
+            **self._exact(proxy, scores),
+            "seconds": self.seconds(proxy),
+            "direction": proxy.direction,
+            "needs": str(proxy.needs),
+            "paper": proxy.paper,
+            "definition": proxy.definition,
+            "published": [figure._asdict() for figure in figures(table.name, proxy.name)],
+        }
+
+    def _exact(self, proxy: Proxy, scores: FloatArray) -> Row:
+        """Rho of a formula on whole tensors, and how alike these and the cut ones rank."""
+        if not self.ranking.exact or not isinstance(proxy, FormulaProxy):
+            return {}
+        whole = proxy.exact()
+        # Whole tensors take much room: networks are run, and no sketch of them is kept.
+        way = whole if whole.needs_sketches else whole.on_networks()
+        found = way.score(self.table.space, self.table.archs, self.ranking.context)
+        rows = np.flatnonzero(np.isfinite(found) & np.isfinite(scores))
+        if len(rows) < _LEAST:
+            return {"rho_exact": 0.0, "alike": 0.0}
+        rho = spearman(found[rows], self.table.targets[rows])
+        return {"rho_exact": rho, "alike": spearman(scores[rows], found[rows])}
+
+    def _judged(self, scores: FloatArray, rows: Any) -> Row:
+        """The judgement on the rows that have a score; on all of them if hardly any has."""
+        finite = rows[np.isfinite(scores[rows])]
+        kept = finite if len(finite) >= _LEAST else rows
+        found = judge(
+            scores[kept],
+            self.table.targets[kept],
+            parameters=self.parameters[kept],
+            groups=self.groups[kept],
+            seed=self.ranking.split_seed,
+        )
+        return found.to_json()
+
+    def _over_seeds(self, proxy: Proxy) -> Row:
+        """Rho with each seed of the weights and with each batch, where more than one was asked."""
+        found: Row = {}
+        for kind, contexts in self.ranking.others().items():
+            if len(contexts) > 1:
+                rhos = [self._rho(proxy, context) for context in contexts]
+                spread = float(np.std(rhos))
+                found[f"rho_{kind}"] = rhos
+                found |= {f"rho_{kind}_mean": float(np.mean(rhos)), f"rho_{kind}_std": spread}
+        return found
+
+    def _rho(self, proxy: Proxy, context: Context) -> float:
+        scores = proxy.score(self.table.space, self.table.archs, context)
+        rows = np.flatnonzero(np.isfinite(scores))
+        return spearman(scores[rows], self.table.targets[rows]) if len(rows) >= _LEAST else 0.0
+
+    def seconds(self, proxy: Proxy) -> float | None:
+        """The median cost of an architecture; None where it is not known (formulas)."""
+        measures = measures_of(proxy)
+        if not measures:
+            return 0.0 if isinstance(proxy, SizeProxy) else None
+        table = self.table
+        found = self.ranking.context.measure(table.space, table.archs, measures)
+        return float(np.median(np.sum([[r.seconds for r in rs] for rs in found.values()], axis=0)))

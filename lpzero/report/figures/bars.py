@@ -1,0 +1,98 @@
+"""A bar per proxy with its interval, and the line that parameters alone reach (Figure 1 of LPZero).
+
+From the rows of `lpzero rank TABLE --format json`, or of anything that has been judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from lpzero.errors import InputError
+from lpzero.judgement import counters
+from lpzero.report.figures import style
+
+_ROW = 0.24  # inches per bar
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A proxy's rho with its 95% interval; the hatching tells counters apart from the rest."""
+
+    proxy: str
+    rho: float
+    low: float
+    high: float
+    is_counter: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars best first, and rho of the parameters if they are among them."""
+
+    title: str
+    bars: tuple[Bar, ...]
+
+    @property
+    def parameters(self) -> float | None:
+        """What the number of parameters alone reaches."""
+        return next((bar.rho for bar in self.bars if bar.proxy == "parameters"), None)
+
+
+def bars(rows: Iterable[Mapping[str, Any]], title: str = "") -> Bars:
+    """The data of the figure from rows with `proxy`, `rho` and `rho_ci`."""
+    sizes = set(counters.names())
+    try:
+        found = [_bar(row, row["proxy"] in sizes) for row in rows]
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            "expected rows with 'proxy', 'rho' and 'rho_ci', as `lpzero rank --format json` gives"
+        ) from None
+    if not found:
+        raise InputError("there is no proxy to draw a bar of")
+    return Bars(title, tuple(sorted(found, key=lambda bar: (-bar.rho, bar.proxy))))
+
+
+def draw(data: Bars) -> Figure:
+    """Horizontal bars, the best on top."""
+    with style.look():
+        figure = style.new(6.2, 1.1 + _ROW * len(data.bars))
+        axes = figure.subplots()
+        for place, bar in enumerate(data.bars):
+            axes.barh(
+                place,
+                bar.rho,
+                height=0.7,
+                color="#d9d9d9" if bar.is_counter else style.COLOURS[5],
+                edgecolor="#404040",
+                linewidth=0.5,
+                hatch="////" if bar.is_counter else None,
+            )
+            axes.plot([bar.low, bar.high], [place, place], color="#202020", linewidth=1)
+        if data.parameters is not None:
+            axes.axvline(data.parameters, color=style.COLOURS[1], linestyle="--", linewidth=1.2)
+            axes.annotate(f"parameters alone: {data.parameters:.3f}", (data.parameters, 1.0),
+                          (-3, 3), xycoords=("data", "axes fraction"), ha="right", fontsize=8,
+                          textcoords="offset points", color=style.COLOURS[1])  # fmt: skip
+        axes.axvline(0, color="#404040", linewidth=0.6)
+        names = [style.short(bar.proxy, 44) for bar in data.bars]
+        axes.set_yticks(range(len(names)), names, fontsize=8)
+        axes.tick_params(axis="y", length=0)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        low = min(0.0, *(bar.low for bar in data.bars)) if data.bars else 0.0
+        axes.set_xlim(low, 1.0)
+        axes.spines["left"].set_visible(False)
+        figure.supxlabel(
+            "Spearman's ρ with the target, 95% interval; hatched: sizes alone", fontsize=9
+        )
+        if data.title:
+            axes.set_title(style.short(data.title, 60), pad=14, loc="left")
+    return figure
+
+
+def _bar(row: Mapping[str, Any], is_counter: bool) -> Bar:
+    low, high = row["rho_ci"]
+    return Bar(str(row["proxy"]), float(row["rho"]), float(low), float(high), is_counter)

@@ -1,0 +1,131 @@
+"""The best so far against what was evaluated (Figures 6, 7 and 13 of LPZero)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lpzero.errors import InputError
+from lpzero.judgement.ranks import FloatArray
+from lpzero.report.figures import style
+
+_LEGEND = 44  # letters in a line of the legend
+_POINTS = 400  # of a curve; more cannot be seen
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """Runs of one configuration that differ in their seed: fitness (runs, G), NaN where a run has
+    not yet finished its first generation or has ended."""
+
+    name: str
+    fitness: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        """Over the runs (G,); NaN where not all of them have a value."""
+        found: FloatArray = self.fitness.mean(axis=0)
+        return found
+
+    @property
+    def interval(self) -> tuple[FloatArray, FloatArray] | None:
+        """The middle 95% of the runs (G,), (G,); None for a single run."""
+        if len(self.fitness) < 2:
+            return None
+        low, high = np.quantile(self.fitness, [0.025, 0.975], axis=0)
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence:
+    """Arms on one grid of evaluations (G,), with known levels to compare them with, by name."""
+
+    evaluated: FloatArray
+    arms: tuple[Arm, ...]
+    levels: Mapping[str, float]
+    counted: str
+    measured: str
+
+
+def convergence(
+    histories: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
+    levels: Mapping[str, float] | None = None,
+    evaluated: FloatArray | None = None,
+    counted: str = "formulas evaluated",
+    measured: str = "best fitness so far (ρ on train)",
+) -> Convergence:
+    """The data of the figure, from the histories of each arm's runs.
+
+    A history is the rows of a campaign's history.csv, of which `evaluated` and `fitness` are read.
+    """
+    runs = {name: [_read(rows) for rows in found] for name, found in histories.items()}
+    steps = [run[0] for found in runs.values() for run in found]
+    if not steps or any(len(step) == 0 for step in steps):
+        raise InputError("a convergence figure needs a history with at least one generation")
+    if evaluated is None:
+        first, last = min(s[0] for s in steps), max(s[-1] for s in steps)
+        evaluated = np.unique(np.linspace(first, last, _POINTS).round())
+    arms = [Arm(name, np.array([_at(run, evaluated) for run in found]))
+            for name, found in runs.items()]  # fmt: skip
+    return Convergence(evaluated, tuple(arms), dict(levels or {}), counted, measured)
+
+
+def draw(data: Convergence, axes: Any = None) -> Figure:
+    """A line per arm, the middle 95% of its runs shaded; in `axes` if they are given."""
+    with style.look():
+        figure = style.new() if axes is None else axes.figure
+        axes = figure.subplots() if axes is None else axes
+        for index, arm in enumerate(data.arms):
+            n = len(arm.fitness)
+            label = arm.name if n == 1 else f"{arm.name} ({n} runs)"
+            label = "\n".join(wrap(style.short(label, 3 * _LEGEND), _LEGEND))
+            colour = style.COLOURS[index % len(style.COLOURS)]
+            dashes = style.DASHES[index % len(style.DASHES)]
+            axes.plot(
+                data.evaluated,
+                arm.mean,
+                color=colour,
+                linestyle=dashes,
+                label=label,
+                drawstyle="steps-post",
+            )
+            if arm.interval is not None:
+                axes.fill_between(
+                    data.evaluated, *arm.interval, color=colour, alpha=0.2, linewidth=0, step="post"
+                )
+        for name, value in data.levels.items():
+            axes.axhline(value, color=style.GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+            axes.annotate(f"{name}: {value:.3f}", (1.0, value), (0, 2), color=style.GREY,
+                          xycoords=("axes fraction", "data"), textcoords="offset points",
+                          ha="right", va="bottom", fontsize=8)  # fmt: skip
+        axes.set_xlabel(data.counted)
+        axes.set_ylabel(style.short(data.measured, 60))
+        if len(data.arms) > 1 or len(data.arms[0].fitness) > 1:
+            many = any(len(arm.fitness) > 1 for arm in data.arms)
+            title = "mean and middle 95% of the runs" if many else None
+            axes.legend(loc="lower right", fontsize=8, title=title, title_fontsize=8)
+    return figure
+
+
+def _read(rows: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, FloatArray]:
+    try:
+        pairs = [(float(row["evaluated"]), float(row["fitness"])) for row in rows]
+    except (KeyError, TypeError, ValueError):
+        raise InputError("a history needs numbers under 'evaluated' and 'fitness'") from None
+    found = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _at(run: tuple[FloatArray, FloatArray], evaluated: FloatArray) -> FloatArray:
+    """The best so far after each number of evaluations: a generation counts once it is over.
+
+    NaN before the first is, and beyond the end of the run: what it would have found is not known.
+    """
+    place = np.searchsorted(run[0], evaluated, side="right") - 1
+    is_known = (place >= 0) & (evaluated <= run[0][-1])
+    return np.where(is_known, run[1][np.maximum(place, 0)], np.nan)

@@ -1,0 +1,75 @@
+"""Transfer between tables: the rho of each table's best formula on every other table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lpzero.errors import InputError
+from lpzero.judgement.ranks import FloatArray
+from lpzero.report.figures import style
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """rho[i, j] (n, n): the formula chosen for table i on the test rows of table j."""
+
+    tables: tuple[str, ...]
+    formulas: tuple[str, ...]
+    rho: FloatArray
+
+
+def of_campaign(top: Sequence[Mapping[str, Any]]) -> Transfer:
+    """From the `top` lines of a campaign on several tables: the best of them on each one's train.
+
+    The formulas are those the campaign kept for all tables together, so this is transfer among
+    compromises; `transfer` takes formulas chosen on one table alone.
+    """
+    lines = [line["rho_by_table"] for line in top if "rho_by_table" in line]
+    if not lines or len(lines[0]) < 2:
+        raise InputError("transfer needs a campaign on two tables or more")
+    tables = tuple(lines[0])
+    chosen = [max(range(len(lines)), key=lambda i: lines[i][name]["train"]) for name in tables]
+    formulas = [str([line for line in top if "rho_by_table" in line][i]["formula"]) for i in chosen]
+    rho = [[lines[i][other]["test"] for other in tables] for i in chosen]
+    return transfer(tables, formulas, rho)
+
+
+def transfer(
+    tables: Sequence[str], formulas: Sequence[str], rho: Sequence[Sequence[float]]
+) -> Transfer:
+    """The data of the figure: tables, the formula chosen on each, and rho of i on j."""
+    found = np.array(rho, dtype=np.float64)
+    if found.shape != (len(tables), len(tables)) or len(formulas) != len(tables):
+        raise InputError(f"{len(tables)} tables and a matrix of shape {found.shape} do not fit")
+    return Transfer(tuple(tables), tuple(formulas), found)
+
+
+def draw(data: Transfer) -> Figure:
+    """A row per formula, a column per table."""
+    with style.look():
+        n = len(data.tables)
+        names = [style.short(name, 24) for name in data.tables]
+        longest = max(map(len, names))
+        figure = style.new(1.2 * n + 2.2 + 0.05 * longest, 0.6 * n + 1.9)
+        axes = figure.subplots()
+        image = axes.imshow(data.rho, cmap=style.MAP, vmin=min(0.0, float(data.rho.min())), vmax=1,
+                            aspect="auto")  # fmt: skip
+        low = min(0.0, float(data.rho.min()))
+        for (row, column), value in np.ndenumerate(data.rho):
+            is_dark = (value - low) / (1 - low) < 0.55
+            axes.text(column, row, f"{value:.3f}", ha="center", va="center",
+                      color="white" if is_dark else "black",
+                      fontweight="bold" if row == column else "normal")  # fmt: skip
+        axes.set_xticks(range(n), names)
+        axes.set_yticks(range(n), names)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_xlabel("tested on (test rows)")
+        axes.set_ylabel("best formula of")
+        figure.colorbar(image, ax=axes, label="ρ")
+    return figure

@@ -1,0 +1,92 @@
+"""The hall of fame as a table that can be sorted and filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lpzero.report.figure_list import fitness_rows, judged
+from lpzero.report.formula_run import CAMPAIGN, FormulaRun
+from lpzero.report.markup import Child, Markup, element
+from lpzero.report.mathematics import shown
+from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
+
+_NAME = "hall"
+
+
+def section(run: FormulaRun) -> Markup:
+    """The formulas kept, best on train first; valid and test where they were reported."""
+    if not run.hall:
+        return element("p", "No formula was scored.")
+    tables = [str(entry["name"]) for entry in run.tables] if run.kind == CAMPAIGN else []
+    header: list[Child | Cell] = ["formula", "size", "fitness"]
+    for name in tables:
+        of = f", {name}" if len(tables) > 1 else ""
+        header += [f"ρ fitness rows{of}", f"given parameters{of}", f"within groups{of}"]
+    header += ["ρ valid", "ρ test"]
+    if tables:
+        header += ["front", "generation", "made by"]
+    reported, grouped = _reported(run), _grouped(run)
+    rows = [_row(row, tables, reported, grouped) for row in run.hall]
+    note = "valid and test are read for the reported formulas only, after the search"
+    where = fitness_rows(run)
+    filter_ = element(
+        "p",
+        element("label", "Show only formulas with ", for_="filter"),
+        element("input", id="filter", type="search", data_filters=_NAME, autocomplete="off"),
+        " ",
+        element("output", "", for_="filter", id="filtered"),
+        class_="control",
+        hidden=True,  # until the script that serves it runs
+    )
+    caption = f"{len(rows)} formulas, best on {where} first; {note}"
+    made = table(caption, [header], rows, True, _NAME)
+    return element("div", filter_, made)
+
+
+def _reported(run: FormulaRun) -> dict[str, Mapping[str, Any]]:
+    """The reported lines, by formula."""
+    if run.result is None:
+        return {}
+    return {line["formula"]: line for line in run.result["top"]}
+
+
+def _test(line: Mapping[str, Any]) -> Cell:
+    """Rho on the test rows, lowest over the tables, with the interval that goes with it."""
+    judged = line.get("judged") or {}
+    parts = [found["test"] for found in judged.values() if "test" in found]
+    lowest = min(parts, key=lambda part: float(part["rho"]), default=None)
+    if lowest is None:
+        return number(line.get("rho", {}).get("test"))
+    return with_interval(lowest["rho"], lowest["rho_ci"])
+
+
+def _grouped(run: FormulaRun) -> set[str]:
+    """Tables whose training rows hold groups of equal depth and width, as far as is known."""
+    names = {str(entry["name"]) for entry in run.tables}
+    if run.kind != CAMPAIGN or run.result is None:
+        return names
+    return {name for name in names if judged(run, name)["train"]["n_within"]}
+
+
+def _row(
+    row: dict[str, Any],
+    tables: list[str],
+    reported: Mapping[str, Mapping[str, Any]],
+    grouped: set[str],
+) -> list[Child | Cell]:
+    text = str(row["formula"])
+    cells: list[Child | Cell] = [
+        Cell(shown(text), text),
+        number(row["complexity"]),
+        number(row["fitness"]),
+    ]
+    for name in tables:
+        cells += [number(row.get(f"{name} {key}")) for key in ("rho", "given_params")]
+        cells.append(number(row.get(f"{name} within") if name in grouped else None))
+    line = reported.get(text, {})
+    cells += [number(line.get("rho", {}).get("valid")), _test(line)]
+    if tables:
+        front = "yes" if row.get("front") else "no"
+        cells += [front, number(row.get("generation")), str(row.get("operator", NOTHING))]
+    return cells

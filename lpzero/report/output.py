@@ -1,0 +1,87 @@
+"""Write a run's report: the page and, beside it, every figure as PDF, PNG and SVG."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lpzero.errors import InputError
+from lpzero.report import search_page
+from lpzero.report.figure_list import Drawn, figures
+from lpzero.report.figures import style
+from lpzero.report.figures.transfer import Transfer
+from lpzero.report.formula_run import FormulaRun, understood
+from lpzero.report.page import page
+from lpzero.report.search_page import Search
+from lpzero.sketches.store import Store
+
+FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The page, the figures beside it, and what is missing on it."""
+
+    page: Path
+    figures: tuple[Path, ...]
+    remarks: tuple[str, ...]
+
+
+def write(
+    run: FormulaRun | Search,
+    out: str | Path | None = None,
+    beside: Sequence[FormulaRun | Search] = (),
+    ranking: Sequence[Mapping[str, Any]] | None = None,
+    moved: Transfer | None = None,
+) -> Written:
+    """Write the page to `out`, DIR/report/index.html if None, and figures to DIR/report/figures.
+
+    `beside` are other runs of the same kind for the convergence figure, `ranking` the rows of
+    `lpzero rank`, `moved` what `transferring.measure` gives.
+    """
+    place = run.folder / FOLDER
+    target = place / PAGE if out is None else Path(out)
+    if target.is_dir():
+        raise InputError(f"{target} is a directory: name a file for the page")
+    _check_writable(place / FIGURES)
+    _check_writable(target.parent)
+    with understood(run.folder):
+        drawn, text = _made(run, beside, ranking, moved)
+    saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
+    Store(target.parent).replace(target, text.encode())
+    return Written(target, tuple(saved), tuple(run.remarks))
+
+
+def _check_writable(folder: Path) -> None:
+    """An error before figures are drawn if the nearest directory that exists takes no files."""
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"{nearest} takes no files from you: copy the run to where you may write")
+
+
+def _made(
+    run: FormulaRun | Search,
+    beside: Sequence[FormulaRun | Search],
+    ranking: Sequence[Mapping[str, Any]] | None,
+    moved: Transfer | None,
+) -> tuple[list[Drawn], str]:
+    """The figures and the page with them."""
+    for other in beside:
+        if type(other) is not type(run):
+            raise InputError(f"{other.folder} is a run of another kind: it cannot stand beside")
+    if isinstance(run, Search):
+        drawn = search_page.drawings(run, [other for other in beside if isinstance(other, Search)])
+        return drawn, search_page.page(run, drawn)
+    campaigns = [other for other in beside if isinstance(other, FormulaRun)]
+    drawn = list(figures(run, campaigns, ranking, moved))
+    return drawn, page(run, drawn)
+
+
+def _save(entry: Drawn, folder: Path) -> list[Path]:
+    made = [style.save(entry.figure, folder / f"{entry.name}.{form}") for form in ("pdf", "png")]
+    svg = folder / f"{entry.name}.svg"
+    Store(folder).replace(svg, entry.svg)
+    return [*made, svg]

@@ -1,0 +1,226 @@
+"""The page of a search: the best architecture, how it was found, and what it was searched with."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lpzero.errors import InputError
+from lpzero.report.figure_list import Drawn, arms, several
+from lpzero.report.figures import convergence
+from lpzero.report.markup import Child, Markup, element
+from lpzero.report.mathematics import shown
+from lpzero.report.page import commands, document, figures
+from lpzero.report.tables import NOTHING, Cell, number, pairs, table
+from lpzero.runs import directory as files
+from primitives.errors import PrimitiveError
+from primitives.parser import parse
+
+_SCHEMA = 1  # of lpzero.search.request, which would bring torch along
+_SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A search's directory: what was asked, and what was found if it is finished."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    result: Mapping[str, Any] | None
+    remarks: list[str]
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """What was asked."""
+        found: Mapping[str, Any] = self.config["request"]
+        return found
+
+    @property
+    def is_by_proxy(self) -> bool:
+        """Whether nothing was evaluated and the proxy alone decided."""
+        return str(self.request["evaluator"]) == "proxy"
+
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """The best after each evaluation, or after each score where the proxy decides."""
+        counted = "scored" if self.is_by_proxy else "evaluations"
+        trace = [] if self.result is None else self.result["trace"]
+        return [{"evaluated": float(entry[counted]), "fitness": float(entry["best"])}
+                for entry in trace if entry["best"] is not None]  # fmt: skip
+
+
+def open_source(folder: Path, config: Mapping[str, Any]) -> Search:
+    """The search in the folder, whose config.json holds this."""
+    schema = config.get("schema")
+    if not isinstance(schema, int) or schema > _SCHEMA:
+        raise InputError(f"{folder} has schema {schema!r}, this version reads {_SCHEMA}: update")
+    result, remarks = files.read_json(folder / files.RESULT), []
+    if result is None:
+        broken = f"{files.RESULT} is broken. " if (folder / files.RESULT).exists() else ""
+        remarks.append(
+            f"{broken}The search is not finished, so there is no result."
+            f" Go on with: lpzero search --out {shlex.quote(str(folder))} --resume"
+        )
+    return Search(folder, config, result, remarks)
+
+
+def page(run: Search, drawn: Sequence[Drawn]) -> str:
+    """The document of a search."""
+    request = run.request
+    return document(
+        f"{request['space']}: {request['loop']} search",
+        run.remarks,
+        [
+            ("result", "The result", _result(run)),
+            ("figures", "Figures", figures(drawn)),
+            ("trace", "Trace", _trace(run)),
+            ("searched", "What was searched", _searched(run)),
+            ("provenance", "Provenance", _provenance(run)),
+            ("again", "The same again", commands(_commands(run))),
+        ],
+    )
+
+
+def drawings(run: Search, beside: Sequence[Search] = ()) -> list[Drawn]:
+    """The best so far; searches that differ in their seed alone are one line."""
+    runs = [run, *(other for other in beside if other.history)]
+    if not run.history:
+        return []
+    evaluator = run.result["evaluator"] if run.result is not None else {}
+    counted = "architectures scored" if run.is_by_proxy else "architectures evaluated"
+    what = f"score of {run.request['proxy']}" if run.is_by_proxy else str(evaluator["target"])
+    data = convergence.convergence(
+        arms([(_identity(entry), entry.history) for entry in runs]),
+        counted=counted,
+        measured=f"best so far ({what})",
+    )
+    last = run.history[-1]
+    return [
+        Drawn(
+            "convergence",
+            f"The best so far against {counted}.{several(len(runs), 'searches')}",
+            f"Line chart; best {last['fitness']:.6g} after {last['evaluated']:,.0f}.",
+            convergence.draw(data),
+        )
+    ]
+
+
+def _identity(run: Search) -> dict[str, Any]:
+    left_out = ("seed", "weights_seed", "definition", "constants")
+    return {k: v for k, v in run.request.items() if k not in left_out} | dict(
+        run.request["constants"]
+    )
+
+
+def _result(run: Search) -> Markup:
+    if run.result is None:
+        return element("p", "There is no result: see the remarks above.")
+    best = dict(run.result["best"])
+    arch = json.dumps(best.pop("arch"))
+    values: dict[str, Child] = {key.replace("_", " "): _value(v) for key, v in best.items()}
+    return element(
+        "div",
+        element("pre", element("code", arch), tabindex=0),
+        pairs("The best architecture", values),
+        element("p", _how_known(run.result), class_="note"),
+    )
+
+
+def _how_known(result: Mapping[str, Any]) -> str:
+    """Where the target comes from: a prediction is no measurement."""
+    found = result["evaluator"]
+    if found["evaluator"] == "proxy":
+        return "Nothing was evaluated: the proxy alone decided, and its score is no quality."
+    if found["evaluator"] == "surrogate":
+        return (
+            f"The target is predicted by a surrogate fitted to {found['table']}"
+            f" ({found['n']} architectures; {found['folds']}-fold cross-validated rmse"
+            f" {found['rmse']:.4g}, ρ {found['rho']:.3f}), not measured."
+        )
+    if found["evaluator"] == "table":
+        return f"The target is looked up in {found['table']}: the search was confined to it."
+    return "The target was measured by training."
+
+
+def _trace(run: Search) -> Markup:
+    if run.result is None or not run.result["trace"]:
+        return element("p", "There is no trace yet.")
+    rows: list[list[Child | Cell]] = []
+    before: Any = object()
+    for entry in run.result["trace"]:
+        if entry["best"] != before or entry is run.result["trace"][-1]:
+            rows.append([number(entry.get(key)) for key in _SHOWN])
+        before = entry["best"]
+    return table("Where the best changes, and the end", [list(_SHOWN)], rows, sortable=True)
+
+
+def _searched(run: Search) -> Markup:
+    request = run.request
+    values: dict[str, Child] = {"proxy": _proxy(str(request["proxy"]))}
+    values["definition"] = str(request["definition"])
+    for key in ("space", "loop", "evaluator", "table", "training_steps"):
+        values[key.replace("_", " ")] = _value(request[key])
+    if run.result is not None:
+        values["architectures scored"] = f"{run.result['scored']:,}"
+        values["without a score"] = f"{run.result['without_score']:,}"
+        values["architectures evaluated"] = f"{run.result['evaluations']:,}"
+    bounds = {f"{cost}, least and most": f"{low or NOTHING} to {high or NOTHING}"
+              for cost, (low, high) in request["constraints"].items()}  # fmt: skip
+    constants = {key: _value(value) for key, value in request["constants"].items()}
+    return element(
+        "div",
+        pairs("The search", {**values, **bounds}),
+        pairs("Constants of the loop", constants),
+        class_="beside",
+    )
+
+
+def _proxy(text: str) -> Child:
+    """A formula as mathematics, any other proxy by its name."""
+    try:
+        parse(text)
+    except PrimitiveError:
+        return text
+    return shown(text)
+
+
+def _provenance(run: Search) -> Markup:
+    values: dict[str, Child] = {
+        f"version of {name}": str(value) for name, value in run.config.get("versions", {}).items()
+    }
+    values["seed of the loop"] = str(run.request["seed"])
+    values["seed of the weights"] = str(run.request["weights_seed"])
+    values["configuration"] = element("code", str(run.config["hash"]))
+    if run.result is not None and "digest" in run.result["evaluator"]:
+        digest = element("code", str(run.result["evaluator"]["digest"]))
+        values[f"digest of {run.result['evaluator']['table']}"] = digest
+    return pairs("What the numbers depend on", values)
+
+
+def _commands(run: Search) -> list[str]:
+    request = run.request
+    words = ["lpzero", "search", str(request["space"]), "--loop", str(request["loop"])]
+    words += ["--proxy", str(request["proxy"]), "--evaluator", str(request["evaluator"])]
+    for key in ("table", "training_steps", "seed", "weights_seed"):
+        if request[key]:
+            words += [f"--{key.replace('_', '-')}", str(request[key])]
+    for key, value in request["constants"].items():
+        words += [f"--{key.replace('_', '-')}", str(value)]
+    for cost, bound in request["constraints"].items():
+        for word, value in zip(("min", "max"), bound, strict=True):
+            if value is not None:
+                words += [f"--{word}-{cost}", str(value)]
+    where = shlex.quote(str(run.folder))
+    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
+
+
+def _value(value: Any) -> Child:
+    return NOTHING if value is None else number(value).shown if _is_number(value) else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

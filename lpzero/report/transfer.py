@@ -1,0 +1,85 @@
+"""The winners of several runs on each other's tables: the only part of a report that runs anything.
+
+Sketches that are not in the cache are made; the tables must be at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.judgement.correlation import spearman
+from lpzero.report.figures.transfer import Transfer, transfer
+from lpzero.report.formula_run import FormulaRun
+from primitives.parser import parse
+
+if TYPE_CHECKING:
+    from lpzero.parallel import Workers
+    from spaces.tables import Table
+
+_LEAST = 2  # architectures that can be ranked at all
+
+
+def measure(
+    runs: Sequence[FormulaRun],
+    data: str | Path | None = None,
+    cache: str | Path | None = None,
+    device: str = "cpu",
+    workers: Workers | None = None,
+) -> Transfer:
+    """Rho of each run's winner on the test rows of every run's table, the sign as it was fitted."""
+    from lpzero.parallel import Workers
+    from lpzero.proxies import Context
+    from lpzero.proxies.formula import FormulaProxy
+    from lpzero.sketches.store import default_folder
+    from spaces.tables import split
+
+    formulas = [_winner(run) for run in runs]
+    names = [str(run.tables[0]["name"]) for run in runs]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise InputError(f"transfer needs runs on two or more different tables, not {names}")
+    tables = [_table(run, data) for run in runs]
+    rho: list[list[float]] = [[] for _ in runs]
+    for run, table in zip(runs, tables, strict=True):
+        sketch = run.config["sketch"]
+        context = Context(
+            int(sketch["seed"]),
+            int(sketch["batch_seed"]),
+            str(sketch["loss"]),
+            device,
+            folder=Path(cache).expanduser() if cache else default_folder(),
+            workers=workers or Workers(),
+            label=table.name,
+        )
+        test = split(table, int(run.config["split_seed"])).open_test()
+        for row, text in zip(rho, formulas, strict=True):
+            scores = FormulaProxy(text, parse(text)).score(table.space, table.archs, context)
+            row.append(_rho(scores[test], table.targets[test]))
+    return transfer(names, formulas, rho)
+
+
+def _rho(scores: Any, targets: Any) -> float:
+    known = np.isfinite(scores)
+    return spearman(scores[known], targets[known]) if known.sum() >= _LEAST else 0.0
+
+
+def _winner(run: FormulaRun) -> str:
+    if len(run.tables) != 1 or run.result is None or not run.result.get("best"):
+        raise InputError(f"{run.folder} has no winner on a single table: transfer needs one")
+    return str(run.result["best"]["formula"])
+
+
+def _table(run: FormulaRun, data: str | Path | None) -> Table:
+    from spaces.tables import load
+
+    entry = run.tables[0]
+    table = load(str(entry["name"]), data, str(entry["space"]))
+    if table.digest != entry["digest"]:
+        raise InputError(
+            f"table {table.name} has changed since the run in {run.folder}: bring the old one back"
+        )
+    return table

@@ -1,0 +1,121 @@
+"""The honest table: the winner beside all counters, on every part, never one number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lpzero.report.figure_list import judged
+from lpzero.report.formula_run import FormulaRun, result_of
+from lpzero.report.markup import Child, Markup, element
+from lpzero.report.mathematics import shown
+from lpzero.report.tables import Cell, number, table, with_interval
+
+PARTS = ("train", "valid", "test", "all")
+_NAMES = {"train": "train", "valid": "valid", "test": "test", "all": "whole table"}
+_IN_SAMPLE = " (in sample for the winner)"
+
+
+def section(run: FormulaRun) -> Markup:
+    """The winner, what is to be thought of it, and a table per table."""
+    if run.result is None or run.result.get("best") is None:
+        return element("p", "There is no winner to judge: see the remarks above.")
+    best = run.result["best"]
+    sign = "as it stands" if best["sign"] > 0 else "negated"
+    chosen = run.result.get("chosen_on", "train")
+    parts: list[Child] = [
+        element("p", shown(best["formula"]), class_="winner"),
+        element(
+            "p",
+            f"{best['complexity']} nodes, sign {'+' if best['sign'] > 0 else '−'} ({sign}, fitted"
+            f" on train so that larger means better), chosen on {chosen}.",
+        ),
+    ]
+    for entry in run.tables:
+        name = str(entry["name"])
+        parts.append(element("p", *_verdict(run, name), class_="verdict"))
+        parts.append(_table(run, name))
+    parts.append(
+        element(
+            "p",
+            "ρ is Spearman's, τ is Kendall's τ-b; brackets hold bootstrap 95% intervals. “Given"
+            " parameters” is the partial ρ given log parameters, “within groups” the mean ρ inside"
+            " groups of equal depth and width with at least five architectures (– where there are"
+            " none), “top 10%” the part of the best tenth by score that is in the best tenth by"
+            " target. The winner was chosen on train and valid rows, so only its test figures are"
+            " out of sample; counters were not chosen on anything.",
+            class_="note",
+        )
+    )
+    return element("div", *parts)
+
+
+def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
+    """What the test rows say, in one sentence of facts."""
+    winner, best = judged(run, name)["test"], _best_counter(run, name)
+    yield element("strong", f"{name}: ")
+    yield f"on the test rows the winner reaches ρ {_interval(winner)}"
+    if best is None:
+        yield "."
+        return
+    counter = best["judged"]["test"]
+    yield f"; the best counter, {best['proxy']}, reaches {_interval(counter)}. "
+    if winner["rho"] <= counter["rho"]:
+        yield element("strong", "It does not beat the best counter.")
+    elif winner["rho_ci"][0] <= counter["rho_ci"][1]:
+        yield "It is ahead, but the intervals overlap."
+    else:
+        yield "It is ahead, and the intervals do not overlap."
+    given = winner.get("rho_given_params")
+    if given is not None:
+        yield f" Given the parameters, ρ {number(given).shown} is left"
+        within = winner.get("rho_within")
+        yield "." if within is None else f"; within groups, {number(within).shown}."
+    ceiling = result_of(run, name).get("ceiling")
+    if ceiling is not None:
+        yield f" Independent trainings of this table rank alike at {number(ceiling).shown}."
+
+
+def _best_counter(run: FormulaRun, name: str) -> Mapping[str, Any] | None:
+    lines = [line for line in _counters(run, name) if "judged" in line]
+    return max(lines, key=lambda line: line["judged"]["test"]["rho"], default=None)
+
+
+def _counters(run: FormulaRun, name: str) -> Sequence[Mapping[str, Any]]:
+    assert run.result is not None, "there is a winner"
+    return [line for line in run.result["counters"] if line.get("table", name) == name]
+
+
+def _interval(line: Mapping[str, Any]) -> str:
+    low, high = (number(float(edge)).shown for edge in line["rho_ci"])
+    return f"{number(line['rho']).shown} [{low}, {high}]"
+
+
+def _table(run: FormulaRun, name: str) -> Markup:
+    winner = judged(run, name)
+    sizes = {part: winner[part]["n"] for part in PARTS if part in winner}
+    groups: list[Child | Cell] = [Cell("")]
+    for part, n in sizes.items():
+        sample = _IN_SAMPLE if winner[part].get("in_sample") else ""
+        groups.append(Cell(f"{_NAMES[part]}, n = {n}{sample}", span=2))
+    groups += [Cell("ρ given parameters", span=2), Cell("ρ within groups", span=2),
+               Cell("top 10%", span=2)]  # fmt: skip
+    columns: list[Child | Cell] = ["proxy", *(["ρ", "τ"] * len(sizes)), *(["test", "whole"] * 3)]
+    rows = [_row("the winner", winner, sizes)]
+    rows += [_row(line["proxy"], line.get("judged", {}), sizes) for line in _counters(run, name)]
+    caption = f"{name}: the winner beside the counters"
+    return table(caption, [groups, columns], rows, sortable=True)
+
+
+def _row(
+    name: str, judged: Mapping[str, Mapping[str, Any]], parts: Mapping[str, int]
+) -> list[Child | Cell]:
+    cells: list[Child | Cell] = [name]
+    for part in parts:
+        line = judged.get(part, {})
+        cells.append(with_interval(line.get("rho"), line.get("rho_ci")))
+        cells.append(with_interval(line.get("tau"), line.get("tau_ci")))
+    for key in ("rho_given_params", "rho_within", "top_precision"):
+        for part in ("test", "all"):
+            cells.append(number(judged.get(part, {}).get(key)))
+    return cells

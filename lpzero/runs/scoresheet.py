@@ -1,0 +1,32 @@
+"""A winner's scores beside the targets, row by row: what figures are drawn from, without a table.
+
+It holds the table's targets, so it belongs into the directory of a run and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lpzero.judgement.ranks import FloatArray
+
+if TYPE_CHECKING:
+    from spaces.tables import Table
+
+FILE = "scores.json"
+
+
+def column(table: Table, parts: Mapping[str, Iterable[Any]], scores: FloatArray) -> dict[str, Any]:
+    """Id, part, target and score (n,) of every row as JSON values."""
+    labels = {int(row): part for part, rows in parts.items() for row in rows}
+    return {
+        "id": list(table.ids),
+        "part": [labels[row] for row in range(len(table))],
+        "target": table.targets.tolist(),
+        "score": scores.tolist(),
+    }
+
+
+def sheet(formula: str, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The columns of every table under the formula they are of."""
+    return {"formula": formula, "tables": dict(columns)}

@@ -1,0 +1,1 @@
+"""Scores of formulas: chains, branch tables, the evaluator, whole families at once."""

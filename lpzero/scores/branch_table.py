@@ -1,0 +1,156 @@
+"""The branch table of many architectures: every mean a formula of the space is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from lpzero.judgement.ranks import FloatArray
+from lpzero.parallel import Lost, Workers, stream
+from lpzero.scores import branch_files as files
+from lpzero.scores.chains import Chain, ChainSet, Pair
+from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate
+from lpzero.sketches.builder import Sketches
+from lpzero.sketches.sketch import Sketch, SketchError
+from lpzero.sketches.store import Store
+
+
+@dataclass(frozen=True, eq=False)
+class BranchTable:
+    """A architectures, B blocks at most, T tensors at most; zeros fill what is not there.
+
+    n_blocks: (A,). counts: tensors per block (A, B) of each statistic. means: (chains, A, B, T),
+    NaN where a chain left float64. products: (mul and matmul, left chains, right chains, A) of
+    each aligned pair, summed over blocks.
+    """
+
+    chains: ChainSet
+    n_blocks: npt.NDArray[np.int64]
+    counts: dict[str, npt.NDArray[np.int64]]
+    means: dict[str, FloatArray]
+    products: dict[Pair, FloatArray]
+
+    @property
+    def n_archs(self) -> int:
+        return len(self.n_blocks)
+
+    @property
+    def nbytes(self) -> int:
+        """What the means and products take."""
+        return sum(array.nbytes for part in (self.means, self.products) for array in part.values())
+
+    @cached_property
+    def block_means(self) -> dict[str, FloatArray]:
+        """The mean over each block's tensors (chains, A, B)."""
+        return {name: over_tensors(self.means[name], self.counts[name]) for name in self.means}
+
+    @cached_property
+    def totals(self) -> dict[str, FloatArray]:
+        """The block means summed over blocks (chains, A)."""
+        return {name: over_blocks(found) for name, found in self.block_means.items()}
+
+    def product(self, operation: str, left: tuple[str, Chain], right: tuple[str, Chain]) -> (
+        FloatArray | None
+    ):  # fmt: skip
+        """The summed product (A,) of two aligned matrix branches; None if it is not kept."""
+        found = self.products.get((left[0], right[0]))
+        rows = self.chains.rows.get(left), self.chains.rows.get(right)
+        if found is None or operation not in PRODUCTS or rows[0] is None or rows[1] is None:
+            return None
+        if rows[0] >= found.shape[1] or rows[1] >= found.shape[2]:
+            return None
+        picked: FloatArray = found[PRODUCTS.index(operation), rows[0], rows[1]]
+        return picked
+
+
+def over_tensors(means: FloatArray, counts: npt.NDArray[np.int64]) -> FloatArray:
+    """The mean over tensors, counting equally: (..., A, B, T) -> (..., A, B).
+
+    Added in the order of the tensors, as the reference does: equal to the last bit.
+    """
+    total = means[..., 0].copy()
+    for tensor in range(1, means.shape[-1]):
+        total += means[..., tensor]
+    return np.asarray(total / np.maximum(counts, 1))
+
+
+def over_blocks(block_means: FloatArray) -> FloatArray:
+    """The sum over blocks in their order: (..., A, B) -> (..., A)."""
+    total: FloatArray = block_means[..., 0].copy()
+    for block in range(1, block_means.shape[-1]):
+        total += block_means[..., block]
+    return total
+
+
+def branch_table(
+    sketches: Sequence[Sketch],
+    chains: ChainSet,
+    rows: Sequence[int] | None = None,
+    workers: Workers | None = None,
+    label: str | None = None,
+) -> BranchTable:
+    """The table of the sketches in `rows` (all of them if None).
+
+    Those of a store are made once and kept beside the sketches; others are made in this process.
+    """
+    picked = range(len(sketches)) if rows is None else rows
+    if not isinstance(sketches, Sketches):
+        return assemble([tabulate(sketches[row], chains) for row in picked], chains)
+    for row in picked:
+        if row in sketches.failed:
+            raise SketchError(f"architecture {row} has no sketch: {sketches.failed[row]}")
+    names = [sketches.addresses[row] for row in picked]
+    task = _BranchTask(sketches.store, sketches.space, chains)
+    missing = [name for name in dict.fromkeys(names) if not task.has(name)]
+    if missing:
+        with closing(stream(task, missing, workers, label)) as outcomes:
+            for index, outcome in outcomes:
+                if isinstance(outcome, Lost):
+                    raise SketchError(f"no branch table of {missing[index][:12]}: {outcome.reason}")
+    return assemble([task.load(name) for name in names], chains)
+
+
+@dataclass(frozen=True, slots=True)
+class _BranchTask:
+    """Runs in a worker: makes the table of one sketch and writes it."""
+
+    store: Store
+    space: str
+    chains: ChainSet
+
+    def has(self, address: str) -> bool:
+        return self.store.path(self.space, address, files.ending(self.chains)).is_file()
+
+    def load(self, address: str) -> Tabulated:
+        """The stored table; a broken one is made again."""
+        found = files.load(self.store, self.space, address, self.chains)
+        return self(address, give=True) if found is None else found  # type: ignore[return-value]
+
+    def __call__(self, address: str, give: bool = False) -> Tabulated | None:
+        made = tabulate(self.store.load(self.space, address), self.chains)
+        path = self.store.path(self.space, address, files.ending(self.chains))
+        self.store.replace(path, files.encode(made, self.chains))
+        return made if give else None
+
+
+def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
+    """The architectures' tables in one."""
+    n_blocks = np.array([len(part.counts[next(iter(part.counts))]) for part in parts])
+    counts, means = {}, {}
+    for name, rows in chains.chains.items():
+        widest = max(max(part.counts[name]) for part in parts)
+        counts[name] = np.zeros((len(parts), n_blocks.max()), dtype=np.int64)
+        means[name] = np.zeros((len(rows), len(parts), n_blocks.max(), widest))
+        for arch, part in enumerate(parts):
+            found = part.means[name]
+            counts[name][arch, : n_blocks[arch]] = part.counts[name]
+            means[name][:, arch, : found.shape[1], : found.shape[2]] = found
+    products = {
+        pair: np.stack([part.products[pair] for part in parts], axis=-1) for pair in chains.pairs
+    }
+    return BranchTable(chains, n_blocks, counts, means, products)

@@ -1,0 +1,203 @@
+"""Formula -> scores of every architecture, or why it has none.
+
+Means that a branch table holds are looked up; anything deeper is computed on the sketches, piece
+by piece, each sub-expression once. A formula's score is a function of the formula, the sketches
+and the chain set: never of what else is asked for, in which order, or by how many threads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.judgement.ranks import BoolArray, FloatArray
+from lpzero.parallel import Workers
+from lpzero.scores.branch_table import BranchTable, branch_table, over_blocks, over_tensors
+from lpzero.scores.byte_cache import ByteCache
+from lpzero.scores.chains import ChainSet, surviving
+from lpzero.scores.matrices import Matrices
+from lpzero.scores.meeting import NonFiniteError, finite
+from lpzero.scores.stacks import apply
+from lpzero.sketches.sketch import Sketch
+from primitives.expressions import Apply, Combine, Expression, chain_of, drop_dead, walk
+from primitives.facts import facts
+from primitives.formula import Formula
+from primitives.properties import Kind
+from primitives.registry import STATISTICS, get_binary, get_unary
+from primitives.rejection import NON_FINITE, Rejected
+
+_OVERFLOW = Rejected(NON_FINITE, "an operation left the range of float64 on these tensors")
+_NOTHING = Rejected("both-disconnected", "every branch is disconnected: nothing is left to score")
+_PRODUCTS = ("mul", "matmul")
+MEMORY = 1 << 30
+
+
+class FormulaEvaluator:
+    """Scores of formulas on the architectures `rows` of the sketches (all if None).
+
+    `memory` bounds in bytes what is remembered between formulas, `jobs` the threads that compute
+    deep ones; neither changes a score. The branch table is made first (and kept beside sketches
+    that come from a store) unless it is given.
+    """
+
+    def __init__(
+        self,
+        sketches: Sequence[Sketch],
+        chains: ChainSet | None = None,
+        *,
+        rows: Sequence[int] | None = None,
+        table: BranchTable | None = None,
+        workers: Workers | None = None,
+        memory: int = MEMORY,
+        jobs: int = 1,
+        label: str | None = None,
+    ) -> None:
+        chains = table.chains if table is not None else chains or surviving(2)
+        picked = range(len(sketches)) if rows is None else rows
+        if table is not None and table.n_archs != len(picked):
+            raise InputError(
+                f"the branch table has {table.n_archs} architectures, {len(picked)} were asked for"
+            )
+        self.table = table or branch_table(sketches, chains, picked, workers, label)
+        self.n_archs = self.table.n_archs
+        self._has_block: BoolArray = (
+            np.arange(self.table.n_blocks.max()) < self.table.n_blocks[:, np.newaxis]
+        )
+        # Aligned statistics have one number of tensors, so any of them tells it.
+        self._example = {STATISTICS[name].group: name for name in chains.chains}
+        self._small: ByteCache[FloatArray] = ByteCache(memory // 4)
+        self._matrices = Matrices(
+            self, sketches, picked, memory - memory // 4, jobs, chains.softmax_axis
+        )
+
+    def score(self, formula: Formula) -> FloatArray | Rejected:
+        """The formula's scores (A,), or why it has none."""
+        return self.scores([formula])[0]
+
+    def scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]:
+        """The scores of each formula; sub-expressions they share are computed once."""
+        expressions = [drop_dead(formula.expression) for formula in formulas]
+        if len(formulas) > 1:
+            common = Counter(n for e in expressions if e is not None for n in set(walk(e)))
+            self._matrices.expect(node for node, count in common.items() if count > 1)
+        return [
+            _NOTHING if expression is None else self._reduced(formula, expression)
+            for formula, expression in zip(formulas, expressions, strict=True)
+        ]
+
+    def _reduced(self, formula: Formula, expression: Expression) -> FloatArray | Rejected:
+        with np.errstate(all="ignore"):  # overflow is answered, not warned about
+            try:
+                total = self.total(expression)
+                if formula.reduction == "mean":
+                    total = total / self.table.n_blocks
+                return finite(formula.sign * total)
+            except NonFiniteError:
+                return _OVERFLOW
+
+    def total(self, expression: Expression) -> FloatArray:
+        """The sum over blocks (A,) of each block's value; a sum splits, and so does its total."""
+        return self._kept("total", expression, self._total)
+
+    def block_means(self, expression: Expression) -> FloatArray:
+        """The value of each block (A, B), zero where there is none."""
+        return self._kept("blocks", expression, self._block_means)
+
+    def tensor_means(self, expression: Expression) -> FloatArray:
+        """The mean of each tensor (A, B, T) of a grouped expression, zero where there is none."""
+        return self._kept("tensors", expression, self._tensor_means)
+
+    def _kept(
+        self, what: str, expression: Expression, compute: Callable[[Expression], FloatArray]
+    ) -> FloatArray:
+        found = self._small.get((what, expression))
+        if found is None:
+            found = finite(compute(expression))
+            self._small.put((what, expression), found, found.nbytes + 500)
+        return found
+
+    def _total(self, expression: Expression) -> FloatArray:
+        if isinstance(expression, Apply) and expression.operation == "neg":
+            return -self.total(expression.operand)
+        if isinstance(expression, Combine):
+            primitive = get_binary(expression.operation)
+            if primitive.is_linear:
+                left, right = self.total(expression.left), self.total(expression.right)
+                return np.asarray(primitive.body(left, right, np))
+            sides = chain_of(expression.left), chain_of(expression.right)
+            if sides[0] is not None and sides[1] is not None:
+                found = self.table.product(expression.operation, sides[0], sides[1])
+                if found is not None:
+                    return found
+        return over_blocks(self.block_means(expression))
+
+    def _block_means(self, expression: Expression) -> FloatArray:
+        known = facts(expression)
+        if known.group is not None:
+            return over_tensors(
+                self.tensor_means(expression), self.table.counts[self._example[known.group]]
+            )
+        if isinstance(expression, Apply):
+            return self._unary(expression, self.block_means(expression.operand), self._has_block)
+        assert isinstance(expression, Combine)
+        left, right = self.block_means(expression.left), self.block_means(expression.right)
+        return self._binary(expression.operation, left, right, self._has_block)
+
+    def _tensor_means(self, expression: Expression) -> FloatArray:
+        found = self._tabulated(expression)
+        if found is not None:
+            return found
+        known = facts(expression)
+        assert known.group is not None
+        has_tensor = self.has_tensor(known.group)
+        if isinstance(expression, Apply):
+            if expression.operation == "mean":
+                return self.tensor_means(expression.operand)
+            if expression.operation == "neg":
+                return -self.tensor_means(expression.operand)
+            if facts(expression.operand).kind is Kind.SCALAR:
+                return self._unary(expression, self.tensor_means(expression.operand), has_tensor)
+        if isinstance(expression, Combine):
+            sides = expression.left, expression.right
+            is_product = expression.operation in _PRODUCTS
+            scalar_involved = any(facts(side).kind is Kind.SCALAR for side in sides)
+            if get_binary(expression.operation).is_linear or (is_product and scalar_involved):
+                left, right = (self._spread(side) for side in sides)
+                return self._binary(expression.operation, left, right, has_tensor)
+        return self._matrices.means(expression)
+
+    def _tabulated(self, expression: Expression) -> FloatArray | None:
+        branch = chain_of(expression)
+        row = None if branch is None else self.table.chains.rows.get(branch)
+        return None if branch is None or row is None else self.table.means[branch[0]][row]
+
+    def _spread(self, expression: Expression) -> FloatArray:
+        """One number per tensor (A, B, T), or per block (A, B, 1) if the side has no tensors."""
+        if facts(expression).group is None:
+            return self.block_means(expression)[..., np.newaxis]
+        return self.tensor_means(expression)
+
+    def _unary(self, node: Apply, values: FloatArray, where: BoolArray) -> FloatArray:
+        """The operation on scalars, only where there are any."""
+        result = np.zeros(values.shape)
+        given = values[where].reshape(-1, 1, 1)
+        axis = self.table.chains.softmax_axis
+        result[where] = apply(get_unary(node.operation), given, 1.0, axis).reshape(-1)
+        return result
+
+    def _binary(
+        self, operation: str, left: FloatArray, right: FloatArray, where: BoolArray
+    ) -> FloatArray:
+        primitive = get_binary(operation)
+        result = left * right if primitive.contracts else primitive.body(left, right, np)
+        return np.where(where, result, 0.0)
+
+    def has_tensor(self, group: str) -> BoolArray:
+        """Which of (A, B, T) there are."""
+        name = self._example[group]
+        return (
+            np.arange(self.table.means[name].shape[-1]) < self.table.counts[name][..., np.newaxis]
+        )

@@ -1,0 +1,172 @@
+"""The part of an expression that needs whole matrices, computed on pieces of the sketches.
+
+A piece goes through the whole expression while it is in the processor's cache. What an expression
+makes of a tensor depends on that tensor alone, so pieces may be shared out among threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+
+from lpzero.judgement.ranks import BoolArray, FloatArray
+from lpzero.scores import stacks
+from lpzero.scores.byte_cache import ByteCache
+from lpzero.scores.meeting import Stack, finite, mean_of_product, meet, scalars
+from lpzero.scores.pieces import Piece, gather, groups
+from lpzero.sketches.sketch import Sketch
+from primitives.expressions import Apply, Combine, Expression, Leaf, children
+from primitives.facts import Facts, facts
+from primitives.naive import Axis
+from primitives.properties import Kind
+from primitives.registry import get_binary, get_unary
+
+_MOST_SEEN = 100_000
+
+
+class Scalars(Protocol):
+    """Where the numbers come from that are one per tensor or per block."""
+
+    def block_means(self, expression: Expression) -> FloatArray: ...
+    def tensor_means(self, expression: Expression) -> FloatArray: ...
+    def has_tensor(self, group: str) -> BoolArray: ...
+
+
+class Matrices:
+    """Means of matrix expressions; matrices asked for twice are kept, up to `limit` bytes."""
+
+    def __init__(
+        self,
+        owner: Scalars,
+        sketches: Sequence[Sketch],
+        rows: Sequence[int],
+        limit: int,
+        jobs: int = 1,
+        softmax_axis: Axis = "first",
+    ) -> None:
+        self.owner, self.sketches, self.rows = owner, sketches, rows
+        self.jobs, self.axis = jobs, softmax_axis
+        self._pieces: dict[str, list[Piece]] = {}
+        self._kept: ByteCache[list[Stack]] = ByteCache(limit)
+        self._seen: dict[Expression, None] = {}
+
+    def expect(self, nodes: Iterable[Expression]) -> None:
+        """These expressions will be asked for again: keep them when they are made."""
+        self._seen.update(dict.fromkeys(nodes))
+
+    def means(self, expression: Expression) -> FloatArray:
+        """The mean of each tensor (A, B, T)."""
+        group = facts(expression).group
+        assert group is not None
+        pieces = self._of_group(group)
+        job = _Pass(self, expression)
+        if self.jobs > 1:
+            with ThreadPoolExecutor(self.jobs) as pool:
+                results = list(pool.map(job.means, range(len(pieces)), pieces))
+        else:
+            results = [job.means(i, piece) for i, piece in enumerate(pieces)]
+        means = np.zeros(self.owner.has_tensor(group).shape)
+        for piece, result in zip(pieces, results, strict=True):
+            means[tuple(piece.places)] = result
+        self._remember(job)
+        return means
+
+    def _of_group(self, group: str) -> list[Piece]:
+        if group not in self._pieces:
+            chosen = (self.sketches[row] for row in self.rows)
+            self._pieces[group] = gather(chosen, groups()[group])
+        return self._pieces[group]
+
+    def _remember(self, job: _Pass) -> None:
+        for node, made in job.made.items():
+            stacks_ = [made[i] for i in sorted(made)]
+            self._kept.put(node, stacks_, sum(stack.values.nbytes for stack in stacks_))
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.clear()
+        self._seen.update(dict.fromkeys(job.inner))
+
+    def wanted(self, node: Expression) -> bool:
+        """Whether the node was met before and is not yet kept."""
+        return node in self._seen and node not in self._kept
+
+    def kept(self, node: Expression) -> list[Stack] | None:
+        """The node's stacks, one per piece."""
+        return self._kept.get(node)
+
+
+class _Pass:
+    """One walk of every piece through one expression.
+
+    Numbers per tensor or block are fetched before the pieces start, in one thread.
+    """
+
+    def __init__(self, matrices: Matrices, expression: Expression) -> None:
+        self.expression, self.axis = expression, matrices.axis
+        self.inner: list[Expression] = []
+        self.scalars: dict[Expression, FloatArray] = {}
+        self.ready: dict[Expression, list[Stack]] = {}
+        self.made: dict[Expression, dict[int, Stack]] = {}
+        for child in children(expression):
+            self._survey(matrices, child)
+
+    def _survey(self, matrices: Matrices, node: Expression) -> None:
+        known = facts(node)
+        if known.group is None:
+            self.scalars[node] = matrices.owner.block_means(node)
+        elif known.kind is Kind.SCALAR:
+            self.scalars[node] = matrices.owner.tensor_means(node)
+        elif not isinstance(node, Leaf):
+            found = matrices.kept(node)
+            if found is not None:
+                self.ready[node] = found
+                return
+            self.inner.append(node)
+            if matrices.wanted(node):
+                self.made[node] = {}
+            for child in children(node):
+                self._survey(matrices, child)
+
+    def means(self, index: int, piece: Piece) -> FloatArray:
+        """The means (k,) of the expression on a piece."""
+        with np.errstate(all="ignore"):
+            node = self.expression
+            if isinstance(node, Combine) and not _scalar_involved(node):
+                primitive = get_binary(node.operation)
+                if primitive.contracts:
+                    left, right = (self._at(side, index, piece) for side in children(node))
+                    return mean_of_product(primitive, left, right)
+            return finite(stacks.means(self._compute(node, index, piece).values))
+
+    def _at(self, node: Expression, index: int, piece: Piece) -> Stack:
+        if node in self.scalars:
+            found = self.scalars[node]
+            return scalars(found[tuple(piece.places[: found.ndim])])
+        if node in self.ready:
+            return self.ready[node][index]
+        made = self.made.get(node)
+        if made is not None and index in made:
+            return made[index]
+        stack = self._compute(node, index, piece)
+        if made is not None:
+            made[index] = stack
+        return stack
+
+    def _compute(self, node: Expression, index: int, piece: Piece) -> Stack:
+        if isinstance(node, Leaf):
+            return Stack(piece.values(node.statistic), piece.true_columns[node.statistic])
+        if isinstance(node, Combine):
+            left, right = self._at(node.left, index, piece), self._at(node.right, index, piece)
+            return meet(get_binary(node.operation), left, right, _scalar_involved(node))
+        assert isinstance(node, Apply)
+        operand = self._at(node.operand, index, piece)
+        primitive = get_unary(node.operation)
+        values = finite(stacks.apply(primitive, operand.values, operand.stretch, self.axis))
+        return Stack(values, 1 if stacks.gives_scalar(primitive) else operand.true_columns)
+
+
+def _scalar_involved(node: Combine) -> bool:
+    sides: tuple[Facts, Facts] = facts(node.left), facts(node.right)
+    return Kind.SCALAR in (sides[0].kind, sides[1].kind)

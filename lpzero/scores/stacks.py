@@ -1,0 +1,105 @@
+"""Many matrices of one shape at once: the registered bodies, unchanged, on (k, rows, columns).
+
+A body sees its reductions through `xp`, so a namespace whose reductions stop at each matrix makes
+one call serve k of them. Every matrix gets the numbers it would get alone, to the last bit,
+whatever stands beside it in the stack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lpzero.judgement.ranks import FloatArray
+from primitives.naive import Axis
+from primitives.properties import Gives
+from primitives.registry import Unary
+
+_AXES: dict[Axis, int] = {"first": 1, "last": 2}
+
+
+class _EachMatrix:
+    """NumPy, with reductions over everything taken matrix by matrix: (k, r, c) -> (k, 1, 1)."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def mean(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        if axis is None:
+            return means(x).reshape(-1, 1, 1)
+        return np.mean(x, axis=axis, keepdims=keepdims)
+
+    @staticmethod
+    def sum(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        return _each(np.add, x, axis, keepdims)
+
+    @staticmethod
+    def amax(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        return _each(np.maximum, x, axis, keepdims)
+
+    @staticmethod
+    def amin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        return _each(np.minimum, x, axis, keepdims)
+
+
+_EACH = _EachMatrix()
+# Asked for on every call, so kept by name: a primitive's hash goes through all its traits.
+_known: dict[str, tuple[Unary, bool]] = {}
+
+
+def _each(operation: np.ufunc, x: Any, axis: int | None, keepdims: bool) -> Any:
+    if axis is not None:
+        return operation.reduce(x, axis=axis, keepdims=keepdims)
+    return operation.reduce(x.reshape(len(x), -1), axis=1).reshape(-1, 1, 1)
+
+
+def apply(primitive: Unary, values: FloatArray, stretch: float, axis: Axis) -> FloatArray:
+    """The primitive on each matrix of a stack (k, r, c): the same shape, or (k, 1, 1)."""
+    if not takes_stacks(primitive):
+        along = _AXES[axis] - 1
+        alone = [np.atleast_2d(primitive(x, along, stretch)) for x in values]
+        return np.stack(alone)
+    traits = primitive.traits
+    if traits.along_axis:
+        along = _AXES[axis]
+        return np.asarray(primitive.body(values, _EACH, along, stretch if along == 2 else 1.0))
+    result = primitive.body(values, _EACH)
+    return np.asarray(result * stretch**traits.grows if traits.grows else result)
+
+
+def means(values: FloatArray) -> FloatArray:
+    """The mean of each matrix (k,) of a stack (k, r, c)."""
+    sums = np.add.reduce(values.reshape(len(values), -1), axis=1)
+    return np.asarray(sums / (values.shape[1] * values.shape[2]))
+
+
+def gives_scalar(primitive: Unary) -> bool:
+    """Whether the primitive reduces a matrix to one number."""
+    return primitive.traits.gives is Gives.SCALAR
+
+
+def takes_stacks(primitive: Unary) -> bool:
+    """Whether the body can be called once for a whole stack."""
+    known = _known.get(primitive.name)
+    if known is None or known[0] is not primitive:
+        known = _known[primitive.name] = primitive, _try_out(primitive)
+    return known[1]
+
+
+def _try_out(primitive: Unary) -> bool:
+    """Whether the body gives each matrix of a stack what it gives it alone: tried out.
+
+    The declared ones do. A body that reduces in a way of its own (x.mean() instead of xp.mean(x))
+    does not, and is called matrix by matrix.
+    """
+    trial = np.random.Generator(np.random.Philox(0)).normal(size=(3, 4, 2))
+    try:
+        along = (1, 1.0) if primitive.traits.along_axis else ()
+        together = np.asarray(primitive.body(trial, _EACH, *along))
+        alone = [primitive.body(x, np, *((0, 1.0) if along else ())) for x in trial]
+    except (TypeError, ValueError, IndexError, AttributeError):
+        return False
+    expected = np.stack([np.atleast_2d(x) for x in alone])
+    return together.shape == expected.shape and bool(np.array_equal(together, expected))

@@ -1,0 +1,154 @@
+"""Several loops and proxies over seeds: every run a search of its own, then what they gave.
+
+A run that never reached the best 1% counts with one evaluation more than it made, so that a mean
+exists; `reached` says how many did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lpzero.errors import InputError, LPZeroError
+from lpzero.parallel import Lost, Workers, stream
+from lpzero.runs import directory as files
+from lpzero.runs.errors import RunError
+from lpzero.search import evaluators, metrics
+from lpzero.search.directory import finished
+from lpzero.search.latency import Stopwatch
+from lpzero.search.request import Request
+from lpzero.search.sampler import Sampler
+from lpzero.search.search import Resources, run
+
+COMPARISON = "comparison.json"
+RUNS = "runs"
+Result = dict[str, Any]
+
+
+class LostRunError(LPZeroError):
+    """The process of a run died."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The rows of the table, one per arm, and the results of every run."""
+
+    rows: list[dict[str, Any]]
+    results: dict[str, list[Result]]
+    threshold: float | None
+
+
+def compare(
+    arms: Sequence[Request],
+    n_seeds: int,
+    around: Resources,
+    out: Path | None = None,
+    resume: bool = False,
+) -> Comparison:
+    """Run every arm from seeds 0 to n - 1 and sum up; runs that are done are left alone."""
+    if any(arm.evaluator == evaluators.PROXY for arm in arms):
+        raise InputError("scores of proxies do not compare: name an evaluator with --evaluator")
+    if out is not None:
+        _check_free(out, resume)
+    threshold = _threshold(arms[0], around)
+    todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
+    alone = replace(around, jobs=1, label=None, show=_nothing)
+    task = _SearchTask(alone, out)
+    found: list[Result | None] = [None] * len(todo)
+    workers = Workers(around.jobs)
+    with closing(stream(task, todo, workers, around.label)) as results:
+        for index, result in results:
+            if isinstance(result, Lost):
+                raise LostRunError(f"a run was lost: {result.reason}")
+            found[index] = result
+    by_arm: dict[str, list[Result]] = {}
+    for (arm, _), one in zip(todo, found, strict=True):
+        assert one is not None
+        by_arm.setdefault(label(arm), []).append(one)
+    rows = [_row(name, results, threshold) for name, results in by_arm.items()]
+    if out is not None:
+        files.write_json(out / COMPARISON, {"threshold": threshold, "rows": rows})
+    return Comparison(rows, by_arm, threshold)
+
+
+def _check_free(out: Path, resume: bool) -> None:
+    """An error if the directory holds something else, or a comparison not to be gone on with."""
+    found = {path.name for path in out.iterdir()} if out.is_dir() else set()
+    found.discard(files.LOCK)
+    if found and RUNS not in found:
+        raise RunError(f"{out} holds {min(found)} and no comparison: choose another --out")
+    if found and not resume:
+        raise RunError(f"{out} holds a comparison: go on with --resume, or choose another")
+
+
+def label(arm: Request) -> str:
+    """How an arm is called in tables and figures."""
+    return f"{arm.loop}, {arm.proxy}"
+
+
+def place(out: Path, arm: Request, seed: int) -> Path:
+    """The directory of one run; a name for people, and a digest because formulas are long."""
+    words = re.sub(r"[^a-z0-9]+", "-", label(arm).lower()).strip("-")[:40]
+    digest = hashlib.sha256(label(arm).encode()).hexdigest()[:8]
+    return out / RUNS / f"{words}-{digest}" / str(seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchTask:
+    """Runs in a worker: one search."""
+
+    around: Resources
+    out: Path | None
+
+    def __call__(self, item: tuple[Request, int]) -> Result:
+        arm, seed = item
+        request = replace(arm, seed=seed)
+        folder = None if self.out is None else place(self.out, arm, seed)
+        done = None if folder is None else finished(folder, request)
+        return done or run(request, self.around, folder, resume=True).result
+
+
+def _nothing(entry: Any) -> None:
+    pass
+
+
+def _threshold(arm: Request, around: Resources) -> float | None:
+    space = arm.made_space
+    made = evaluators.make(arm.evaluator, space, arm.table, arm.training_steps, around.data)
+    assert made is not None
+    if not made.is_free:
+        return None
+    clock = Stopwatch(space, around.device)
+    arm.constraints.check(space, clock, made.pool)
+    if arm.constraints.times and made.pool is None:
+        return None  # timing thousands of networks would cost more than the searches
+    return metrics.top_threshold(Sampler(space, arm.constraints, clock, made.pool), made)
+
+
+def _row(name: str, results: Sequence[Result], threshold: float | None) -> dict[str, Any]:
+    best = [result["best"]["target"] for result in results]
+    row: dict[str, Any] = {
+        "arm": name,
+        "seeds": len(results),
+        "scored": float(np.mean([result["scored"] for result in results])),
+        "evaluations": float(np.mean([result["evaluations"] for result in results])),
+        "best": float(np.mean(best)),
+        "best_ci": metrics.mean_interval(best),
+    }
+    if threshold is not None:
+        reached = [metrics.evaluations_to_reach(r["trace"], threshold) for r in results]
+        needed = [
+            float(result["evaluations"] + 1 if n is None else n)
+            for n, result in zip(reached, results, strict=True)
+        ]
+        row["reached"] = sum(n is not None for n in reached)
+        row["needed"] = float(np.mean(needed))
+        row["needed_ci"] = metrics.mean_interval(needed)
+    return row

@@ -1,0 +1,119 @@
+"""What a loop works at: architectures to draw, scores, targets, and the trace it leaves.
+
+A loop asks and decides; everything it is told comes from here, and everything it was told is in the
+ledger. `value` is what a loop maximises: the target where there is an evaluator, else the score.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.judgement.ranks import FloatArray
+from lpzero.search import ledger as facts
+from lpzero.search.evaluators import Evaluator
+from lpzero.search.ledger import Ledger
+from lpzero.search.sampler import Sampler
+from lpzero.search.scorer import Scorer
+
+Entry = dict[str, Any]
+
+
+class Environment:
+    """One search's sampler, scorer, evaluator and trace."""
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        scorer: Scorer,
+        evaluator: Evaluator | None,
+        ledger: Ledger,
+        rng: random.Random,
+        show: Callable[[Entry], None] = lambda entry: None,
+    ) -> None:
+        self.sampler, self.scorer, self.evaluator = sampler, scorer, evaluator
+        self.ledger, self.rng, self._show = ledger, rng, show
+        self.space = sampler.space
+        self.observed: list[Any] = []
+        self.trace: list[Entry] = []
+
+    def sample(self, n: int) -> list[Any]:
+        """Up to n distinct architectures; at least one."""
+        found = self.sampler.draw(n, lambda: self.sampler.sample(self.rng))
+        if not found:
+            raise InputError("no architecture within the bounds was found; choose wider ones")
+        return found
+
+    def mutants(
+        self, parents: Sequence[Any], n: int, probability: float, taken: Container[Any]
+    ) -> list[Any]:
+        """Up to n distinct mutants of parents drawn at random, none of them taken."""
+        return self.sampler.draw(
+            n,
+            lambda: self.space.mutate(self.rng.choice(parents), probability, self.rng),
+            taken,
+        )
+
+    def scores(self, archs: Sequence[Any]) -> FloatArray:
+        """The scores (n,) among all scored so far; -inf where there is none."""
+        return self.scorer.scores(archs)
+
+    def observe(self, archs: Sequence[Any], step: int) -> None:
+        """Evaluate the architectures, which without an evaluator is to score them."""
+        if self.evaluator is None:
+            self.scores(archs)
+        else:
+            self.ledger.find(facts.TARGET, archs, self.evaluator.evaluate)
+        for arch in archs:
+            self.observed.append(arch)
+            self.note(step, arch)
+
+    def values(self, archs: Sequence[Any]) -> FloatArray:
+        """What is maximised (n,), of architectures that were observed."""
+        if self.evaluator is None:
+            return self.scores(archs)
+        return np.array([self.ledger.get(facts.TARGET, arch) for arch in archs])
+
+    def best_observed(self, n: int = 1) -> list[Any]:
+        """The n best observed, the earlier of equals first."""
+        return best(self.observed, self.values(self.observed), n)
+
+    def note(self, step: int, arch: Any) -> None:
+        """A line of the trace: the architecture at hand, and the best value so far."""
+        entry: Entry = {
+            "step": step,
+            "scored": self.scorer.n_scored,
+            "evaluations": len(self.observed) if self.evaluator is not None else 0,
+            "arch": self.space.to_json(arch),
+            "score": self._score(arch),
+        }
+        if self.evaluator is not None:
+            entry["target"] = self.ledger.get(facts.TARGET, arch)
+        entry["best"] = entry["score" if self.evaluator is None else "target"]
+        if self.observed:
+            top = float(self.values(self.observed).max())
+            entry["best"] = top if math.isfinite(top) else None
+        self.trace.append(entry)
+        self._show(entry)
+
+    def judge(self, arch: Any) -> None:
+        """Learn the target of an architecture the loop does not choose by, if that is free."""
+        if self.evaluator is not None and self.evaluator.is_free:
+            self.ledger.find(facts.TARGET, [arch], self.evaluator.evaluate)
+
+    def _score(self, arch: Any) -> float | None:
+        if self.ledger.get(facts.SCORE, arch) is None:
+            return None
+        score = float(self.scores([arch])[0])
+        return score if math.isfinite(score) else None
+
+
+def best(archs: Sequence[Any], values: FloatArray, n: int) -> list[Any]:
+    """The n architectures of the largest values, the earlier of equals first."""
+    order = np.argsort(-values, kind="stable")[:n]
+    return [archs[i] for i in order]

@@ -1,0 +1,198 @@
+"""Scores of architectures under any proxy, combined in the company of all scored so far.
+
+Only the leaves of a combination are facts: a rank combination (NTSR, DSS++) is ranked anew
+whenever a loop compares, among everything the search has scored until then, so that scores of one
+moment are comparable and those of different moments need not be. Values of blocks are ranked among
+the blocks of the architectures that are compared. An architecture without a score is the worst.
+
+A formula is scored on networks as they are run, because sketches of all that a search tries would
+pile up; where the search is confined to a pool, on the pool's sketches, which are kept.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lpzero.errors import InputError
+from lpzero.judgement.ranks import FloatArray
+from lpzero.proxies import Combined, FormulaProxy, Needs, Proxy, find
+from lpzero.search import ledger as facts
+from lpzero.search.ledger import Ledger
+from spaces.base import Space
+
+if TYPE_CHECKING:
+    from lpzero.proxies import Context
+
+NO_PROXY = "none"
+
+
+class NoProxy(NamedTuple):
+    """Every architecture gets a random score: what a search does without a proxy."""
+
+    seed: int
+    name: str = NO_PROXY
+    needs: Needs = Needs.NOTHING
+    paper: str = ""
+    definition: str = "a random number"
+    direction: int = 1
+    has_blocks: bool = False
+
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        # From the architecture, so that it does not matter which are scored together.
+        draws = [random.Random(f"{self.seed} {space.to_json(arch)}").random() for arch in archs]
+        return np.array(draws)
+
+
+def find_proxy(text: str, seed: int) -> Proxy:
+    """The proxy that the text means; `none` is none."""
+    return NoProxy(seed) if text == NO_PROXY else find(text)
+
+
+def require_blocks(proxy: Proxy, loop: str) -> None:
+    """An error unless single blocks have values under the proxy."""
+    if not proxy.has_blocks:
+        raise InputError(
+            f"loop {loop} works block by block and proxy {proxy.name} has no values of single"
+            " blocks; take one that has, such as dss++, snip or a formula"
+        )
+
+
+class Scorer:
+    """Scores and values of blocks, each leaf's value found out once."""
+
+    def __init__(
+        self,
+        proxy: Proxy,
+        space: Space[Any],
+        context: Context,
+        ledger: Ledger,
+        pool: Sequence[Any] | None = None,
+    ) -> None:
+        self.proxy, self.space, self.context, self.ledger = proxy, space, context, ledger
+        self.pool = pool
+        self.leaves = list(dict.fromkeys(_leaves(proxy)))
+
+    @property
+    def n_scored(self) -> int:
+        return len(self.ledger.known(facts.SCORE))
+
+    def scores(self, archs: Sequence[Any]) -> FloatArray:
+        """The score of each (n,) among all scored so far, these included; -inf if it has none."""
+        self.ledger.find(facts.SCORE, archs, self._measure)
+        company = self.ledger.known(facts.SCORE)
+        whole = [a for a in company if None not in self.ledger.get(facts.SCORE, a)]
+        known = self._known({a: self.ledger.get(facts.SCORE, a) for a in whole})
+        found = known.score(self.space, whole, self.context) if whole else ()
+        value = dict(zip(whole, found, strict=True))
+        return np.array([value.get(arch, -math.inf) for arch in archs])
+
+    def block_scores(self, archs: Sequence[Any]) -> list[FloatArray]:
+        """The values of the blocks of each, which must have been scored with success."""
+        self.ledger.find(facts.BLOCKS, archs, self._measure_blocks)
+        values = {arch: self.ledger.get(facts.BLOCKS, arch) for arch in archs}
+        known: Any = self._known(values)
+        found: list[FloatArray] = known.block_scores(self.space, archs, self.context)
+        return found
+
+    def _measure(self, archs: list[Any]) -> Iterable[list[float | None]]:
+        columns = [leaf.score(self.space, archs, self.context) for leaf in self._measured]
+        for row in zip(*columns, strict=True):
+            yield [float(value) if math.isfinite(value) else None for value in row]
+
+    def _measure_blocks(self, archs: list[Any]) -> Iterable[list[list[float]]]:
+        leaves: Any = self._measured
+        columns = [leaf.block_scores(self.space, archs, self.context) for leaf in leaves]
+        for row in zip(*columns, strict=True):
+            yield [[float(value) for value in values] for values in row]
+
+    @property
+    def _measured(self) -> list[Proxy]:
+        """The leaves as they are computed."""
+        return [self._computed(leaf) for leaf in self.leaves]
+
+    def _computed(self, leaf: Proxy) -> Proxy:
+        if not isinstance(leaf, FormulaProxy):
+            return leaf
+        if self.pool is not None:
+            return _OnPool(leaf, tuple(self.pool))
+        return leaf if leaf.needs_sketches else leaf.on_networks()
+
+    def _known(self, values: Mapping[Any, Sequence[Any]]) -> Proxy:
+        """The proxy with every leaf answered from these values."""
+        answered = {
+            leaf: _Known(leaf.name, {arch: row[index] for arch, row in values.items()})
+            for index, leaf in enumerate(self.leaves)
+        }
+        return _rebuilt(self.proxy, answered)
+
+
+def _leaves(proxy: Proxy) -> Iterator[Proxy]:
+    if isinstance(proxy, Combined):
+        for part in proxy.parts:
+            yield from _leaves(part)
+    else:
+        yield proxy
+
+
+def _rebuilt(proxy: Proxy, answered: Mapping[Proxy, Proxy]) -> Proxy:
+    if isinstance(proxy, Combined):
+        return replace(proxy, parts=tuple(_rebuilt(part, answered) for part in proxy.parts))
+    return answered[proxy]
+
+
+@dataclass(frozen=True)
+class _OnPool:
+    """A formula scored on the sketches of a whole pool at once."""
+
+    formula: FormulaProxy
+    pool: tuple[Any, ...]
+    needs: Needs = Needs.NOTHING
+    paper: str = ""
+    direction: int = 1
+    has_blocks: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.formula.name
+
+    @property
+    def definition(self) -> str:
+        return self.formula.definition
+
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        known = dict(zip(self.pool, self.formula.score(space, self.pool, context), strict=True))
+        return np.array([known[arch] for arch in archs])
+
+    def block_scores(
+        self, space: Space[Any], archs: Sequence[Any], context: Context
+    ) -> list[FloatArray]:
+        found = self.formula.block_scores(space, self.pool, context)
+        known = dict(zip(self.pool, found, strict=True))
+        return [known[arch] for arch in archs]
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """A leaf whose scores, or values of blocks, are known."""
+
+    name: str
+    values: Mapping[Any, Any]
+    needs: Needs = Needs.NOTHING
+    paper: str = ""
+    definition: str = ""
+    direction: int = 1
+    has_blocks: bool = True
+
+    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+        return np.array([self.values[arch] for arch in archs], dtype=np.float64)
+
+    def block_scores(
+        self, space: Space[Any], archs: Sequence[Any], context: Context
+    ) -> list[FloatArray]:
+        return [np.array(self.values[arch], dtype=np.float64) for arch in archs]

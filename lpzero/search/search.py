@@ -1,0 +1,155 @@
+"""From a request to its result: set up, run the loop, describe what it found."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lpzero.judgement import counters
+from lpzero.parallel import Workers
+from lpzero.proxies import Context
+from lpzero.search import evaluators
+from lpzero.search import ledger as facts
+from lpzero.search.constraints import COUNTED
+from lpzero.search.directory import Folder, read_config
+from lpzero.search.environment import Entry, Environment
+from lpzero.search.evaluators import Evaluator
+from lpzero.search.evaluators.surrogate import Surrogate
+from lpzero.search.latency import Stopwatch
+from lpzero.search.ledger import Ledger
+from lpzero.search.request import SCHEMA, Request
+from lpzero.search.sampler import Sampler
+from lpzero.search.scorer import Scorer
+from lpzero.sketches.store import default_folder
+
+# What a search does on the way: every entry of the trace, as it is made.
+Show = Callable[[Entry], None]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where a search runs; none of it changes what it finds, but for latencies."""
+
+    data: str | None = None
+    cache: Path = field(default_factory=default_folder)
+    device: str = "cpu"
+    jobs: int = 1
+    label: str | None = None
+    show: Show = lambda entry: None
+
+
+@dataclass(frozen=True)
+class SearchOutcome:
+    """What a search found, as result.json has it, and how long it took this time."""
+
+    result: dict[str, Any]
+    seconds: float
+
+    @property
+    def best(self) -> dict[str, Any]:
+        best: dict[str, Any] = self.result["best"]
+        return best
+
+    @property
+    def trace(self) -> list[Entry]:
+        trace: list[Entry] = self.result["trace"]
+        return trace
+
+
+def run(
+    request: Request,
+    resources: Resources | None = None,
+    out: Path | None = None,
+    resume: bool = False,
+) -> SearchOutcome:
+    """Run the search, in memory or in the directory `out`."""
+    around = resources or Resources()
+    start = time.monotonic()
+    evaluator = evaluators.make(
+        request.evaluator,
+        request.made_space,
+        request.table,
+        request.training_steps,
+        around.data,
+        Workers(around.jobs),
+    )
+    is_begun = out is not None and resume and read_config(out) is not None
+    if not is_begun:
+        pool = None if evaluator is None else evaluator.pool
+        clock = Stopwatch(request.made_space, around.device)
+        request.constraints.check(request.made_space, clock, pool)
+    with ExitStack() as stack:
+        folder = None
+        if out is not None:
+            folder = stack.enter_context(Folder(out, request, resume))
+        environment = _bench(request, evaluator, around, folder)
+        winner = request.made_loop.run(environment)
+        result = _result(request, environment, winner)
+        seconds = time.monotonic() - start
+        if folder is not None:
+            folder.publish(result, seconds)
+    return SearchOutcome(result, seconds)
+
+
+def _bench(
+    request: Request, evaluator: Evaluator | None, around: Resources, folder: Folder | None
+) -> Environment:
+    space = request.made_space
+    ledger = Ledger(space, None if folder is None else folder.lines)
+    stopwatch = Stopwatch(space, around.device)
+
+    def timed(archs: Iterable[Any]) -> Iterable[float]:
+        return (stopwatch(arch) for arch in archs)
+
+    def clock(arch: Any) -> float:
+        latency: float = ledger.find(facts.LATENCY, [arch], timed)[0]
+        return latency
+
+    context = Context(
+        seed=request.weights_seed,
+        device=around.device,
+        folder=around.cache,
+        workers=Workers(around.jobs),
+        label=around.label,
+    )
+    pool = None if evaluator is None else evaluator.pool
+    sampler = Sampler(space, request.constraints, clock, pool)
+    scorer = Scorer(request.made_proxy, space, context, ledger, pool)
+    return Environment(sampler, scorer, evaluator, ledger, random.Random(request.seed), around.show)
+
+
+def _result(request: Request, environment: Environment, winner: Any) -> dict[str, Any]:
+    space, ledger = environment.space, environment.ledger
+    score = float(environment.scores([winner])[0])
+    best: dict[str, Any] = {
+        "arch": space.to_json(winner),
+        "score": score if score > float("-inf") else None,
+    }
+    if environment.evaluator is not None:
+        best["target"] = ledger.get(facts.TARGET, winner)
+    for cost in COUNTED:
+        best[cost.replace("-", "_")] = int(counters.get(cost)(space, winner))
+    best["depth"], best["width"] = space.depth(winner), space.width(winner)
+    if isinstance(environment.evaluator, Surrogate):
+        best["outside_table"] = environment.evaluator.outside(winner)
+    latency = ledger.get(facts.LATENCY, winner)
+    if latency is not None:
+        best["latency"] = latency
+    scored = ledger.known(facts.SCORE)
+    return {
+        "schema": SCHEMA,
+        **request.to_json(),
+        "evaluator": {"evaluator": evaluators.PROXY}
+        if environment.evaluator is None
+        else environment.evaluator.describe() | {"target": environment.evaluator.target},
+        "best": best,
+        "scored": len(scored),
+        "without_score": sum(None in ledger.get(facts.SCORE, arch) for arch in scored),
+        "evaluations": len(environment.observed) if environment.evaluator is not None else 0,
+        "trace": environment.trace,
+    }

@@ -1,0 +1,209 @@
+"""Fill a store with the sketches of many architectures, in parallel, going on where it stopped.
+
+In: a space, its architectures, options. Out: a `BuildReport`, and `Sketches`, which
+loads each file when it is asked for. A sketch already there is verified, not made again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+from lpzero.sketches.sketch import (
+    Sketch,
+    SketchError,
+    SketchOptions,
+    address,
+    encode,
+    identity,
+    take,
+)
+from lpzero.sketches.store import Failure, Store, StoreError, default_folder
+
+if TYPE_CHECKING:
+    from lpzero.parallel import Workers
+    from spaces.base import Space
+
+logger = logging.getLogger(__name__)
+
+
+class HasArchitectures(Protocol):
+    """What is asked of a table."""
+
+    @property
+    def space(self) -> Space[Any]: ...
+    @property
+    def archs(self) -> Sequence[Any]: ...
+
+
+@dataclass(slots=True)
+class BuildReport:
+    """What `build` did; `failed` maps the index of an architecture to the reason."""
+
+    n: int
+    built: int = 0
+    present: int = 0
+    corrupt: int = 0
+    failed: dict[int, str] = field(default_factory=dict)
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """How sketches are made: options, store, workers, device, sequences per pass."""
+
+    options: SketchOptions = field(default_factory=SketchOptions)
+    store: Store = field(default_factory=lambda: Store(default_folder()))
+    workers: Workers | None = None
+    device: str = "cpu"
+    chunk: int | None = None
+    retry_failed: bool = False
+    label: str | None = None
+
+
+class Sketches(Sequence[Sketch]):
+    """The sketches of a list of architectures, in its order; each is read when asked for.
+
+    `usable` are the indices that have a sketch, `failed` maps the others to the reason. It holds
+    file names only, so it is cheap to send to a worker.
+    """
+
+    def __init__(
+        self, store: Store, space: str, addresses: Sequence[str], report: BuildReport
+    ) -> None:
+        self.store, self.space, self.addresses = store, space, tuple(addresses)
+        self.report = report
+        self.failed = dict(report.failed)
+        self.usable = [i for i in range(len(self.addresses)) if i not in self.failed]
+
+    def __len__(self) -> int:
+        return len(self.addresses)
+
+    @overload
+    def __getitem__(self, index: int) -> Sketch: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Sketch]: ...
+    def __getitem__(self, index: int | slice) -> Sketch | list[Sketch]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        where = range(len(self))[index]
+        if where in self.failed:
+            raise SketchError(f"architecture {where} has no sketch: {self.failed[where]}")
+        return self.store.load(self.space, self.addresses[where])
+
+    def __iter__(self) -> Iterator[Sketch]:
+        return (self[i] for i in range(len(self)))
+
+
+def sketches(table: HasArchitectures, builder: Builder | None = None) -> Sketches:
+    """The sketches of a table's architectures; those that are missing are made first."""
+    builder = builder or Builder()
+    report, addresses = build(table.space, table.archs, builder)
+    return Sketches(builder.store, table.space.name, addresses, report)
+
+
+def build(
+    space: Space[Any], archs: Sequence[Any], builder: Builder
+) -> tuple[BuildReport, list[str]]:
+    """Make every missing sketch; the report and the address of each architecture."""
+    start = time.perf_counter()
+    report = BuildReport(len(archs))
+    addresses = [address(space, arch, builder.options) for arch in archs]
+    known = dict(zip(addresses, archs, strict=True))
+    builder.store.sweep()
+    missing, reasons = _survey(space, known, builder, report)
+    if missing:
+        # Dear ones first, so that no worker is left with a long one at the end.
+        order = sorted(missing, key=lambda name: (-space.flops(known[name]), name))
+        reasons |= _fill(space, [(name, known[name]) for name in order], builder)
+        builder.store.sweep()
+    report.failed = {i: reasons[name] for i, name in enumerate(addresses) if name in reasons}
+    report.built = sum(name in missing and name not in reasons for name in addresses)
+    report.present = report.n - report.built - len(report.failed)
+    report.bytes = sum(builder.store.size(space.name, name) for name in known)
+    report.seconds = time.perf_counter() - start
+    return report, addresses
+
+
+def _survey(
+    space: Space[Any], known: dict[str, Any], builder: Builder, report: BuildReport
+) -> tuple[set[str], dict[str, str]]:
+    """The addresses without a whole sketch, and the reasons of those that failed before."""
+    missing: set[str] = set()
+    reasons: dict[str, str] = {}
+    for name in known:
+        if builder.store.has(space.name, name):
+            try:
+                builder.store.load(space.name, name)
+            except SketchError as error:
+                logger.warning("%s; it is made again", error)
+                report.corrupt += 1
+                missing.add(name)
+            continue
+        failure = builder.store.failure(space.name, name)
+        if failure is None or builder.retry_failed:
+            missing.add(name)
+        else:
+            reasons[name] = failure.reason
+    return missing, reasons
+
+
+def _fill(space: Space[Any], tasks: list[tuple[str, Any]], builder: Builder) -> dict[str, str]:
+    """Make these sketches; the reasons of those that failed, by address."""
+    from lpzero.parallel import Lost, stream
+
+    reasons: dict[str, str] = {}
+    task = _SketchTask(space, builder.options, builder.store, builder.device, builder.chunk)
+    with closing(stream(task, tasks, builder.workers, builder.label)) as outcomes:
+        for index, outcome in outcomes:
+            name = tasks[index][0]
+            if isinstance(outcome, Lost):
+                outcome = task.fail(*tasks[index], outcome.reason)
+            if outcome is not None:
+                reasons[name] = outcome
+            elif not builder.store.has(space.name, name):
+                raise StoreError(
+                    f"a worker wrote its sketch but {builder.store.folder} has no {name[:12]}:"
+                    " workers on other machines need the same folder, shared"
+                )
+    return reasons
+
+
+@dataclass(frozen=True, slots=True)
+class _SketchTask:
+    """Runs in a worker: makes one sketch and writes it; gives the reason when that fails."""
+
+    space: Space[Any]
+    options: SketchOptions
+    store: Store
+    device: str
+    chunk: int | None
+
+    def __call__(self, task: tuple[str, Any]) -> str | None:
+        from lpzero.statistics import StatisticsError
+
+        name, arch = task
+        try:
+            sketch = take(self.space, arch, self.options, self.device, self.chunk)
+        except StatisticsError:  # a loss or device that no architecture could use
+            raise
+        except Exception as error:  # one architecture's failure is a result, not the end
+            return self.fail(name, arch, f"{type(error).__name__}: {_first_line(error)}")
+        self.store.write(self.space.name, name, encode(sketch))
+        return None
+
+    def fail(self, name: str, arch: Any, reason: str) -> str:
+        """Record the reason and give it back."""
+        failure = Failure(reason, identity(self.space, arch, self.options))
+        self.store.record_failure(self.space.name, name, failure)
+        return reason
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else "no message"

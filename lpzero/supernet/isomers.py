@@ -1,0 +1,72 @@
+"""Isomers: architectures that differ only in which layer has which number of heads and ratio.
+
+They have the same parameters and flops (section 3.2 and appendix B of PreNAS). Heads and ratios
+change places independently. Because a layer's score is the sum of its attention's and its MLP's,
+the best isomer is found for each of the two alone. PreNAS does so greedily, the larger choices to
+the layers that gain most, which is the optimum for two choices and can be a bad guess for three;
+here it is the optimum for any number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from lpzero.judgement.ranks import FloatArray
+from lpzero.supernet.saliency import Saliency
+from spaces.autoformer import AutoFormerArch, AutoFormerLayer
+
+C = TypeVar("C", int, float)
+
+
+class Isomers(NamedTuple):
+    """What isomers share: the width, and the choices of all layers in ascending order."""
+
+    hidden: int
+    heads: tuple[int, ...]
+    ratios: tuple[float, ...]
+
+
+def isomers(arch: AutoFormerArch) -> Isomers:
+    """The group that the architecture belongs to."""
+    heads = tuple(sorted(layer.heads for layer in arch.layers))
+    ratios = tuple(sorted(layer.ratio for layer in arch.layers))
+    return Isomers(arch.hidden, heads, ratios)
+
+
+def allocate(values: FloatArray, counts: Sequence[int]) -> npt.NDArray[np.intp]:
+    """The choice of each layer (L,), `counts` layers of each, with the greatest sum of values.
+
+    `values` (L, choices) are what each layer has from each choice. With two choices these are the
+    layers that gain most, of equal gains the lower; with more an assignment problem, solved.
+    """
+    if len(counts) == 2:
+        gains = values[:, 1] - values[:, 0]
+        chosen = np.zeros(len(values), dtype=np.intp)
+        chosen[np.argsort(-gains, kind="stable")[: counts[1]]] = 1
+        return chosen
+    seats = np.repeat(np.arange(len(counts)), counts)  # one for each layer
+    _, seat = linear_sum_assignment(values[:, seats], maximize=True)
+    taken: npt.NDArray[np.intp] = seats[seat]
+    return taken
+
+
+def representative(saliency: Saliency, group: Isomers) -> AutoFormerArch:
+    """The isomer that layer-normalised SNIP prefers (equation 13, algorithm 1 of appendix B)."""
+    space, depth = saliency.space, len(group.heads)
+    at = space.hidden.index(group.hidden)
+    scale = saliency.totals[:depth, None]
+    heads = _placed(saliency.attention[:depth, at] / scale, space.heads, group.heads)
+    ratios = _placed(saliency.mlp[:depth, at] / scale, space.ratios, group.ratios)
+    layers = zip(heads, ratios, strict=True)
+    return AutoFormerArch(group.hidden, tuple(AutoFormerLayer(*pair) for pair in layers))
+
+
+def _placed(values: FloatArray, choices: Sequence[C], wanted: Sequence[C]) -> list[C]:
+    """The wanted choices, layer by layer."""
+    counts = [list(wanted).count(choice) for choice in choices]
+    return [choices[place] for place in allocate(values, counts)]

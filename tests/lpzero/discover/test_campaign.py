@@ -1,0 +1,304 @@
+"""Campaign directories: killed at any moment they go on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lpzero.discover import campaign as running
+from lpzero.discover.candidate import Candidate
+from lpzero.discover.journal import Journal
+from lpzero.runs import directory as folder
+from lpzero.runs import scoresheet
+from lpzero.runs.errors import RunError, WriteError
+from primitives.parser import parse
+from spaces.tables.splits import Split
+from tests.lpzero.smalltable import discovery, sketches, table
+
+COMPARED = (folder.JOURNAL, folder.HALL, folder.HALL_CSV, folder.HISTORY, folder.STATE,
+            folder.CONFIG, folder.RESULT, scoresheet.FILE)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _save_every_generation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_SAVE_SECONDS", -1.0)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign that nothing disturbed."""
+    out = tmp_path_factory.mktemp("whole") / "campaign"
+    discovery(out).run()
+    return out
+
+
+def assert_equal(out: Path, whole: Path) -> None:
+    for name in COMPARED:
+        assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+def lines(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / folder.JOURNAL).read_text().splitlines()]
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing on its way may tidy up the journal."""
+
+
+def test_equal_seeds_give_equal_directories(tmp_path: Path, whole: Path) -> None:
+    discovery(tmp_path / "again", jobs=2).run()
+    assert_equal(tmp_path / "again", whole)
+
+
+def test_the_journal_holds_every_fate_and_lineage(whole: Path) -> None:
+    found = lines(whole)
+    assert [line["id"] for line in found] == list(range(len(found)))
+    for line in found:
+        parse(line["formula"])
+        assert sum(name in line for name in ("fitness", "rejected", "repeats")) == 1
+        assert all(parent < line["id"] for parent in line["parents"])
+    evaluated = [line["key"] for line in found if "key" in line]
+    assert len(evaluated) == len(set(evaluated)) == 7 * 12
+    result = json.loads((whole / folder.RESULT).read_text())
+    assert result["evaluated"] == len(evaluated)
+    assert sum(result["rejected"].values()) == sum("rejected" in line for line in found)
+    assert result["repeats"] == sum("repeats" in line for line in found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_ten_moments_it_ends_as_if_it_had_not_been(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Torn writes, and deaths before and after each of them, in any order."""
+    rng = random.Random(seed)
+    write, save = Journal._write, folder.write
+    out = tmp_path / "campaign"
+
+    def torn(journal: Journal, new: list[bytes]) -> None:
+        if rng.random() < 0.3:
+            data = b"".join(new)
+            journal._file.write(data[: rng.randrange(len(data) + 1)])
+            journal._file.flush()
+            raise Killed
+        write(journal, new)
+
+    def half(path: Path, text: str) -> None:
+        if rng.random() < 0.15:
+            path.with_name(f".{path.name}.tmp").write_text(text[: len(text) // 2])
+            raise Killed
+        save(path, text)
+        if rng.random() < 0.1:
+            raise Killed
+
+    for _ in range(10):
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "_write", torn)
+            patch.setattr(folder, "write", half)
+            try:
+                discovery(out, resume=True).run()
+            except Killed:
+                continue
+    discovery(out, resume=True).run()
+    assert_equal(out, whole)
+
+
+def test_kill_minus_nine_really(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.lpzero.smalltable"]
+    out, other = tmp_path / "killed", tmp_path / "whole"
+    for _ in range(3):
+        process = subprocess.Popen([*command, str(out), "300"])
+        deadline = time.monotonic() + 60
+        before = _size(out)
+        while _size(out) < before + 4000 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    n_lines = len((out / folder.JOURNAL).read_bytes().splitlines())
+    generations = 1 + max(line["generation"] for line in lines_of_whole(out))
+    for folder_ in (out, other):
+        subprocess.run([*command, str(folder_), str(generations)], check=True)
+    assert len(lines(out)) >= n_lines - 1
+    assert_equal_but_config(out, other)
+
+
+def assert_equal_but_config(out: Path, other: Path) -> None:
+    """The number of generations asked for first is all that may differ."""
+    for name in set(COMPARED) - {folder.CONFIG}:
+        assert (out / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def lines_of_whole(out: Path) -> list[dict[str, Any]]:
+    text = (out / folder.JOURNAL).read_text()
+    return [json.loads(line) for line in text[: text.rfind("\n")].splitlines()]
+
+
+def _size(out: Path) -> int:
+    path = out / folder.JOURNAL
+    return path.stat().st_size if path.exists() else 0
+
+
+@pytest.mark.parametrize("damage", ["torn", "garbage", "empty state", "no state", "half state",
+                                    "odd state", "short journal", "no journal"])  # fmt: skip
+def test_damage_is_repaired(tmp_path: Path, whole: Path, damage: str) -> None:
+    out = tmp_path / "campaign"
+    discovery(out, generations=4).run()
+    journal, state = out / folder.JOURNAL, out / folder.STATE
+    data = journal.read_bytes()
+    if damage == "torn":
+        journal.write_bytes(data + b'{"id":9999,"gener')
+    elif damage == "garbage":
+        journal.write_bytes(data[: len(data) // 2] + b"\x00\xff\n" + data[len(data) // 2 :])
+    elif damage == "short journal":
+        journal.write_bytes(data[: len(data) // 3])
+    elif damage == "no journal":
+        journal.unlink()
+    elif damage == "no state":
+        state.unlink()
+    elif damage == "odd state":
+        state.write_text('{"schema": 1, "config": "?"}')
+    else:
+        text = state.read_text()
+        state.write_text("" if damage == "empty state" else text[: len(text) // 2])
+    found = discovery(out, resume=True).run()
+    assert_equal_but_config(out, whole)
+    assert bool(found.remarks_) == (damage != "no journal")
+
+
+def test_lines_ahead_of_the_state_are_not_judged_again(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "campaign"
+    discovery(out).run()
+    (out / folder.STATE).unlink()
+    again = discovery(out, resume=True)
+    monkeypatch.setattr(
+        type(again.objective.tables_fitness[0]), "measure", None
+    )  # would fail if called
+    again.run()
+    assert_equal(out, whole)
+
+
+def test_a_finished_campaign_can_be_extended(tmp_path: Path, whole: Path) -> None:
+    out = tmp_path / "campaign"
+    discovery(out, generations=3).run()
+    found = discovery(out, resume=True, generations=6).run()
+    assert len(found.history_) == 7
+    assert_equal_but_config(out, whole)
+
+
+def test_a_full_disk_is_said_and_survived(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "campaign"
+    discovery(out, generations=2).run()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limit = (out / folder.JOURNAL).stat().st_size + 700
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        with pytest.raises(WriteError, match=r"cannot write .*journal.*--resume"):
+            discovery(out, resume=True, generations=6).run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    discovery(out, resume=True, generations=6).run()
+    assert_equal_but_config(out, whole)
+    assert not list(out.glob(".*.tmp"))
+
+
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "campaign"
+    message = f"in use by process {os.getpid()}"
+    with folder.locked(out), pytest.raises(RunError, match=message):
+        discovery(out).search()
+    discovery(out).search()
+
+
+def test_the_lock_of_a_dead_process_is_no_lock(tmp_path: Path) -> None:
+    out = tmp_path / "campaign"
+    out.mkdir()
+    (out / folder.LOCK).write_text("999999\n")
+    discovery(out).search()
+
+
+def test_a_campaign_is_not_begun_over_another(tmp_path: Path, whole: Path) -> None:
+    with pytest.raises(RunError, match="holds a campaign: go on with --resume"):
+        discovery(whole).search()
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"holds thesis.txt and no campaign"):
+        discovery(tmp_path).search()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 4}, "begun with seed 3, not 4"),
+        ({"split_seed": 1}, "begun with split_seed 0, not 1"),
+        ({"preset": "paper"}, "begun with method 'front', not 'paper'"),
+    ],
+)
+def test_other_settings_are_another_campaign(
+    whole: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RunError, match=message):
+        discovery(whole, resume=True, **options).search()
+
+
+def test_a_changed_table_is_refused(whole: Path) -> None:
+    changed = replace(table(), digest="0" * 64)
+    with pytest.raises(RunError, match="table made-up has changed"):
+        discovery(whole, table=changed, resume=True).search()
+
+
+@pytest.mark.parametrize("name", [folder.CONFIG, folder.STATE])
+def test_a_newer_schema_is_refused(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "campaign"
+    discovery(out, generations=1).search()
+    content = json.loads((out / name).read_text())
+    (out / name).write_text(json.dumps({**content, "schema": 99}))
+    with pytest.raises(RunError, match="schema 99, this version reads up to 1"):
+        discovery(out, resume=True, generations=1).search()
+
+
+def test_a_broken_config_is_said(tmp_path: Path) -> None:
+    for text in ('{"schema": 1, "ha', '{"schema": 1}'):
+        (tmp_path / folder.CONFIG).write_text(text)
+        with pytest.raises(RunError, match=r"config.json is broken"):
+            discovery(tmp_path, resume=True)
+
+
+def test_test_targets_are_never_read_by_the_search(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(self: Split) -> Any:
+        raise AssertionError("the search asked for the test rows")
+
+    from spaces.tables import split
+
+    blind = split(table(), 0).hide_test(table())
+    monkeypatch.setattr(Split, "open_test", closed)
+    out = tmp_path / "campaign"
+    found = discovery(out, table=blind).search()
+    assert not found.objective.tables_fitness[0].parts.is_open
+    for name in (folder.JOURNAL, folder.HALL, folder.HISTORY):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+    with pytest.raises(AssertionError, match="asked for the test rows"):
+        found.report()
+
+
+def test_a_candidate_survives_the_journal() -> None:
+    made = Candidate(3, 2, "crossover", (1, 2), parse("-sum(add(W, A))"), "sum(add(A, W))", 3,
+                     measures=((0.1, -0.2, 1 / 3),), fitness=(0.1,))  # fmt: skip
+    assert Candidate.from_json(json.loads(json.dumps(made.to_json(["t"])))) == made
+    assert len(sketches()) == len(table())

@@ -1,0 +1,85 @@
+"""The hall of fame: each formula once, the front complete, readable by anyone."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lpzero.discover.candidate import Candidate
+from lpzero.discover.hall_of_fame import HallOfFame, admit, front
+from lpzero.runs.directory import write_csv
+from primitives.canonical import key_up_to_sign
+from primitives.parser import parse
+
+
+def candidate(number: int, text: str, rho: float, given: float = 0.0) -> Candidate:
+    formula = parse(text)
+    key = key_up_to_sign(formula)
+    return Candidate(
+        number, 1, "random", (), formula, key, formula.complexity,
+        measures=((rho, given, 0.0),), fitness=(rho,),
+    )  # fmt: skip
+
+
+def test_the_same_formula_in_another_order_is_one_entry() -> None:
+    hall = admit(HallOfFame(), [candidate(0, "sum(add(W, A))", 0.5)])
+    hall = admit(hall, [candidate(1, "-sum(add(A, W))", 0.5, 0.1)])
+    assert [entry.id for entry in hall.entries] == [0]
+
+
+def test_of_formulas_that_rank_alike_the_simplest_stays() -> None:
+    hall = admit(HallOfFame(), [candidate(0, "sum(add(exp(W), A))", 0.5)])
+    hall = admit(hall, [candidate(1, "sum(W)", 0.5), candidate(2, "sum(add(W, J))", 0.5)])
+    assert [entry.id for entry in hall.entries] == [1]
+
+
+def test_rejected_candidates_and_repeats_stay_out() -> None:
+    rejected = Candidate(0, 0, "random", (), parse("sum(W)"), "sum(W)", 1, rejected="constant")
+    repeat = Candidate(1, 0, "random", (), parse("sum(W)"), repeats=0)
+    assert admit(HallOfFame(), [rejected, repeat]) == HallOfFame()
+
+
+def test_the_front_is_kept_beyond_the_size() -> None:
+    texts = ["sum(W)", "sum(exp(W))", "sum(add(W, A))", "sum(add(exp(W), A))"]
+    everyone = [candidate(i, text, 0.1 * (i + 1)) for i, text in enumerate(texts)]
+    everyone += [candidate(9, "sum(add(exp(J), exp(A)))", 0.05)]
+    hall = admit(HallOfFame(size=1), everyone)
+    assert [entry.id for entry in hall.entries] == [3, 2, 1, 0]
+    assert hall.front == hall.entries
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(1, 6)), max_size=40), st.integers())
+def test_admitting_in_portions_changes_nothing(pairs: list[tuple[int, int]], seed: int) -> None:
+    everyone = [
+        Candidate(
+            i, 0, "random", (), parse("sum(W)"), str(i), complexity,
+            measures=((rho / 8, 0.0, 0.0),), fitness=(rho / 8,),
+        )
+        for i, (rho, complexity) in enumerate(pairs)
+    ]  # fmt: skip
+    whole = admit(HallOfFame(size=5), everyone)
+    hall, rest, rng = HallOfFame(size=5), list(everyone), random.Random(seed)
+    while rest:
+        n = rng.randint(1, 5)
+        hall, rest = admit(hall, rest[:n]), rest[n:]
+    assert hall == whole
+    best = {(c.fitness[0], c.complexity) for c in front(everyone)}
+    assert {(c.fitness[0], c.complexity) for c in whole.front} == best
+
+
+def test_rows_can_be_read_without_the_library(tmp_path: Path) -> None:
+    hall = admit(HallOfFame(), [candidate(0, "-sum(add(W, A))", 0.5), candidate(1, "sum(W)", 0.4)])
+    rows = hall.rows(["nano"])
+    path = tmp_path / "hall.csv"
+    write_csv(path, rows)
+    with open(path, newline="") as file:
+        read = list(csv.DictReader(file))
+    assert [row["formula"] for row in read] == ["-sum(add(A, W))", "sum(W)"]
+    assert [float(row["nano rho"]) for row in read] == [0.5, 0.4]
+    assert {row["front"] for row in read} == {"True"}
+    write_csv(path, [])
+    assert path.read_text() == ""

@@ -1,0 +1,263 @@
+"""The exhaustive run: every measure right, the same however it ran, test rows kept closed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+import spaces
+from lpzero.errors import InputError
+from lpzero.exhaust import Exhaustion, Query, Results, choose, exhaust, report, shards
+from lpzero.exhaust.results import formula_at
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import partial_spearman, spearman, spearman_many, within_spearman
+from lpzero.judgement.measures import MEASURES, RankMeasures
+from lpzero.judgement.ranks import rank_targets
+from lpzero.parallel import Workers
+from lpzero.report.figures import heatmap
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.sketch import Sketch
+from primitives.expressions import Leaf, walk
+from primitives.formula import REDUCTIONS
+from primitives.sizes import measure
+from spaces.tables.splits import split
+from spaces.tables.table import Table, make_table
+from tests.lpzero import drawn
+
+N = 24
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    space = spaces.get("nano-flexibert")
+    rng = random.Random(0)
+    archs = [space.sample(rng) for _ in range(N)]
+    rows = [(str(i), arch, space.depth(arch) + rng.random()) for i, arch in enumerate(archs)]
+    return make_table("made-up", space, rows, "made up", "none")
+
+
+@pytest.fixture(scope="module")
+def sketches(table: Table) -> list[Sketch]:
+    return [drawn.sketch(i, table.space.depth(arch)) for i, arch in enumerate(table.archs)]
+
+
+@pytest.fixture(scope="module")
+def done(
+    table: Table, sketches: list[Sketch], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Results, Any]:
+    """A finished run with every pair of statistics, by one process."""
+    folder = tmp_path_factory.mktemp("run")
+    parts = split(table, 0)
+    return exhaust(parts.hide_test(table), sketches, parts, folder, Exhaustion(1, True))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_every_measure_is_that_of_the_formula(
+    table: Table, sketches: list[Sketch], done: tuple[Results, Any]
+) -> None:
+    results, branches = done
+    evaluator = FormulaEvaluator(sketches, table=branches)
+    rows = split(table, 0).train
+    targets = table.targets[rows]
+    parameters = counters.score("parameters", table)[rows]
+    groups = table.groups("depth-width")[rows]
+    rng = random.Random(1)
+    n_checked = 0
+    for number, block in enumerate(results.shards):
+        family = results.families[block.family]
+        found = shards.read(results.folder, number)
+        assert found is not None
+        there = np.argwhere(shards.members(family, block))
+        for left, right in rng.sample(there.tolist(), min(6, len(there))):
+            for index, reduction in enumerate(REDUCTIONS):
+                formula = formula_at(family, block.start + left, right, reduction)
+                scores = evaluator.score(formula)
+                assert isinstance(scores, np.ndarray)
+                within = within_spearman(scores[rows], targets, groups)
+                measures = found.values[:, index, left, right]
+                assert measures[0] == spearman(scores[rows], targets), str(formula)
+                given = partial_spearman(scores[rows], targets, parameters)
+                assert measures[1] == pytest.approx(given, abs=1e-12)
+                assert measures[2] == pytest.approx(within.rho if within else 0.0, abs=1e-12)
+                n_checked += 1
+    assert n_checked > 500
+
+
+def test_the_families_are_all_there(done: tuple[Results, Any]) -> None:
+    results, _ = done
+    evaluated, _, non_finite = results.counts
+    assert evaluated == 2 * sum(map(len, results.families)) == 2 * measure(1, True).distinct
+    assert non_finite == 0
+
+
+@given(st.integers(0, 10**6))
+def test_ranks_and_correlations_are_those_of_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 40))
+    scores = rng.normal(size=(6, n))
+    scores[:3] = rng.integers(0, 4, size=(3, n))  # ties
+    scores[5] = 1.0
+    targets = rng.integers(0, n, size=n).astype(float)
+    targets[:2] = 0, n
+    groups = rng.integers(0, 3, size=n)
+    size = rng.integers(1, 6, size=n).astype(float)
+    size[:2] = 1, 7
+    found = RankMeasures(targets, size, groups).measure(scores)
+    batched = spearman_many(scores, rank_targets(targets)).values
+    np.testing.assert_array_equal(found.values[0], batched)
+    assert found.constant.tolist() == [bool(np.ptp(row) == 0) for row in scores]
+    for row, values in zip(scores[:5], found.values.T, strict=False):
+        if np.ptp(row):
+            expected = scipy.stats.spearmanr(row, targets).statistic
+            assert values[0] == pytest.approx(expected, abs=1e-14)
+            assert values[1] == pytest.approx(partial_spearman(row, targets, size), abs=1e-12)
+        within = within_spearman(row, targets, groups)
+        assert values[2] == pytest.approx(within.rho if within else 0.0, abs=1e-14)
+
+
+def test_a_score_that_is_not_finite_has_no_measure() -> None:
+    measures = RankMeasures(np.arange(8.0), np.arange(8.0), np.zeros(8, dtype=np.int64))
+    scores = np.stack([np.arange(8.0), np.full(8, np.nan), np.full(8, 1e308)])
+    found = measures.measure(scores)
+    assert np.isnan(found.values).all(axis=0).tolist() == [False, True, False]
+    assert found.non_finite.tolist() == [False, True, False]
+    assert found.constant.tolist() == [False, False, True]
+
+
+def test_jobs_memory_and_interruptions_change_no_byte(
+    table: Table, sketches: list[Sketch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = split(table, 0)
+    exhaust(table, sketches, parts, tmp_path / "one", Exhaustion())
+    expected = contents(tmp_path / "one")
+    exhaust(table, sketches, parts, tmp_path / "two", Exhaustion(workers=Workers(2)))
+    assert contents(tmp_path / "two") == expected
+    exhaust(table, sketches, parts, tmp_path / "small", Exhaustion(memory=40 << 20))
+    assert contents(tmp_path / "small") == expected
+
+    def stop_at_twenty(self: Any, task: Any) -> None:
+        if task[0] == 20:
+            raise KeyboardInterrupt
+        shards.write(self.folder, task[0], self.measure(task[1]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards.ShardTask, "__call__", stop_at_twenty)
+        with pytest.raises(KeyboardInterrupt):
+            exhaust(table, sketches, parts, tmp_path / "stopped", Exhaustion())
+    assert len(contents(tmp_path / "stopped")) < len(expected)
+    torn = shards.path(tmp_path / "stopped", 3)
+    torn.write_bytes(torn.read_bytes()[:-40])
+    exhaust(table, sketches, parts, tmp_path / "stopped", Exhaustion())
+    assert contents(tmp_path / "stopped") == expected
+
+
+def test_a_finished_run_computes_nothing(
+    table: Table, sketches: list[Sketch], done: tuple[Results, Any], monkeypatch: Any
+) -> None:
+    monkeypatch.delattr(shards.ShardTask, "measure")
+    exhaust(table, sketches, split(table, 0), done[0].folder, Exhaustion(1, True))
+
+
+def test_another_run_is_refused(
+    table: Table, sketches: list[Sketch], done: tuple[Results, Any]
+) -> None:
+    folder = done[0].folder
+    with pytest.raises(InputError, match=r"holds another run .split_seed is 0, this one has 1"):
+        exhaust(table, sketches, split(table, 1), folder, Exhaustion(1, True))
+    with pytest.raises(InputError, match="same_statistic"):
+        exhaust(table, sketches, split(table, 0), folder, Exhaustion(1))
+
+
+def test_too_little_memory_is_said_before_anything_is_measured(
+    table: Table, sketches: list[Sketch], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"needs at least .* GB: give --memory more"):
+        exhaust(table, sketches, split(table, 0), tmp_path, Exhaustion(memory=1000))
+
+
+@pytest.mark.parametrize("by", MEASURES)
+def test_the_best_are_the_best_of_all(done: tuple[Results, Any], by: str) -> None:
+    results, _ = done
+    everything = np.concatenate(
+        [
+            np.abs(found.values[MEASURES.index(by)]).reshape(-1)
+            for found in (shards.read(results.folder, i) for i in range(len(results.shards)))
+            if found is not None
+        ]
+    )
+    best = results.best(Query(by, top=25))
+    expected = np.sort(everything[np.isfinite(everything)])[::-1][:25]
+    assert [entry.value for entry in best[:25]] == expected.tolist()
+    assert all(entry.value >= 0 for entry in best)
+    assert all(entry.measures[by] == entry.value for entry in best)
+
+
+def test_queries_pick_what_they_say(done: tuple[Results, Any]) -> None:
+    results, _ = done
+
+    def statistics(entry: Any) -> set[str]:
+        nodes = walk(entry.formula.expression)
+        return {node.statistic for node in nodes if isinstance(node, Leaf)}
+
+    forward = results.best(Query(without="GJ", top=5))
+    assert all(statistics(entry) <= set("AHWS") for entry in forward)
+    assert all("S" in statistics(entry) for entry in results.best(Query(using="S", top=5)))
+    one_sided = results.best(Query(operation="one-sided", top=5))
+    assert all(len(statistics(entry)) == 1 for entry in one_sided)
+    means = results.best(Query(reduction="mean", top=5))
+    assert all(entry.formula.reduction == "mean" for entry in means)
+    with pytest.raises(InputError, match="rho, given-params, within, not 'luck'"):
+        results.best(Query("luck"))
+
+
+def test_choosing_never_opens_the_test_rows(
+    table: Table, sketches: list[Sketch], done: tuple[Results, Any]
+) -> None:
+    results, branches = done
+    parts = split(table, 0)
+    evaluator = FormulaEvaluator(sketches, table=branches)
+    chosen = choose(parts.hide_test(table), parts, results, evaluator)
+    assert not parts.is_open
+    values = [entry.value for entry, _ in chosen]
+    assert values == sorted(values, reverse=True)
+    result = report(table, parts, sketches, done, Exhaustion(1, True))
+    assert parts.is_open
+    assert [line["formula"] for line in result["top"]] == [str(e.formula) for e, _ in chosen]
+
+
+def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
+    done: tuple[Results, Any],
+) -> None:
+    results, found = done[0], heatmap.of_results(done[0])
+    for operation, plane in zip(found.operations, found.rho, strict=True):
+        for index, using in enumerate(found.statistics):
+            best = results.best(Query(operation=operation, using=using, top=1))[0]
+            assert np.nanmax(plane[index]) == abs(best.value)
+
+
+def test_the_report_says_all_a_result_must_show(
+    table: Table, sketches: list[Sketch], done: tuple[Results, Any]
+) -> None:
+    result = report(table, split(table, 0), sketches, done, Exhaustion(1, True))
+    best = result["best"]
+    assert set(best["rho"]) == {"train", "valid", "test"}
+    assert set(best["judged"]) == {"train", "valid", "test", "all"}
+    assert not best["judged"]["test"]["in_sample"]
+    assert best["judged"]["all"]["in_sample"]
+    assert best["rho"]["train"] == best["train"]["rho"] == best["judged"]["train"]["rho"]
+    for judged in best["judged"].values():
+        assert {"rho_ci", "tau", "rho_given_params", "rho_within", "top_precision"} <= set(judged)
+    assert [line["proxy"] for line in result["counters"]] == counters.names()
+    pruned = {k: v for k, v in result["rejected"].items() if k not in ("constant-score",)}
+    assert result["evaluated"] + sum(pruned.values()) == 2 * measure(1, True).before
+    assert len(result["top"]) == 10

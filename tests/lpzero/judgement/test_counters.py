@@ -1,0 +1,67 @@
+"""Counters: their values by hand, and their known correlations with the released tables."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import spaces
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman
+from spaces.errors import UnknownNameError
+from spaces.gpt2.space import Gpt2Arch
+from spaces.tables import load
+from spaces.tables.table import make_table
+
+ARCH = Gpt2Arch(d_model=32, n_head=(2, 4), d_inner=(64, 32), d_embed=-1, div_val=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("depth", 2),
+        ("depth-sqrt-width", 2 * math.sqrt(32)),
+        ("attention-parameters", 2 * (4 * 32 * 32 + 4 * 32)),
+        ("decoder-parameters", 2 * (4 * 32 * 32 + 4 * 32) + 65 * 96 + 2 * 32 + 4 * 32 * 2 + 2 * 32),
+        ("parameters", spaces.NANO_GPT2.parameters(ARCH)),
+        ("flops", spaces.NANO_GPT2.flops(ARCH)),
+    ],
+)
+def test_a_counter_counts(name: str, expected: float) -> None:
+    table = make_table("one", spaces.NANO_GPT2, [("0", ARCH, 0.0)], "t", "none")
+    assert counters.score(name, table).tolist() == [expected]
+
+
+def test_the_names_are_those_of_the_contract() -> None:
+    assert counters.names() == [
+        "parameters",
+        "decoder-parameters",
+        "attention-parameters",
+        "depth",
+        "depth-sqrt-width",
+        "flops",
+    ]
+
+
+def test_an_unknown_counter_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown counter 'params'.*known: attention"):
+        counters.get("params")
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "rho"),
+    [
+        ("flexibert", "depth", 0.834),
+        ("flexibert", "depth-sqrt-width", 0.925),
+        ("gpt2-wt103", "attention-parameters", 0.976),
+        ("gpt2-wt103", "decoder-parameters", 0.967),
+        ("gpt2-wt103", "parameters", 0.737),
+    ],
+)
+def test_sizes_alone_rank_the_released_tables(
+    real_data: Path, table: str, name: str, rho: float
+) -> None:
+    loaded = load(table, real_data)
+    assert round(spearman(counters.score(name, loaded), loaded.targets), 3) == rho

@@ -1,0 +1,211 @@
+"""Branch tables: every mean equals the reference's, stored whole, made again when broken."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lpzero.parallel import Workers
+from lpzero.scores import branch_files as files
+from lpzero.scores import stacks
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.chains import surviving
+from lpzero.scores.pieces import gather
+from lpzero.scores.tabulation import tabulate
+from lpzero.sketches.builder import BuildReport, Sketches
+from lpzero.sketches.sketch import STATISTICS, SketchError, encode
+from lpzero.sketches.store import Store
+from primitives import naive
+from primitives.enumeration import surviving_branches
+from primitives.expressions import branch
+from primitives.formula import Formula
+from primitives.registry import UNARIES, forget, unary
+from tests.lpzero.drawn import blocks_of, sketch
+
+AXES = ("first", "last")
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("name", [name for name in UNARIES if name != "disconnect"])
+def test_a_stack_gives_each_matrix_what_it_gets_alone(name: str, axis: naive.Axis) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(5, 7, 3)) * np.logspace(-8, 8, 5)[:, None, None]
+    primitive = UNARIES[name]
+    assert stacks.takes_stacks(primitive)
+    together = stacks.apply(primitive, values, 2.5, axis)
+    along = {"first": 0, "last": -1}[axis]
+    for one, matrix in zip(together, values, strict=True):
+        np.testing.assert_array_equal(one, np.atleast_2d(primitive(matrix, along, 2.5)))
+
+
+def test_a_body_that_reduces_in_its_own_way_is_called_matrix_by_matrix() -> None:
+    @unary(latex="{x}", gives=UNARIES["zscore"].traits.gives)
+    def halve_spread(x, xp):  # type: ignore[no-untyped-def]
+        """x around its mean, half as far"""
+        return (x + x.mean()) / 2
+
+    try:
+        primitive = UNARIES["halve_spread"]
+        assert not stacks.takes_stacks(primitive)
+        values = np.random.default_rng(0).normal(size=(3, 4, 2))
+        expected = [primitive(matrix, 0, 1.0) for matrix in values]
+        np.testing.assert_array_equal(stacks.apply(primitive, values, 1.0, "first"), expected)
+    finally:
+        forget("halve_spread")
+
+
+@pytest.mark.parametrize("unaries", [1, 2])
+def test_products_are_kept_of_every_surviving_matrix_chain(unaries: int) -> None:
+    chains = surviving(unaries, same_statistic=True)
+    assert len(chains.pairs) == len(STATISTICS) + 1
+    for name in STATISTICS:
+        kept = surviving_branches(name, unaries)
+        matrices = chains.chains[name][: chains.n_matrices[name]]
+        assert {b.chain for b in kept.matrices} == set(matrices)
+        assert {b.chain for b in kept.terms} == set(chains.chains[name])
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_means_equal_the_reference_to_the_last_bit(axis: naive.Axis) -> None:
+    chains = surviving(2, softmax_axis=axis)
+    drawn = [sketch(seed, n_blocks=1 + seed) for seed in range(3)]
+    table = branch_table(drawn, chains)
+    rng = random.Random(0)
+    for name in STATISTICS:
+        for row in rng.sample(range(len(chains.chains[name])), 40):
+            formula = Formula(branch(name, *chains.chains[name][row]))
+            expected = [naive.block_values(formula, blocks_of(one), axis) for one in drawn]
+            for arch, values in enumerate(expected):
+                found = table.block_means[name][row, arch]
+                np.testing.assert_array_equal(found[: len(values)], values, err_msg=str(formula))
+                assert not found[len(values) :].any()
+
+
+@pytest.mark.parametrize("operation", ["mul", "matmul"])
+def test_products_of_all_pairs_equal_the_reference(operation: str) -> None:
+    chains = surviving(1, same_statistic=True)
+    drawn = [sketch(seed) for seed in range(2)]
+    table = branch_table(drawn, chains)
+    for pair in chains.pairs:
+        lists = [chains.chains[name][: chains.n_matrices[name]] for name in pair]
+        for left in lists[0][::2]:
+            for right in lists[1][::3]:
+                formula = Formula.of(operation, (pair[0], left), (pair[1], right))
+                expected = [naive.score(formula, blocks_of(one)) for one in drawn]
+                found = table.product(operation, (pair[0], left), (pair[1], right))
+                # What cancels is compared with the size of what cancelled.
+                np.testing.assert_allclose(
+                    found, expected, rtol=1e-9, atol=1e-14, err_msg=str(formula)
+                )
+
+
+def test_a_chain_that_overflows_poisons_its_row_and_no_other() -> None:
+    one = sketch(0)
+    # No chain of two takes a float32 out of float64, so these numbers are larger.
+    numbers = one.numbers.astype(np.float64)
+    rows, kept, _ = one.shapes(0, "A")[0]
+    numbers[: rows * kept] *= 1e90
+    big = type(one)(one.header, numbers)
+    chains = surviving(2)
+    table = branch_table([one, big], chains)
+    row = chains.rows["A", ("square", "square")]
+    assert np.isfinite(table.totals["A"][row, 0])
+    assert not np.isfinite(table.totals["A"][row, 1])
+    assert np.isfinite(table.totals["W"]).all()
+    assert np.isfinite(table.products["G", "W"]).all()
+
+
+def test_pieces_hold_every_tensor_once() -> None:
+    drawn = [sketch(seed) for seed in range(4)]
+    pieces = gather(drawn, ("G", "W"), elements=100)
+    places = [tuple(place) for piece in pieces for place in piece.places.T]
+    expected = [
+        (arch, block, tensor)
+        for arch, one in enumerate(drawn)
+        for block in range(one.n_blocks)
+        for tensor in range(len(one.shapes(block, "W")))
+    ]
+    assert sorted(places) == expected
+    for piece in pieces:
+        for index, (arch, block, tensor) in enumerate(piece.places.T):
+            for name in ("G", "W"):
+                matrix = drawn[arch].matrices(block, name)[tensor]
+                np.testing.assert_array_equal(piece.values(name)[index], matrix.values)
+                assert piece.stretch(name) == matrix.stretch
+
+
+def test_a_file_gives_back_what_was_written_and_refuses_other_bytes() -> None:
+    chains = surviving(1)
+    made = tabulate(sketch(1), chains)
+    data = files.encode(made, chains)
+    read = files.decode(data, chains)
+    assert read.counts == made.counts
+    for name in STATISTICS:
+        np.testing.assert_array_equal(read.means[name], made.means[name])
+    np.testing.assert_array_equal(read.products["G", "W"], made.products["G", "W"])
+    for broken in (data[:-1], data[:100] + b"x" + data[101:], b"", data[8:]):
+        with pytest.raises(files.BranchFileError):
+            files.decode(broken, chains)
+    with pytest.raises(files.BranchFileError, match="other chains"):
+        files.decode(data, surviving(2))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Sketches:
+    """Three sketches in a store."""
+    store = Store(tmp_path_factory.mktemp("store"))
+    addresses = [f"{seed:064x}" for seed in range(3)]
+    for seed, address in enumerate(addresses):
+        store.write("drawn", address, encode(sketch(seed)))
+    return Sketches(store, "drawn", addresses, BuildReport(3))
+
+
+def files_of(sketches: Sketches) -> list[Path]:
+    return sorted(sketches.store.folder.rglob("*.branches"))
+
+
+def test_tables_are_made_once_and_the_same_by_one_and_two_jobs(stored: Sketches) -> None:
+    chains = surviving(1)
+    first = branch_table(stored, chains, workers=Workers(2))
+    paths = files_of(stored)
+    contents = [path.read_bytes() for path in paths]
+    assert len(paths) == 3
+    times = [path.stat().st_mtime_ns for path in paths]
+    again = branch_table(stored, chains)
+    assert [path.stat().st_mtime_ns for path in paths] == times
+    for path in paths:
+        path.unlink()
+    alone = branch_table(stored, chains, workers=Workers(1))
+    assert [path.read_bytes() for path in paths] == contents
+    for name in STATISTICS:
+        np.testing.assert_array_equal(first.means[name], again.means[name])
+        np.testing.assert_array_equal(first.means[name], alone.means[name])
+
+
+def test_a_broken_file_is_made_again(stored: Sketches, caplog: pytest.LogCaptureFixture) -> None:
+    chains = surviving(1)
+    first = branch_table(stored, chains)
+    path = files_of(stored)[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9])
+    again = branch_table(stored, chains)
+    assert path.read_bytes() == whole
+    assert "made again" in caplog.text
+    np.testing.assert_array_equal(first.products["G", "W"], again.products["G", "W"])
+
+
+def test_rows_pick_architectures_in_their_order(stored: Sketches) -> None:
+    chains = surviving(1)
+    both = branch_table(stored, chains)
+    picked = branch_table(stored, chains, rows=[2, 0])
+    np.testing.assert_array_equal(picked.totals["W"], both.totals["W"][:, [2, 0]])
+
+
+def test_an_architecture_without_a_sketch_is_named(stored: Sketches) -> None:
+    partial = Sketches(stored.store, stored.space, stored.addresses, stored.report)
+    partial.failed = {1: "out of memory"}
+    with pytest.raises(SketchError, match="architecture 1 has no sketch: out of memory"):
+        branch_table(partial, surviving(1))

@@ -1,0 +1,179 @@
+"""Scores: equal to the reference, and a function of the formula and the sketches alone."""
+
+from __future__ import annotations
+
+import random
+from functools import lru_cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spaces
+from lpzero.errors import InputError
+from lpzero.scores.byte_cache import ByteCache
+from lpzero.scores.chains import surviving
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.sketch import STATISTICS, Sketch, SketchOptions, take
+from primitives import naive
+from primitives.formula import REDUCTIONS, Formula
+from primitives.parser import parse
+from primitives.pruning import check
+from primitives.registry import BINARIES
+from primitives.rejection import Rejected
+from tests.lpzero import drawn
+
+PAIRS = list(combinations_with_replacement(STATISTICS, 2))
+RELATIVE = 1e-5
+
+
+@lru_cache(maxsize=4)
+def real(space_name: str) -> list[Sketch]:
+    """Sketches of networks that were really run."""
+    space = spaces.get(space_name)
+    options = SketchOptions(limit=300)
+    return [take(space, space.sample(random.Random(seed)), options) for seed in range(3)]
+
+
+@lru_cache(maxsize=4)
+def evaluator(space_name: str) -> FormulaEvaluator:
+    return FormulaEvaluator(real(space_name))
+
+
+def assert_like_reference(
+    found: np.ndarray | Rejected, formula: Formula, sketches: list[Sketch]
+) -> None:
+    expected = [naive.score(formula, drawn.blocks_of(one)) for one in sketches]
+    rejected = [value for value in expected if isinstance(value, Rejected)]
+    if rejected or isinstance(found, Rejected):
+        assert isinstance(found, Rejected), str(formula)
+        assert rejected, str(formula)
+        assert found.rule == rejected[0].rule
+        return
+    # Sums that cancel to nothing are noise in both; 1e-13 lies far below any other score here.
+    np.testing.assert_allclose(found, expected, rtol=RELATIVE, atol=1e-13, err_msg=str(formula))
+
+
+@pytest.mark.parametrize("operation", list(BINARIES))
+@pytest.mark.parametrize("space_name", ["nano-flexibert", "nano-gpt2"])
+def test_every_pair_and_operation_equals_the_reference(space_name: str, operation: str) -> None:
+    rng = random.Random(operation)
+    formulas = []
+    for left, right in PAIRS:
+        for length in (1, 2, 3):
+            pair = [(left, drawn.chain(rng, length)), (right, drawn.chain(rng, length))]
+            rng.shuffle(pair)
+            formulas.append(Formula.of(operation, *pair, rng.choice(REDUCTIONS)))
+    for formula, found in zip(formulas, evaluator(space_name).scores(formulas), strict=True):
+        assert_like_reference(found, formula, real(space_name))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**9))
+def test_nested_trees_equal_the_reference(seed: int) -> None:
+    rng = random.Random(seed)
+    formula = drawn.formula(rng, depth=5)
+    space_name = rng.choice(["nano-flexibert", "nano-gpt2"])
+    found = evaluator(space_name).score(formula)
+    if check(formula) is None:
+        assert_like_reference(found, formula, real(space_name))
+
+
+@pytest.mark.parametrize("softmax_axis", ["first", "last"])
+def test_drawn_shapes_and_both_softmax_axes_equal_the_reference(softmax_axis: naive.Axis) -> None:
+    sketches = [drawn.sketch(seed, 1 + seed) for seed in range(3)]
+    engine = FormulaEvaluator(sketches, surviving(1, softmax_axis=softmax_axis))
+    rng = random.Random(5)
+    for _ in range(80):
+        formula = drawn.formula(rng, depth=4)
+        if check(formula) is not None:
+            continue
+        found = engine.score(formula)
+        expected = [naive.score(formula, drawn.blocks_of(s), softmax_axis) for s in sketches]
+        if isinstance(found, Rejected):
+            assert any(isinstance(value, Rejected) for value in expected), str(formula)
+        else:
+            np.testing.assert_allclose(
+                found, expected, rtol=RELATIVE, atol=1e-13, err_msg=str(formula)
+            )
+
+
+def test_a_score_depends_on_nothing_but_formula_and_sketches() -> None:
+    sketches = [drawn.sketch(seed) for seed in range(4)]
+    rng = random.Random(11)
+    formulas = [drawn.formula(rng, depth=5) for _ in range(60)]
+    together = FormulaEvaluator(sketches).scores(formulas)
+    order = rng.sample(range(60), 60)
+    shy = FormulaEvaluator(sketches, memory=2000)  # remembers next to nothing
+    threads = FormulaEvaluator(sketches, jobs=2)
+    some = FormulaEvaluator(sketches, rows=[3, 1])
+    for index in order:
+        alone = shy.score(formulas[index])
+        again = [shy.score(formulas[index]), threads.score(formulas[index])]
+        part = some.score(formulas[index])
+        expected = together[index]
+        if isinstance(expected, Rejected):
+            assert alone == again[0] == again[1] == expected
+            continue
+        for other in (alone, *again):
+            assert not isinstance(other, Rejected)
+            np.testing.assert_array_equal(other, expected)
+        assert not isinstance(part, Rejected)
+        np.testing.assert_array_equal(part, expected[[3, 1]])
+
+
+def test_an_overflow_on_one_architecture_rejects_the_formula() -> None:
+    small, big = drawn.sketch(0), drawn.sketch(1)
+    big = Sketch(big.header, big.numbers * np.float32(1e30))
+    engine = FormulaEvaluator([small, big])
+    for text in (
+        "sum(sigmoid(square(square(square(square(A))))))",  # the sigmoid would hide it
+        "sum(mul(square(square(W)), square(square(square(G)))))",
+        "mean(add(square(square(square(square(J)))), A))",
+    ):
+        found = engine.score(parse(text))
+        assert isinstance(found, Rejected), text
+        assert found.rule == "non-finite"
+    assert not isinstance(
+        FormulaEvaluator([small]).score(parse("sum(square(square(A)))")), Rejected
+    )
+
+
+def test_a_formula_without_branches_is_rejected() -> None:
+    found = FormulaEvaluator([drawn.sketch(0)]).score(
+        parse("sum(add(disconnect(W), disconnect(G)))")
+    )
+    assert isinstance(found, Rejected)
+    assert found.rule == "both-disconnected"
+
+
+def test_a_table_of_other_architectures_is_refused() -> None:
+    sketches = [drawn.sketch(seed) for seed in range(3)]
+    table = FormulaEvaluator(sketches, surviving(1)).table
+    with pytest.raises(InputError, match="the branch table has 3 architectures, 2 were asked for"):
+        FormulaEvaluator(sketches, rows=[0, 1], table=table)
+
+
+def test_sign_and_reduction() -> None:
+    sketches = [drawn.sketch(seed, n_blocks=1 + seed) for seed in range(3)]
+    engine = FormulaEvaluator(sketches)
+    total, average, negative = (
+        engine.score(parse(text))
+        for text in ("sum(square(W))", "mean(square(W))", "-sum(square(W))")
+    )
+    np.testing.assert_array_equal(average, total / np.array([1, 2, 3]))
+    np.testing.assert_array_equal(negative, -total)
+
+
+def test_a_shelf_forgets_what_was_used_longest_ago() -> None:
+    shelf: ByteCache[str] = ByteCache(10)
+    shelf.put("a", "A", 4)
+    shelf.put("b", "B", 4)
+    assert shelf.get("a") == "A"
+    shelf.put("c", "C", 4)
+    assert [shelf.get(key) for key in "abc"] == ["A", None, "C"]
+    shelf.put("huge", "H", 11)
+    assert "huge" not in shelf
+    assert shelf.bytes == 8

@@ -1,0 +1,166 @@
+"""Sketches: what is kept, the address, and bytes that are either whole or refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spaces
+from lpzero import statistics
+from lpzero.errors import InputError
+from lpzero.sketches import sketch as sketches
+from lpzero.sketches.sketch import (
+    STATISTICS,
+    Sketch,
+    SketchError,
+    SketchOptions,
+    address,
+    decode,
+    encode,
+    read_header,
+    take,
+)
+from primitives.tensors import cut
+from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
+from spaces.gpt2.space import Gpt2Arch
+
+# Reads text, so that the text is part of the address.
+SPACE = FlexiBertSpace(
+    name="tiny", hidden=(32,), ffn=(64, 128), vocabulary=257, embedding=32, reads_text=True
+)
+ARCH = FlexiBertArch(32, (Layer("wma", 2, 64, 1), Layer("dsc5", 4, 128, 3)))
+
+
+@pytest.fixture(scope="module")
+def sketch() -> Sketch:
+    return take(SPACE, ARCH, SketchOptions())
+
+
+@pytest.mark.parametrize("limit", [1, 700, 4096, None])
+def test_a_sketch_is_the_cut_of_the_whole_matrices(limit: int | None) -> None:
+    whole = statistics.of(SPACE, ARCH)
+    kept = take(SPACE, ARCH, SketchOptions(limit=limit))
+    assert kept.n_blocks == len(whole)
+    for index, block in enumerate(whole):
+        for name in STATISTICS:
+            for tensor, matrix in zip(block[name], kept.matrices(index, name), strict=True):
+                expected = cut(tensor.numpy(), limit or tensor.numel())
+                assert matrix.true_shape == expected.true_shape
+                assert matrix.values.dtype == np.float64
+                np.testing.assert_array_equal(matrix.values, expected.values)
+
+
+def test_bytes_come_back_as_they_were(sketch: Sketch) -> None:
+    again = decode(encode(sketch))
+    assert again.header == sketch.header
+    np.testing.assert_array_equal(again.numbers, sketch.numbers)
+    assert encode(again) == encode(sketch)
+    assert read_header(io.BytesIO(encode(sketch))) == sketch.header
+    assert not again.numbers.flags.writeable
+
+
+def test_equal_inputs_give_equal_bytes(sketch: Sketch) -> None:
+    assert encode(take(SPACE, ARCH, SketchOptions())) == encode(sketch)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_changed_or_missing_byte_is_found(data: st.DataObject) -> None:
+    whole = encode(_SMALL)
+    where = data.draw(st.integers(0, len(whole) - 1))
+    flip = data.draw(st.integers(1, 255))
+    changed = whole[:where] + bytes([whole[where] ^ flip]) + whole[where + 1 :]
+    for broken in (changed, whole[:where], whole + b"\0"):
+        with pytest.raises(SketchError):
+            decode(broken)
+
+
+_SMALL = Sketch(
+    {"blocks": [{name: [[2, 2, 5]] for name in STATISTICS}]}, np.arange(24, dtype=np.float32)
+)
+
+
+def test_the_address_depends_on_everything_that_matters() -> None:
+    options = SketchOptions()
+    other_arch = FlexiBertArch(32, ARCH.layers[::-1])
+    found = {
+        address(SPACE, ARCH, options),
+        address(SPACE, other_arch, options),
+        address(dataclasses.replace(SPACE, batch_shape=(4, 64)), ARCH, options),
+        address(dataclasses.replace(SPACE, vocabulary=300), ARCH, options),
+        address(SPACE, ARCH, SketchOptions(limit=65536)),
+        address(SPACE, ARCH, SketchOptions(limit=None)),
+        address(SPACE, ARCH, SketchOptions(loss="ones")),
+        address(SPACE, ARCH, SketchOptions(seed=1)),
+        address(SPACE, ARCH, SketchOptions(batch_seed=1)),
+    }
+    assert len(found) == 9
+
+
+def test_a_new_version_of_the_space_or_text_is_a_new_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = address(SPACE, ARCH, SketchOptions())
+    sketches.space_identity.cache_clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(type(SPACE), "version", 999)
+        newer = address(SPACE, ARCH, SketchOptions())
+    sketches.space_identity.cache_clear()
+    with monkeypatch.context() as patched:
+        patched.setattr("spaces.batches.pydoc_digest", lambda: "other text")
+        other_text = address(SPACE, ARCH, SketchOptions())
+    sketches.space_identity.cache_clear()
+    assert len({before, newer, other_text}) == 3
+    assert address(SPACE, ARCH, SketchOptions()) == before
+
+
+def test_an_address_needs_no_torch() -> None:
+    code = (
+        "import sys, random, spaces\n"
+        "from lpzero.sketches.sketch import SketchOptions, address\n"
+        "for name in spaces.names():\n"
+        "    space = spaces.get(name)\n"
+        "    address(space, space.sample(random.Random(0)), SketchOptions())\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    root = Path(__file__).parents[3]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+
+
+def test_a_default_sketch_takes_about_a_megabyte() -> None:
+    rng = random.Random(0)
+    for name, most in (("flexibert", 2e6), ("nano-gpt2", 2e6)):
+        space = spaces.get(name)
+        assert len(encode(take(space, space.sample(rng), SketchOptions()))) < most
+
+
+def test_numbers_that_are_not_finite_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = spaces.get("nano-gpt2")
+    arch = Gpt2Arch(32, (2,), (64,), -1, 1)
+    build = type(space).build
+
+    def broken(self: Any, arch: Any, seed: int) -> Any:
+        model = build(self, arch, seed)
+        model.blocks[0].feed_forward.c_fc.weight.data[0, :] = float("inf")
+        return model
+
+    monkeypatch.setattr(type(space), "build", broken)
+    with pytest.raises(SketchError, match="block 0 is not finite"):
+        take(space, arch, SketchOptions())
+
+
+def test_bad_options_are_named() -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        SketchOptions(limit=0)
+    with pytest.raises(InputError, match="unknown"):
+        SketchOptions(loss="mse")

@@ -1,0 +1,329 @@
+"""Statistics: what they are, that nothing changes the model, that splitting changes nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+import spaces
+from lpzero import statistics
+from lpzero.sketches.sketch import STATISTICS, SketchOptions
+from lpzero.statistics import StatisticsError, extract
+from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
+from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
+from spaces.flexibert.space import OPERATIONS
+from spaces.gpt2.space import Gpt2Arch
+from spaces.images import random_labels
+from spaces.pit import PitArch, PitSpace
+from spaces.taps import Tap
+
+# Every operation at a size that runs in milliseconds.
+TINY = FlexiBertSpace(
+    name="tiny", hidden=(32,), n_layers=(1, 2), ffn=(64,), vocabulary=300, embedding=32
+)
+VISION = AutoFormerSpace(
+    name="tiny-vision", hidden=(12,), n_layers=(2,), heads=(1, 2), ratios=(1.5, 2.0), image=12,
+    patch=4, classes=5, head_width=6, n_images=3,
+)  # fmt: skip
+IMAGES = AutoFormerArch(12, (AutoFormerLayer(2, 1.5), AutoFormerLayer(1, 2.0)))
+STAGES = PitSpace(
+    name="tiny-stages", base_dims=(4,), ratios=(2,), depths=((1,), (1, 2), (1,)), heads=(1, 2, 4),
+    image=18, patch=4, stride=2, classes=5, n_images=3,
+)  # fmt: skip
+STAGED = PitArch(4, 2, (1, 2, 1), (1, 2, 4))
+NANO_GPT2 = Gpt2Arch(32, (2, 4), (64, 96), -1, 1)
+
+
+def encoder(operation: str) -> FlexiBertArch:
+    return FlexiBertArch(128, (Layer(operation, 4, 512, 3), Layer(operation, 2, 512, 1)))
+
+
+def tiny_encoder(*operations: str) -> FlexiBertArch:
+    return FlexiBertArch(32, tuple(Layer(operation, 2, 64, 1) for operation in operations))
+
+
+CASES = [("flexibert", encoder(operation)) for operation in OPERATIONS] + [
+    ("gpt2", Gpt2Arch(128, (2, 4), (256, 512), 128, 2)),
+    ("nano-gpt2", NANO_GPT2),
+]
+
+
+@pytest.mark.parametrize(
+    ("space", "arch"),
+    [(spaces.get(name), arch) for name, arch in CASES] + [(VISION, IMAGES)],
+    ids=lambda case: getattr(case, "name", str(case)[:40]),
+)
+def test_all_six_are_there_finite_and_aligned(space: Any, arch: Any) -> None:
+    blocks = statistics.of(space, arch)
+    B, T = space.batch_shape
+    assert len(blocks) == space.depth(arch)
+    for block in blocks:
+        assert set(block) == set(STATISTICS)
+        for matrices in block.values():
+            assert matrices
+            assert all(m.ndim == 2 and bool(m.isfinite().all()) for m in matrices)
+        assert [m.shape for m in block["W"]] == [m.shape for m in block["G"]]
+        assert all(float(m.abs().max()) > 0 for m in block["G"])
+        assert [tuple(m.shape) for m in block["J"]] == [(B * T, space.width(arch))]
+        assert all(len(m) == B * T for m in block["A"] + block["H"])
+        for m in block["S"]:
+            torch.testing.assert_close(m.sum(1), torch.ones(len(m)), rtol=1e-4, atol=1e-4)
+
+
+def counts(operation: str) -> dict[str, int]:
+    blocks = statistics.of(TINY, tiny_encoder(operation))
+    return {name: len(matrices) for name, matrices in blocks[0].items()}
+
+
+def test_every_operation_marks_its_own_tensors() -> None:
+    found = {operation: counts(operation) for operation in OPERATIONS}
+    assert {operation: found[operation]["H"] for operation in OPERATIONS} == {
+        "sdp": 3,
+        "wma": 4,
+        "dft": 1,
+        "dct": 1,
+        "dsc5": 4,
+        "dsc9": 4,
+    }
+    assert {operation: found[operation]["S"] for operation in OPERATIONS} == {
+        "sdp": 1,
+        "wma": 1,
+        "dft": 1,
+        "dct": 1,
+        "dsc5": 2,
+        "dsc9": 2,
+    }
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_ones_give_an_encoder_no_gradient_but_rounding(operation: str) -> None:
+    space, arch = spaces.get("flexibert"), encoder(operation)
+    zero = statistics.of(space, arch, SketchOptions(loss="ones"))
+    real = statistics.of(space, arch, SketchOptions(loss="cotangent"))
+    for without, with_ in zip(zero, real, strict=True):
+        for name in ("G", "J"):
+            for nothing, something in zip(without[name], with_[name], strict=True):
+                assert float(nothing.norm()) < 1e-4 * float(something.norm())
+
+
+class Doubling(nn.Module):
+    """x W with a tap: small enough to differentiate by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([[2.0, 0.0], [1.0, 3.0]]))
+        self.taps = nn.ModuleList(Tap(name) for name in ("A", "H", "S"))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x @ self.weight
+        for tap in self.taps:
+            y = tap(y)
+        return y
+
+
+class TwoDoublings(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Doubling(), Doubling()])
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = torch.stack([tokens.float(), tokens.float() + 1], dim=-1)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_a_network_worked_by_hand() -> None:
+    model = TwoDoublings()
+    tokens = torch.tensor([[1, 2], [3, 4]])
+    first, second = extract(model, tokens, loss="ones")
+    x = torch.tensor([[1.0, 2], [2, 3], [3, 4], [4, 5]])
+    weight = torch.tensor([[2.0, 0], [1, 3]])
+    one = torch.ones(4, 2) / 4
+    torch.testing.assert_close(first["A"][0].values, x @ weight)
+    torch.testing.assert_close(second["S"][0].values, x @ weight @ weight)
+    torch.testing.assert_close(second["J"][0].values, one @ weight.T)
+    torch.testing.assert_close(first["J"][0].values, one @ weight.T @ weight.T)
+    torch.testing.assert_close(second["G"][0].values, (x @ weight).T @ one)
+    torch.testing.assert_close(first["G"][0].values, x.T @ one @ weight.T)
+    torch.testing.assert_close(first["W"][0].values, weight)
+
+
+@pytest.mark.parametrize(
+    ("space", "arch"),
+    [
+        (TINY, tiny_encoder("sdp", "dsc5")),
+        (spaces.get("nano-gpt2"), NANO_GPT2),
+        (VISION, IMAGES),
+        (STAGES, STAGED),
+    ],
+    ids=["encoder", "decoder", "vision", "stages"],
+)
+def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
+    model, tokens = space.build(arch, 0), space.batch(0)
+    blocks = extract(model, tokens, loss="auto")
+    objective = statistics.objective(model, "auto", tokens, 0)
+    objective(model(tokens), tokens, slice(0, len(tokens))).backward()
+    for block, found in zip(model.blocks, blocks, strict=True):
+        weights = statistics.weight_matrices(block)
+        for weight, piece in zip(weights, found["G"], strict=True):
+            assert weight.grad is not None
+            torch.testing.assert_close(piece.values, weight.grad.flatten(1), rtol=1e-4, atol=1e-7)
+
+
+def test_stages_have_statistics_of_their_own_width_and_length() -> None:
+    blocks = statistics.of(STAGES, STAGED)
+    assert [tuple(block["A"][0].shape) for block in blocks] == [
+        (3 * 65, 8), (3 * 17, 16), (3 * 17, 16), (3 * 5, 32)
+    ]  # fmt: skip
+    # What enters the first block of a stage is still the stage before.
+    assert [tuple(block["J"][0].shape) for block in blocks] == [
+        (3 * 65, 4), (3 * 65, 4), (3 * 17, 8), (3 * 17, 8)
+    ]  # fmt: skip
+    assert [tuple(block["S"][0].shape) for block in blocks] == [
+        (3 * 1 * 65, 65), (3 * 2 * 17, 17), (3 * 2 * 17, 17), (3 * 4 * 5, 5)
+    ]  # fmt: skip
+    assert all(m.isfinite().all() for b in blocks for found in b.values() for m in found)
+
+
+def hooks(model: nn.Module) -> int:
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules())
+
+
+def snapshot(model: nn.Module) -> list[Any]:
+    return [
+        (name, p.detach().clone().numpy().tobytes(), p.requires_grad, p.grad is None)
+        for name, p in model.named_parameters()
+    ] + [module.training for module in model.modules()]
+
+
+@pytest.mark.parametrize("ready", ["fresh", "training", "frozen", "has grads"])
+def test_the_model_is_left_as_it_was(ready: str) -> None:
+    space = spaces.get("nano-gpt2")
+    model, tokens = space.build(NANO_GPT2, 0), space.batch(0)
+    if ready == "training":
+        model.blocks[0].train()
+    elif ready == "frozen":
+        model.requires_grad_(False)
+    elif ready == "has grads":
+        model.token_losses(model(tokens), tokens).mean().backward()
+    before, state = snapshot(model), torch.get_rng_state()
+    extract(model, tokens)
+    assert snapshot(model) == before
+    assert torch.equal(torch.get_rng_state(), state)
+    assert hooks(model) == 0
+
+
+def test_the_model_is_left_as_it_was_when_the_pass_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = spaces.get("nano-gpt2")
+    model, tokens = space.build(NANO_GPT2, 0).train(), space.batch(0)
+    before = snapshot(model)
+
+    def fail(_: Tensor) -> Tensor:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(model.blocks[1].feed_forward, "forward", fail)
+    with pytest.raises(MemoryError):
+        extract(model, tokens)
+    assert snapshot(model) == before
+    assert hooks(model) == 0
+
+
+@pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+def test_the_callers_gradient_mode_does_not_matter(context: Callable[[], Any]) -> None:
+    space = spaces.get("nano-gpt2")
+    model, tokens = space.build(NANO_GPT2, 0), space.batch(0)
+    expected = extract(model, tokens)
+    with context():
+        found = extract(model, tokens)
+    assert torch.equal(found[0]["G"][0].values, expected[0]["G"][0].values)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    space=st.sampled_from([TINY, spaces.get("nano-gpt2"), VISION]),
+    seed=st.integers(0, 1000),
+    chunk=st.integers(1, 7),
+    limit=st.sampled_from([None, 700, 4096]),
+)
+def test_splitting_the_batch_changes_rounding_only(
+    space: Any, seed: int, chunk: int, limit: int | None
+) -> None:
+    arch = space.sample(random.Random(seed))
+    model, tokens = space.build(arch, seed).double(), space.batch(seed)
+    whole = extract(model, tokens, limit=limit)
+    split = extract(model, tokens, limit=limit, chunk=chunk)
+    for one, other in zip(whole, split, strict=True):
+        for statistic in STATISTICS:
+            for a, b in zip(one[statistic], other[statistic], strict=True):
+                assert a.true_columns == b.true_columns
+                torch.testing.assert_close(a.values, b.values, rtol=1e-6, atol=1e-10)
+
+
+def test_a_chunk_of_one_equals_the_whole_in_float32() -> None:
+    model, tokens = TINY.build(tiny_encoder("wma", "dct"), 0), TINY.batch(0)
+    for one, other in zip(extract(model, tokens), extract(model, tokens, chunk=1), strict=True):
+        for statistic in STATISTICS:
+            for a, b in zip(one[statistic], other[statistic], strict=True):
+                scale = float(a.values.abs().max())
+                torch.testing.assert_close(a.values, b.values, rtol=1e-3, atol=1e-4 * scale)
+
+
+def test_labels_are_the_cross_entropy_of_drawn_classes() -> None:
+    model, images = VISION.build(IMAGES, 0), VISION.batch(0)
+    objective = statistics.objective(model, "labels", images, 4)
+    found = objective(model(images), images, slice(0, 3))
+    scores = model.logits(model(images)).log_softmax(-1)
+    drawn = random_labels(3, VISION.classes, 4)
+    torch.testing.assert_close(found, -scores[range(3), drawn].mean())
+    parts = [objective(model(images[p]), images[p], p) for p in (slice(0, 1), slice(1, 3))]
+    torch.testing.assert_close(sum(parts), found)
+
+
+def test_labels_need_classes() -> None:
+    model, tokens = TINY.build(tiny_encoder("sdp"), 0), TINY.batch(0)
+    with pytest.raises(StatisticsError, match="FlexiBert has no classes; use loss cotangent"):
+        extract(model, tokens, loss="labels")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+@pytest.mark.parametrize(("name", "arch"), CASES, ids=lambda case: str(case)[:40])
+def test_cuda_gives_the_same_up_to_rounding(name: str, arch: Any) -> None:
+    space = spaces.get(name)
+    on_cpu, on_gpu = (statistics.of(space, arch, device=device) for device in ("cpu", "cuda"))
+    for one, other in zip(on_cpu, on_gpu, strict=True):
+        for statistic in STATISTICS:
+            for a, b in zip(one[statistic], other[statistic], strict=True):
+                torch.testing.assert_close(a, b.cpu(), rtol=1e-2, atol=1e-3 * float(a.abs().max()))
+
+
+def test_what_cannot_be_used_is_named() -> None:
+    tokens = torch.zeros(2, 4, dtype=torch.long)
+    with pytest.raises(StatisticsError, match="no `blocks`"):
+        extract(nn.Linear(2, 2), tokens)
+    bare = TwoDoublings()
+    for block in bare.blocks:
+        block.taps = nn.ModuleList()
+    with pytest.raises(StatisticsError, match="no taps"):
+        extract(bare, tokens)
+    with pytest.raises(StatisticsError, match="predicts no tokens"):
+        extract(TwoDoublings(), tokens, loss="next-token")
+    with pytest.raises(StatisticsError, match="unknown"):
+        extract(TwoDoublings(), tokens, loss="mse")
+    if not torch.cuda.is_available():
+        with pytest.raises(StatisticsError, match="no GPU"):
+            statistics.resolve_device("cuda")
+
+
+def test_one_thread_inside_as_many_as_before_after() -> None:
+    before = torch.get_num_threads()
+    with statistics.single_thread(), statistics.single_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before

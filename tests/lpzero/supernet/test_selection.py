@@ -1,0 +1,101 @@
+"""The two-step selector against a look at every architecture."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from lpzero.errors import InputError
+from lpzero.supernet import draw, isomers, representative, representatives, select
+from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
+from tests.lpzero.supernet.test_isomers import drawn
+
+SPACE = AutoFormerSpace(
+    name="two", hidden=(8, 12), n_layers=(2, 3), heads=(1, 2), ratios=(1.5, 2.0), head_width=4,
+    image=12, patch=4, classes=5,
+)  # fmt: skip
+SALIENCY = drawn(SPACE, 5)
+
+
+def every() -> list[AutoFormerArch]:
+    layers = [AutoFormerLayer(*pair) for pair in itertools.product(SPACE.heads, SPACE.ratios)]
+    return [
+        AutoFormerArch(hidden, chosen)
+        for hidden, n in itertools.product(SPACE.hidden, SPACE.n_layers)
+        for chosen in itertools.product(layers, repeat=n)
+    ]
+
+
+def test_every_group_has_one_representative() -> None:
+    found = representatives(SALIENCY)
+    groups = {isomers(arch) for arch in every()}
+    assert len(found) == len(groups)
+    assert {isomers(arch) for arch in found} == groups
+    assert all(representative(SALIENCY, isomers(arch)) == arch for arch in found)
+
+
+@pytest.mark.parametrize("size", ["parameters", "flops", "multiply-adds"])
+@pytest.mark.parametrize("per_bin", [1, 3])
+def test_two_steps_equal_a_look_at_everything(size: str, per_bin: int) -> None:
+    measure = {"parameters": SPACE.parameters, "flops": SPACE.flops,
+               "multiply-adds": SPACE.multiply_adds}[size]  # fmt: skip
+    archs = every()
+    sizes = [measure(arch) for arch in archs]
+    edges = np.linspace(min(sizes), max(sizes) + 1, 5).tolist()
+    found = select(SALIENCY, edges, per_bin, size)
+    expected = []
+    for low, high in itertools.pairwise(edges):
+        groups = defaultdict(list)
+        for arch, n in zip(archs, sizes, strict=True):
+            if low <= n < high:
+                groups[isomers(arch)].append(arch)
+        elected = [
+            max(group, key=lambda arch: SALIENCY.scores([arch], True)[0])
+            for group in groups.values()
+        ]
+        elected.sort(key=lambda arch: -SALIENCY.scores([arch])[0])
+        expected += elected[:per_bin]
+    assert [SALIENCY.scores([p.arch])[0] for p in found] == pytest.approx(
+        [SALIENCY.scores([arch])[0] for arch in expected]
+    )
+    for p in found:
+        assert p.low <= p.size == measure(p.arch) < p.high
+        assert p.score == SALIENCY.scores([p.arch])[0]
+
+
+def test_usual_bins_are_a_million_parameters() -> None:
+    space = AutoFormerSpace(n_layers=(2, 3))
+    found = select(drawn(space, 0))
+    assert len(found) > 1
+    for p in found:
+        assert p.high - p.low == 1_000_000
+        assert p.low % 1_000_000 == 0
+    assert [p.low for p in found] == sorted({p.low for p in found})
+
+
+def test_widths_and_depths_are_drawn_alike() -> None:
+    preferred = select(SALIENCY, [0, 10**9], per_bin=100)
+    wide = Counter((p.arch.hidden, len(p.arch.layers)) for p in preferred)
+    assert len(wide) > 1
+    assert len(set(wide.values())) > 1
+    rng = random.Random(0)
+    seen = Counter((a.hidden, len(a.layers)) for a in (draw(preferred, rng) for _ in range(3000)))
+    assert set(seen) == set(wide)
+    assert max(seen.values()) < 1.2 * min(seen.values())
+
+
+def test_bad_requests_are_refused() -> None:
+    with pytest.raises(InputError, match="no usual bins of flops; give their edges"):
+        select(SALIENCY, size="flops")
+    with pytest.raises(InputError, match="size 'latency' is unknown; use one of parameters"):
+        select(SALIENCY, size="latency")
+    with pytest.raises(InputError, match="expected two or more edges in ascending order"):
+        select(SALIENCY, [3, 1])
+    with pytest.raises(InputError, match="0 architectures per bin"):
+        select(SALIENCY, per_bin=0)
+    with pytest.raises(InputError, match="nothing to draw from"):
+        draw([], random.Random(0))
