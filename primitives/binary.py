@@ -11,11 +11,13 @@ from typing import Any
 from primitives.properties import REALS, UNIT
 from primitives.registry import binary, statistic
 
-statistic("A", "FFN activation outputs, tokens x features", "A", REALS)
-statistic("J", "gradient of the loss at the block's input, tokens x features", "J", REALS)
-statistic("G", "gradients of the weight matrices", "weights", REALS)
+statistic("A", "FFN activation outputs, tokens x features", "A", REALS, at_ends=True)
+statistic(
+    "J", "gradient of the loss at the block's input, tokens x features", "J", REALS, at_ends=True
+)
+statistic("G", "gradients of the weight matrices", "weights", REALS, at_ends=True)
 statistic("H", "projections feeding the heads, tokens x features", "H", REALS)
-statistic("W", "weight matrices", "weights", REALS)
+statistic("W", "weight matrices", "weights", REALS, at_ends=True)
 statistic("S", "attention probabilities, (heads x queries) x keys", "S", UNIT)
 
 

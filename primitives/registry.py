@@ -14,8 +14,10 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
+from primitives.block_sizes import SIZES
 from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
 from primitives.properties import Gives, Interval, Traits
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.tensors import Array, namespace
 
 Body = Callable[..., Array]
@@ -63,12 +65,14 @@ class Statistic:
     """One of the network's tensors, with the range of its elements.
 
     Statistics of one `group` are aligned: their tensors in a block correspond one to one.
+    `at_ends`: the embedding and the head have it too.
     """
 
     name: str
     meaning: str
     group: str
     range: Interval
+    at_ends: bool = False
 
 
 _unaries: dict[str, Unary] = {}
@@ -78,7 +82,8 @@ UNARIES: Mapping[str, Unary] = MappingProxyType(_unaries)
 BINARIES: Mapping[str, Binary] = MappingProxyType(_binaries)
 STATISTICS: Mapping[str, Statistic] = MappingProxyType(_statistics)
 _on_change: list[Callable[[], None]] = []
-_RESERVED = frozenset({"sum"})  # the reduction over blocks; `mean` is told apart by its place
+# Words with another meaning; the reduction `mean` is told from the unary one by its place.
+_RESERVED = (frozenset(POSITION_REDUCTIONS) | frozenset(SIZES)) - {"mean"}
 
 
 def unary(*, latex: str, sympy: Symbolic | None = None, **traits: Any) -> Callable[[Body], Unary]:
@@ -123,11 +128,13 @@ def binary(
     return declare
 
 
-def statistic(name: str, meaning: str, group: str, range: Interval) -> Statistic:
+def statistic(
+    name: str, meaning: str, group: str, range: Interval, at_ends: bool = False
+) -> Statistic:
     """Declare a statistic."""
     if name in _statistics:
         raise DeclarationError(f"the statistic {name!r} is declared twice; rename one of them")
-    _statistics[name] = Statistic(name, meaning, group, range)
+    _statistics[name] = Statistic(name, meaning, group, range, at_ends)
     return _statistics[name]
 
 
