@@ -21,7 +21,7 @@ from lpzero.judgement.judgement import judge
 from lpzero.judgement.ranks import FloatArray
 from lpzero.runs.scoresheet import column, sheet
 from primitives.canonical import canonical
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 from primitives.rejection import Rejected
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]
     text = result["best"]["formula"]
     columns = {}
     for table, fitness in zip(tables, objective.tables_fitness, strict=True):
-        values = fitness.everywhere.score(parse(text))
+        values = fitness.everywhere.score(parse_paper_formula(text))
         assert not isinstance(values, Rejected), "the winner has scores everywhere"
         columns[table.name] = column(table, _Place(table, fitness).parts, values)
     return sheet(text, columns)

@@ -19,7 +19,7 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.families import IntArray
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 from primitives.rejection import Rejected
 from primitives.sizes import measure
 
@@ -106,7 +106,7 @@ def scores(
     if result["best"] is None:
         return None
     formula = result["best"]["formula"]
-    values = FormulaEvaluator(sketches, table=branches).score(parse(formula))
+    values = FormulaEvaluator(sketches, table=branches).score(parse_paper_formula(formula))
     assert not isinstance(values, Rejected), "what was chosen has scores everywhere"
     parts = {"train": split.train, "valid": split.valid, "test": split.open_test()}
     return sheet(formula, {table.name: column(table, parts, values)})

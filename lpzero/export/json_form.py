@@ -20,7 +20,7 @@ from lpzero.export.untrusted import Fields, check_number, check_text, read_json,
 from lpzero.sketches.sketch import LOSSES, SketchOptions
 from primitives.formula import REDUCTIONS, Formula
 from primitives.naive import Axis
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 ONE, SEVERAL = "lpzero-formula", "lpzero-formulas"
 SCHEMA = 1
@@ -132,7 +132,7 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
 
 def _formula(fields: Fields) -> Formula:
     text = fields.take("formula")
-    formula = parse(text)
+    formula = parse_paper_formula(text)
     if str(formula) != text:
         raise InputError(f"{fields.where}: the formula is not in canonical spelling: {formula}")
     reduction, sign = fields.choice("reduction", REDUCTIONS), fields.integer("sign")

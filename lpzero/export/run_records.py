@@ -17,7 +17,7 @@ from lpzero.export.record import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.runs import directory as files
 from primitives.formula import Formula
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 from spaces.errors import UnknownNameError
 
 
@@ -90,7 +90,7 @@ class Campaign:
     def _exported(self, line: dict[str, Any], figures: Sequence[Figures]) -> Exported:
         fields = Fields(line, str(self.folder))
         number = fields.integer("id", 0)
-        formula = parse(fields.take("formula"))
+        formula = parse_paper_formula(fields.take("formula"))
         settings = Fields(self.config["settings"], f"{self.folder}: settings")
         provenance = Provenance(
             "campaign",
@@ -138,7 +138,7 @@ class Exhaustive(Campaign):
 
     def _exported(self, line: dict[str, Any], figures: Sequence[Figures]) -> Exported:
         provenance = Provenance("exhaustive run", chosen_on="train", figures=tuple(figures))
-        return self._record(figures[0].table, parse(line["formula"]), provenance)
+        return self._record(figures[0].table, parse_paper_formula(line["formula"]), provenance)
 
 
 def _beside(line: dict[str, Any], where: str) -> Beside:

@@ -17,7 +17,7 @@ from lpzero.export.run_records import Campaign, Exhaustive, read_object
 from lpzero.export.untrusted import read_text
 from lpzero.runs import directory as files
 from primitives.classics import CLASSICS, Fidelity
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 _REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
 
@@ -97,7 +97,7 @@ def from_file(path: Path) -> list[Exported]:
 def _named(source: str) -> Exported:
     """A formula as it is written, or the formula of a known name."""
     if "(" in source:
-        return Exported("formula", parse(source), Provenance("formula"))
+        return Exported("formula", parse_paper_formula(source), Provenance("formula"))
     for classic in CLASSICS:
         if classic.name == source and classic.formula is not None:
             if classic.fidelity is not Fidelity.EXACT:

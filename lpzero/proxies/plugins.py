@@ -46,9 +46,9 @@ def _take(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
     offered = found.load()
     if isinstance(offered, str):
         from lpzero.proxies.formula import FormulaProxy
-        from primitives.parser import parse
+        from primitives.parser import parse_paper_formula
 
-        registry.register(FormulaProxy(found.name, parse(offered)))
+        registry.register(FormulaProxy(found.name, parse_paper_formula(offered)))
     elif _is_proxy(offered):
         if registry.snapshot().get(offered.name) is not offered:
             registry.register(offered)

@@ -25,7 +25,7 @@ from lpzero.exhaust import results as runs
 from lpzero.report.figures import heatmap
 from lpzero.runs import directory as files
 from lpzero.runs import scoresheet
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 Row = dict[str, Any]
 CAMPAIGN, EXHAUSTIVE = "campaign", "exhaustive run"
@@ -117,7 +117,9 @@ def campaign(folder: Path) -> FormulaRun:
             "repeats": sum("repeats" in line for line in lines),
         },
         dict(Counter(str(line["rejected"]) for line in lines if "rejected" in line)),
-        heatmap.of_formulas((parse(line["formula"]), _lowest(line)) for line in scored),
+        heatmap.of_formulas(
+            (parse_paper_formula(line["formula"]), _lowest(line)) for line in scored
+        ),
         remarks,
     )
 

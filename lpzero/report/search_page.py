@@ -18,7 +18,7 @@ from lpzero.report.page import commands, document, figures
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.runs import directory as files
 from primitives.errors import PrimitiveError
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 _SCHEMA = 1  # of lpzero.search.request, which would bring torch along
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
@@ -182,7 +182,7 @@ def _searched(run: Search) -> Markup:
 def _proxy(text: str) -> Child:
     """A formula as mathematics, any other proxy by its name."""
     try:
-        parse(text)
+        parse_paper_formula(text)
     except PrimitiveError:
         return text
     return shown(text)

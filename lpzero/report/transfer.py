@@ -15,7 +15,7 @@ from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.report.figures.transfer import Transfer, transfer
 from lpzero.report.formula_run import FormulaRun
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
@@ -57,7 +57,9 @@ def measure(
         )
         test = split(table, int(run.config["split_seed"])).open_test()
         for row, text in zip(rho, formulas, strict=True):
-            scores = FormulaProxy(text, parse(text)).score(table.space, table.archs, context)
+            scores = FormulaProxy(text, parse_paper_formula(text)).score(
+                table.space, table.archs, context
+            )
             row.append(_rho(scores[test], table.targets[test]))
     return transfer(names, formulas, rho)
 
