@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from primitives.canonical import canonical as canonical_term
 from primitives.expressions import Apply
@@ -19,6 +20,7 @@ from primitives.guards import INVERSE_FLOOR
 from primitives.powers import HALF, Product, of_base, times, tree_of
 from primitives.properties import NON_NEGATIVE
 from primitives.ranges import NO_NAMES, Names, keeps_sign, range_of
+from primitives.registry import on_change
 from primitives.score import (
     AnyFormula,
     Column,
@@ -57,7 +59,7 @@ def key_up_to_sign(formula: AnyFormula, positive: Names = NO_NAMES) -> str:
 def as_product(tree: ScoreTree, positive: Names = NO_NAMES) -> Product:
     """The tree as a product of powers of canonical bases, of the same value."""
     if isinstance(tree, Formula):
-        return _term(tree, positive)
+        return _term(tree)
     if isinstance(tree, Column):
         return of_base(tree, positive)
     if isinstance(tree, Transform):
@@ -104,7 +106,8 @@ def _without_logarithm(value: Product, positive: Names) -> Product | None:
     return Product(-value.sign if is_mirrored else value.sign, inside.powers)
 
 
-def _term(term: Formula, positive: Names) -> Product:
+@lru_cache(maxsize=65536)
+def _term(term: Formula) -> Product:
     """A term; powers of a single number per block come out of a reduction of one position."""
     reduced = canonical_term(term)
     inside = reduced.expression
@@ -112,11 +115,14 @@ def _term(term: Formula, positive: Names) -> Product:
         known = facts(inside.operand)
         least = INVERSE_FLOOR if inside.operation == "inverse" else 0.0
         if known.group is None and known.interval.low >= least:
-            below = _term(Formula(inside.operand, term.reduction), positive)
+            below = _term(Formula(inside.operand, term.reduction))
             return Product(reduced.sign * below.sign,
                            below.raised(_EXPONENTS[inside.operation]).powers)  # fmt: skip
-    found = of_base(reduced if reduced.sign > 0 else -reduced, positive)
+    found = of_base(reduced if reduced.sign > 0 else -reduced)
     return Product(found.sign * reduced.sign, found.powers)
+
+
+on_change(_term.cache_clear)
 
 
 def _transform(tree: Transform, positive: Names) -> Product:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from primitives.block_sizes import SIZES
 from primitives.formula import Formula
@@ -15,7 +16,7 @@ from primitives.properties import NON_NEGATIVE, Blind
 from primitives.pruning import DEFAULT_RULES, Rule
 from primitives.pruning import check as check_term
 from primitives.ranges import Names, keeps_sign, range_of
-from primitives.registry import STATISTICS, get_unary
+from primitives.registry import STATISTICS, get_unary, on_change
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula, Join, Score, ScoreTree, Transform, nodes
 from primitives.score_canonical import as_product, ranking
@@ -60,24 +61,29 @@ def check(
     >>> check(parse("mul(sqrt(sum(W)), depth)")).rule
     'changes-sign'
     """
+    active = frozenset(rules)
     for term in formula.terms:
-        found = _of_term(term, rules, isinstance(formula, Formula))
+        found = _of_term(term, active, isinstance(formula, Formula))
         if found is not None:
             return found
     if isinstance(formula, Formula):
         return None
-    broken = (name for name in _broken(formula, max_factors) if name in rules)
+    broken = (name for name in _broken(formula, max_factors) if name in active)
     return next((_rejection(name) for name in broken), None)
 
 
-def _of_term(term: Formula, rules: Collection[str], is_alone: bool) -> Rejected | None:
+@lru_cache(maxsize=65536)
+def _of_term(term: Formula, rules: frozenset[str], is_alone: bool) -> Rejected | None:
     if "not-at-ends" in rules and term.positions.end is not None:
         has = [*term.statistics, *term.sizes]
         if not all((STATISTICS.get(name) or SIZES[name]).at_ends for name in has):
             return _rejection("not-at-ends")
-    found = check_term(term, frozenset(rules) - frozenset(SCORE_RULES))
+    found = check_term(term, rules - frozenset(SCORE_RULES))
     is_constant = found is not None and found.rule == "constant"
     return _rejection("constant-factor") if is_constant and not is_alone else found
+
+
+on_change(_of_term.cache_clear)
 
 
 def _broken(score: Score, max_factors: int) -> Iterator[str]:
