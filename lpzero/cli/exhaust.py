@@ -117,11 +117,13 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
 
 def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str, Any]:
     from lpzero import exhaust as engine
-    from lpzero.exhaust.results import keep
+    from lpzero.exhaust.run import exhaustive_config
+    from lpzero.runs.directory import RunDirectory
     from lpzero.sketches.builder import Builder, sketches
     from lpzero.sketches.store import Store, default_folder
     from spaces.tables import load, split
 
+    start = time.perf_counter()
     table = load(given["table"], given["data"], _UPSTREAM if given["upstream_dims"] else None)
     options = SketchOptions(seed=given["seed"], batch_seed=given["seed"])
     store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
@@ -132,7 +134,9 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     run = engine.exhaust(table, found, parts, folder, asked, options)
     result = engine.report(table, parts, found, run, asked, query, given["seed"])
     sheet = engine.scores(table, parts, found, run[1], result)
-    keep(folder, result, sheet)
+    seconds = time.perf_counter() - start
+    with RunDirectory(folder, exhaustive_config(table, parts, asked, options), True) as directory:
+        directory.write_result(result, seconds, sheet)
     return {**result, "out": str(folder)}
 
 
@@ -149,9 +153,10 @@ def _print(result: dict[str, Any], form: str) -> None:
     if form == "json":
         output.print_json(result)
         return
+    [table] = result["tables"]
     head = (
-        f"{result['table']}: {result['target']}, space {result['space']}, chosen on"
-        f" {result['n']['train']} architectures, tested on {result['n']['test']}"
+        f"{table['name']}: {table['target']}, space {table['space']}, chosen on"
+        f" {table['n']['train']} architectures, tested on {table['n']['test']}"
     )
     rows = [_row("formula", line["formula"], line["rho"]) for line in result["top"]]
     output.print_rows(rows, form, title=head)
@@ -161,7 +166,8 @@ def _print(result: dict[str, Any], form: str) -> None:
     best = result["best"]
     click.echo()
     if best is not None:
-        rows = [{"best on": part, **_shown(judged)} for part, judged in best["judged"].items()]
+        judged = best["judged"][table["name"]]
+        rows = [{"best on": part, **_shown(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
         click.echo()
     click.echo(

@@ -42,7 +42,7 @@ CONSTANTS = {
 
 def request(given: dict[str, Any]) -> Request:
     """The one search asked for; on resuming, what is not given is as it was."""
-    from lpzero.search.directory import gone_on_with, read_config
+    from lpzero.search.storage import resumed, stored_request
 
     for name in ("loops", "proxies"):
         if len(given[name]) > 1:
@@ -51,10 +51,10 @@ def request(given: dict[str, Any]) -> Request:
     for name, plural in (("loop", "loops"), ("proxy", "proxies")):
         if given[plural]:
             asked[name] = given[plural][0]
-    found = read_config(Path(given["out"])) if given["resume"] else None
+    found = stored_request(Path(given["out"])) if given["resume"] else None
     if found is None:
         return _made(asked, given)
-    return gone_on_with(Path(given["out"]), found["request"], asked)
+    return resumed(Path(given["out"]), found, asked)
 
 
 def requests(given: dict[str, Any]) -> list[Request]:
@@ -198,11 +198,11 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     curves = curve_rows(found.results)
     example = next(iter(found.results.values()))[0]["evaluator"]
     if out is not None:
+        from lpzero import files
         from lpzero.report.figures import style
-        from lpzero.runs import directory as folder
 
-        folder.write_csv(Path(out) / "curves.csv", curves)
-        folder.write_csv(Path(out) / "comparison.csv", found.rows)
+        files.write_csv(Path(out) / "curves.csv", curves)
+        files.write_csv(Path(out) / "comparison.csv", found.rows)
         figure = draw(curves, example["target"], found.threshold)
         for form_ in ("pdf", "png"):
             style.save(figure, Path(out) / f"curves.{form_}")

@@ -70,13 +70,19 @@ def report(
     top = [_line(table, parts, entry, scores) for entry, scores in chosen]
     evaluated, constant, non_finite = results.counts
     return {
-        "table": table.name,
-        "space": table.space.name,
-        "target": table.target,
-        "licence": table.licence,
-        "ceiling": table.ceiling,
-        "n": {part: len(rows) for part, rows in parts.items()},
-        "split_seed": split.seed,
+        "tables": [
+            {
+                "name": table.name,
+                "space": table.space.name,
+                "target": table.target,
+                "licence": table.licence,
+                "ceiling": table.ceiling,
+                "n": {part: len(rows) for part, rows in parts.items()},
+                "n_fitness": len(parts["train"]),
+                "split_seed": split.seed,
+            }
+        ],
+        "chosen_on": "train",
         "unaries": asked.unaries,
         "by": (query or Query()).by,
         "best": _judged(table, parts, *chosen[0], seed) if chosen else None,
@@ -130,7 +136,7 @@ def _judged(
     found = _parts(table, parts, scores, seed)
     judged = {part: {**line, "in_sample": part != "test"} for part, line in found.items()}
     line = _line(table, parts, entry, scores)
-    return {**line, "sign": entry.formula.sign, "judged": judged}
+    return {**line, "sign": entry.formula.sign, "judged": {table.name: judged}}
 
 
 def _parts(

@@ -1,19 +1,15 @@
-"""A run's directory: `run.json` says what was asked, `shards/` holds every formula's measures.
+"""The measures of every formula of an exhaustive run, from the `shards/` of its directory.
 
-`result.json` and `scores.json` are the last answer given from it.
-
-The directory answers questions long after the run: the best of all, within groups, given the
-parameters, per statistic, or of those that need no gradient. Nothing is recomputed for them.
+They answer questions long after the run: the best of all, within groups, given the parameters, per
+statistic, or of those that need no gradient. Nothing is recomputed for them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,14 +17,10 @@ from lpzero.errors import InputError
 from lpzero.exhaust import shards
 from lpzero.judgement.measures import MEASURES
 from lpzero.judgement.ranks import FloatArray
-from lpzero.runs import scoresheet
-from lpzero.sketches.store import Store
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
 from primitives.formula import REDUCTIONS, Formula, Reduction
 
-SCHEMA = 1
-RUN, RESULT = "run.json", "result.json"
 NEEDS_GRADIENTS = frozenset("GJ")
 
 
@@ -164,33 +156,3 @@ def _matches(family: Family, query: Query) -> bool:
     if query.using is not None and query.using not in used:
         return False
     return used.isdisjoint(query.without)
-
-
-def keep(folder: Path, result: dict[str, Any], sheet: dict[str, Any] | None) -> None:
-    """Write the last answer into the directory: the result and, if there is one, the scores."""
-    for name, value in ((RESULT, result), (scoresheet.FILE, sheet)):
-        if value is None:
-            (folder / name).unlink(missing_ok=True)
-            continue
-        text = json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-        Store(folder).replace(folder / name, text.encode())
-
-
-def claim(folder: Path, config: dict[str, Any]) -> None:
-    """Make the directory this run's, or find that it already is; another run's is an error."""
-    path = folder / RUN
-    wanted = json.loads(json.dumps({"schema": SCHEMA, **config}))
-    try:
-        found = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        text = json.dumps(wanted, indent=1, sort_keys=True) + "\n"
-        Store(folder).replace(path, text.encode())
-        return
-    except ValueError:
-        raise InputError(f"{path} cannot be read: remove the directory or name another") from None
-    for key in [*wanted, *found]:
-        if wanted.get(key) != found.get(key):
-            raise InputError(
-                f"{folder} holds another run ({key} is {found.get(key)!r}, this one has"
-                f" {wanted.get(key)!r}): name another directory with --out"
-            )

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError, LPZeroError
-from lpzero.exhaust.results import Results, claim
+from lpzero.exhaust.results import Results
 from lpzero.exhaust.shards import ShardTask
 from lpzero.judgement.measures import RankMeasures
 from lpzero.parallel import Lost, Workers, stream
+from lpzero.runs.config import RunConfig, table_entries
+from lpzero.runs.directory import RunDirectory
 from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.families import IntArray, family_scorer
@@ -30,6 +32,7 @@ class ExhaustError(LPZeroError, RuntimeError):
     """A run that could not be finished; starting it again goes on with it."""
 
 
+KIND = "exhaustive run"
 GIGABYTE = 1 << 30
 _LEAST = 16 << 20  # what a worker needs in any case
 
@@ -62,25 +65,30 @@ def exhaust(
     The branch table, of all rows, comes back too: what is chosen is scored from it.
     """
     chains = surviving(asked.unaries, asked.same_statistic)
-    config = {
+    with RunDirectory(folder, exhaustive_config(table, split, asked, options), resume=True):
+        results = Results(folder, asked.unaries, asked.same_statistic)
+        label = "branches" if asked.progress else None
+        branches = branch_table(sketches, chains, None, asked.workers, label)
+        missing = results.missing()
+        if missing:
+            _measure(table, split.train, branches, results, missing, asked)
+    return results, branches
+
+
+def exhaustive_config(
+    table: Table, split: Split, asked: Exhaustion, options: SketchOptions | None = None
+) -> RunConfig:
+    """The config of an exhaustive run: what decides its measures."""
+    request = {
         "version": VERSION,
-        "table": table.name,
-        "digest": table.digest,
-        "space": table.space.name,
+        "tables": table_entries([table]),
         "split_seed": split.seed,
         "unaries": asked.unaries,
         "same_statistic": asked.same_statistic,
-        "chains": chains.digest,
+        "chains": surviving(asked.unaries, asked.same_statistic).digest,
         "sketch": asdict(options or SketchOptions()),
     }
-    claim(folder, config)
-    results = Results(folder, asked.unaries, asked.same_statistic)
-    label = "branches" if asked.progress else None
-    branches = branch_table(sketches, chains, None, asked.workers, label)
-    missing = results.missing()
-    if missing:
-        _measure(table, split.train, branches, results, missing, asked)
-    return results, branches
+    return RunConfig(KIND, request)
 
 
 def _measure(
@@ -106,4 +114,4 @@ def _measure(
     with closing(stream(task, missing, workers, label)) as outcomes:
         for index, outcome in outcomes:
             if isinstance(outcome, Lost):
-                raise ExhaustError(f"block {missing[index][0]} was lost: {outcome.reason}")
+                raise ExhaustError(f"shard {missing[index][0]} was lost: {outcome.reason}")

@@ -14,10 +14,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from lpzero.files import write_bytes
 from lpzero.judgement.measures import MEASURES, RankMeasures
 from lpzero.judgement.ranks import BoolArray, FloatArray
 from lpzero.scores.families import FamilyScorer
-from lpzero.sketches.store import Store
 from primitives.enumeration import Family
 from primitives.formula import REDUCTIONS
 
@@ -113,7 +113,7 @@ def write(folder: Path, number: int, counted: MeasuredShard) -> None:
     buffer = io.BytesIO()
     counts = np.array([counted.evaluated, counted.constant, counted.non_finite])
     np.savez(buffer, values=counted.values, counts=counts)
-    Store(folder).replace(path(folder, number), buffer.getvalue())
+    write_bytes(path(folder, number), buffer.getvalue())
 
 
 def read(folder: Path, number: int) -> MeasuredShard | None:

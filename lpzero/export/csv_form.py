@@ -14,7 +14,7 @@ from typing import Any
 from lpzero.errors import InputError
 from lpzero.export.record import PARTS, Exported, Figures, Provenance
 from lpzero.export.untrusted import check_text, read_text
-from lpzero.runs.directory import to_csv
+from lpzero.files import to_csv
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 

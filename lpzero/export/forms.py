@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-from lpzero.errors import InputError, LPZeroError
+from lpzero import files
+from lpzero.errors import InputError
 from lpzero.export import csv_form, json_form, latex_form, sympy_form
 from lpzero.export.source import Selection
 
@@ -45,22 +43,4 @@ def write_file(path: Path, text: str, force: bool = False) -> None:
         raise InputError(f"{path} is there already; choose another --out, or give --force")
     if not path.parent.is_dir():
         raise InputError(f"there is no directory {path.parent}; make it first")
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise LPZeroError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    files.write_text(path, text)

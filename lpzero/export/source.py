@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lpzero.errors import InputError
-from lpzero.exhaust import results as exhaustive
 from lpzero.export import csv_form, json_form, sympy_form
 from lpzero.export.latex_form import Beside
 from lpzero.export.record import Exported, Provenance
-from lpzero.export.run_records import Campaign, Exhaustive, read_object
+from lpzero.export.run_records import RunRecords
 from lpzero.export.untrusted import read_text
-from lpzero.runs import directory as files
+from lpzero.runs.directory import RESULT
+from lpzero.runs.formula_run import FormulaRun
+from lpzero.runs.run import open_run, understood
 from primitives.classics import CLASSICS, Fidelity
 from primitives.parser import parse
 
@@ -115,29 +116,20 @@ def _named(source: str) -> Exported:
 
 
 def _run(folder: Path, choice: Choice) -> Selection:
-    """The formulas of a campaign, or of an exhaustive run."""
-    has_result, is_chosen = (folder / files.RESULT).exists(), choice != Choice()
-    result = read_object(folder, files.RESULT) if has_result else None
-    try:
-        if (folder / files.CONFIG).exists():
-            config = read_object(folder, files.CONFIG)
-            if "request" in config:
-                raise InputError(f"{folder} is a search: it found an architecture and no formula")
-            run = Campaign(folder, config, result)
-        elif (folder / exhaustive.RUN).exists() and result is not None:
-            run = Exhaustive(folder, read_object(folder, exhaustive.RUN), result)
-        else:
-            raise InputError(f"{folder} is no directory of a finished run: see `lpzero discover`")
-        if result is None and not is_chosen:
-            raise InputError(
-                f"{folder} has no {files.RESULT}, so nothing is chosen: finish the campaign with"
-                " `lpzero discover --resume`, or choose with --formula, --top or --all"
-            )
-        chosen = None if run.result is None else run.entry(run.result["best"])
-        entries = run.hall() if is_chosen else []
-        return Selection(choice.of(entries, chosen, str(folder)), run.beside())
-    except (KeyError, TypeError, IndexError, AttributeError):
-        raise InputError(f"{folder} holds files that no run of this version wrote") from None
+    """The formulas of a campaign or an exhaustive run."""
+    run = open_run(folder)
+    if not isinstance(run, FormulaRun):
+        raise InputError(f"{folder} holds a {run.kind}, which found no formula to export")
+    is_chosen = choice != Choice()
+    if run.result is None and not is_chosen:
+        raise InputError(
+            f"{folder} has no {RESULT}, so nothing is chosen: finish the run, or choose with"
+            " --formula, --top or --all"
+        )
+    with understood(folder):
+        records = RunRecords(run)
+        chosen, entries = records.chosen(), records.hall() if is_chosen else []
+        return Selection(choice.of(entries, chosen, str(folder)), records.beside())
 
 
 def exact(entries: Sequence[Exported]) -> list[Exported]:

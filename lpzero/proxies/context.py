@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
+from lpzero.files import write_text
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.proxies.registry import Measure
 from lpzero.sketches.sketch import SketchOptions, address
@@ -210,4 +211,4 @@ def _write(store: Store, space: str, name: str, records: dict[str, Record]) -> N
         for key, r in sorted(records.items())
     }
     text = json.dumps(value, allow_nan=False)
-    store.replace(store.path(space, name, _ENDING), text.encode())
+    write_text(store.path(space, name, _ENDING), text)

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lpzero.report.figures import bars, convergence, heatmap, ranks, scatter, style, transfer
-from lpzero.report.formula_run import CAMPAIGN, FormulaRun
+from lpzero.runs.formula_run import FormulaRun
 
 _OBJECTIVES = {"rho": "ρ", "partial": "ρ given parameters", "within": "ρ within groups"}
 
@@ -43,8 +43,9 @@ def figures(
     yield from _bars(run, ranking)
     if run.history:
         yield _convergence(run, beside)
-    if run.best.operations:
-        yield _heatmap(run)
+    pairs = heatmap.best(run.pairs())
+    if pairs.operations:
+        yield _heatmap(run, pairs)
     if moved is not None:
         yield _transfer(moved, "The winner of each run on the test rows of every table.")
     elif run.result is not None and len(run.tables) > 1:
@@ -56,12 +57,12 @@ def figures(
 
 
 def _scores(run: FormulaRun) -> Iterator[Drawn]:
-    if run.sheet is None:
+    if run.scores is None:
         return
     targets = {table["name"]: table["target"] for table in run.tables}
-    for name, column in run.sheet["tables"].items():
+    for name, column in run.scores["tables"].items():
         target = str(targets.get(name, "target"))
-        data = scatter.scores(str(run.sheet["formula"]), name, target, column["score"],
+        data = scatter.scores(str(run.scores["formula"]), name, target, column["score"],
                               column["target"], column["part"])  # fmt: skip
         rhos = ", ".join(f"{part} {data.rho(part):.3f}" for part in scatter.PARTS
                          if data.rho(part) is not None)  # fmt: skip
@@ -85,14 +86,13 @@ def _bars(run: FormulaRun, ranking: Sequence[Mapping[str, Any]] | None) -> Itera
     if ranking is not None:
         yield _bar("proxies", bars.bars(ranking, "all proxies, whole table"),
                    "Every proxy of the given ranking on the whole table.")  # fmt: skip
-    if run.result is None or run.result.get("best") is None:
+    if run.best is None:
         return
     for table in run.tables:
         name = table["name"]
-        rows = [{"proxy": "the winner", **judged(run, name)["test"]}]
-        beside = [line for line in run.result["counters"] if line.get("table", name) == name]
+        rows = [{"proxy": "the winner", **run.judged(name)["test"]}]
         rows += [{"proxy": line["proxy"], **line["judged"]["test"]}
-                 for line in beside if "judged" in line]  # fmt: skip
+                 for line in run.counters(name) if "judged" in line]  # fmt: skip
         yield _bar(f"counters-{file_name(name)}", bars.bars(rows, f"{name}, test rows"),
                    f"The winner beside the sizes alone on the test rows of {name}."
                    " A formula that is not clear of them only counts.")  # fmt: skip
@@ -108,25 +108,18 @@ def file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:60]
 
 
-def judged(run: FormulaRun, table: str) -> Mapping[str, Mapping[str, Any]]:
-    """The winner's judgement on each part of a table."""
-    assert run.result is not None, "there is a winner"
-    found: Mapping[str, Any] = run.result["best"]["judged"]
-    return found[table] if run.kind == CAMPAIGN else found
-
-
 def _convergence(run: FormulaRun, beside: Sequence[FormulaRun]) -> Drawn:
     runs = [run, *(other for other in beside if other.history)]
-    first = str(run.config["settings"]["objectives"][0])
+    first = str(run.settings["objectives"][0])
     data = convergence.convergence(
         arms([(_identity(entry), entry.history) for entry in runs]),
         _levels(run, first),
-        measured=f"best fitness so far ({_OBJECTIVES.get(first, first)} on {fitness_rows(run)})",
+        measured=f"best fitness so far ({_OBJECTIVES.get(first, first)} on {run.fitness_rows})",
     )
     last = run.history[-1]
     return Drawn(
         "convergence",
-        f"Best fitness so far, on {fitness_rows(run)}, against formulas evaluated. This is what the"
+        f"Best fitness so far, on {run.fitness_rows}, against formulas evaluated. This is what the"
         f" search maximises: in sample.{several(len(runs), 'campaigns')}",
         f"Line chart; best fitness {float(last['fitness']):.3f} after"
         f" {int(last['evaluated']):,} formulas.",
@@ -164,19 +157,13 @@ def _words(settings: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 def _identity(run: FormulaRun) -> dict[str, Any]:
     left_out = ("seed", "generations")
-    settings = {k: v for k, v in run.config["settings"].items() if k not in left_out}
+    settings = {k: v for k, v in run.settings.items() if k not in left_out}
     return {"tables": "+".join(str(table["name"]) for table in run.tables), **settings}
-
-
-def fitness_rows(run: FormulaRun) -> str:
-    """The rows the fitness was measured on, in words: train, or some of it."""
-    few = None if run.kind != CAMPAIGN else run.config["settings"]["archs"]
-    return "train" if few is None else f"{few} rows of train"
 
 
 def _levels(run: FormulaRun, objective: str) -> dict[str, float]:
     """What the best counter reaches on the training rows, where that is what is maximised."""
-    if run.result is None or objective != "rho" or fitness_rows(run) != "train":
+    if run.result is None or objective != "rho" or run.fitness_rows != "train":
         return {}
     lowest: dict[str, float] = {}
     for line in run.result["counters"]:
@@ -186,17 +173,17 @@ def _levels(run: FormulaRun, objective: str) -> dict[str, float]:
     return {f"{name} alone": lowest[name]}
 
 
-def _heatmap(run: FormulaRun) -> Drawn:
-    planes = zip(run.best.operations, run.best.rho, strict=True)
+def _heatmap(run: FormulaRun, found: heatmap.Best) -> Drawn:
+    planes = zip(found.operations, found.rho, strict=True)
     best = [f"{operation} {np.nanmax(plane):.3f}" for operation, plane in planes]
     lowest = ", lowest over the tables" if len(run.tables) > 1 else ""
     return Drawn(
         "pairs",
         "The best |ρ| that was found with each pair of statistics under each operation, on"
-        f" {fitness_rows(run)}{lowest}: in sample, and of what the search happened to try."
+        f" {run.fitness_rows}{lowest}: in sample, and of what the search happened to try."
         " One-sided formulas are on the diagonal.",
         f"Heat maps; best per operation: {', '.join(best)}.",
-        heatmap.draw(run.best),
+        heatmap.draw(found),
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.report.figures.transfer import Transfer, transfer
-from lpzero.report.formula_run import FormulaRun
+from lpzero.runs.formula_run import FormulaRun
 from primitives.parser import parse
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def measure(
     tables = [_table(run, data) for run in runs]
     rho: list[list[float]] = [[] for _ in runs]
     for run, table in zip(runs, tables, strict=True):
-        sketch = run.config["sketch"]
+        sketch = run.request["sketch"]
         context = Context(
             int(sketch["seed"]),
             int(sketch["batch_seed"]),
@@ -55,7 +55,7 @@ def measure(
             workers=workers or Workers(),
             label=table.name,
         )
-        test = split(table, int(run.config["split_seed"])).open_test()
+        test = split(table, int(run.request["split_seed"])).open_test()
         for row, text in zip(rho, formulas, strict=True):
             scores = FormulaProxy(text, parse(text)).score(table.space, table.archs, context)
             row.append(_rho(scores[test], table.targets[test]))
@@ -68,9 +68,9 @@ def _rho(scores: Any, targets: Any) -> float:
 
 
 def _winner(run: FormulaRun) -> str:
-    if len(run.tables) != 1 or run.result is None or not run.result.get("best"):
+    if len(run.tables) != 1 or run.best is None:
         raise InputError(f"{run.folder} has no winner on a single table: transfer needs one")
-    return str(run.result["best"]["formula"])
+    return str(run.best["formula"])
 
 
 def _table(run: FormulaRun, data: str | Path | None) -> Table:

@@ -1,9 +1,8 @@
 """A sketch: the six statistics of one architecture, cut to a stated size, as safe bytes.
 
-A file is `magic (8) | sha256 of the rest (32) | header length (8) | header (JSON) | numbers`.
-The header says what was sketched and how, and the shape of every matrix; the numbers are
-little-endian float32, matrix after matrix. Equal inputs give equal bytes. Nothing in it is ever
-executed on reading, and a changed or missing byte is found by the digest.
+A file is a sealed envelope (`lpzero.files`). The header says what was sketched and how, and the
+shape of every matrix; the numbers are little-endian float32, matrix after matrix. Equal inputs
+give equal bytes.
 """
 
 from __future__ import annotations
@@ -14,12 +13,13 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lpzero.errors import InputError, LPZeroError
+from lpzero import files
+from lpzero.errors import EnvelopeError, InputError, LPZeroError
 from primitives.tensors import Matrix
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ SCHEMA = 1
 MAGIC = b"LPZSKT01"
 STATISTICS = ("A", "J", "G", "H", "W", "S")
 LOSSES = ("auto", "next-token", "labels", "cotangent", "ones")
-_DIGEST_END, _LENGTH_END = 40, 48
 
 
 class SketchError(LPZeroError, RuntimeError):
@@ -69,7 +68,7 @@ def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, 
 
 def address(space: Space[Any], arch: Any, options: SketchOptions) -> str:
     """The sketch's name in a store: a digest of its identity."""
-    return hashlib.sha256(_canonical(identity(space, arch, options))).hexdigest()
+    return hashlib.sha256(files.canonical_json(identity(space, arch, options))).hexdigest()
 
 
 @lru_cache(maxsize=32)
@@ -84,11 +83,7 @@ def space_identity(space: Space[Any]) -> dict[str, Any]:
         from spaces.batches import pydoc_digest
 
         named["text"] = pydoc_digest()
-    return dict(json.loads(_canonical(named)))
-
-
-def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return dict(json.loads(files.canonical_json(named)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,30 +167,15 @@ def take(
 
 def encode(sketch: Sketch) -> bytes:
     """The file's bytes."""
-    header = _canonical(sketch.header)
-    header += b" " * (-(_LENGTH_END + len(header)) % 64)
-    rest = len(header).to_bytes(8, "little") + header + sketch.numbers.astype("<f4").tobytes()
-    return MAGIC + hashlib.sha256(rest).digest() + rest
+    return files.seal(
+        MAGIC, files.canonical_json(sketch.header), sketch.numbers.astype("<f4").tobytes()
+    )
 
 
 def decode(data: bytes) -> Sketch:
     """The sketch in a file's bytes, verified."""
-    view = memoryview(data)
-    if len(data) < _LENGTH_END or view[:8] != MAGIC:
-        raise SketchError("not a sketch of this version")
-    if hashlib.sha256(view[_DIGEST_END:]).digest() != view[8:_DIGEST_END]:
-        raise SketchError("the digest does not match: the file is truncated or corrupt")
-    header_end = _LENGTH_END + int.from_bytes(view[_DIGEST_END:_LENGTH_END], "little")
-    header = json.loads(bytes(view[_LENGTH_END:header_end]))
-    return Sketch(header, np.frombuffer(data, dtype="<f4", offset=header_end))
-
-
-def read_header(file: BinaryIO) -> dict[str, Any]:
-    """The header alone, not verified: for listings."""
-    start = file.read(_LENGTH_END)
-    if len(start) < _LENGTH_END or start[:8] != MAGIC:
-        raise SketchError("not a sketch of this version")
     try:
-        return dict(json.loads(file.read(int.from_bytes(start[_DIGEST_END:], "little"))))
-    except (ValueError, OverflowError, MemoryError):
-        raise SketchError("the header cannot be read") from None
+        header, start = files.unseal(data, MAGIC)
+    except EnvelopeError as error:
+        raise SketchError(str(error)) from None
+    return Sketch(header, np.frombuffer(data, dtype="<f4", offset=start))

@@ -19,9 +19,9 @@ import pytest
 from lpzero.discover import campaign as running
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.journal import Journal
+from lpzero.errors import RunError, WriteError
 from lpzero.runs import directory as folder
 from lpzero.runs import scoresheet
-from lpzero.runs.errors import RunError, WriteError
 from primitives.parser import parse
 from spaces.tables.splits import Split
 from tests.lpzero.smalltable import discovery, sketches, table

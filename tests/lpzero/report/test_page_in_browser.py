@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lpzero.report import open_source, write
+from lpzero.runs.run import open_run, write
 from tests import browser as browsers
 from tests.browser import Browser, Tab
 from tests.lpzero.report.test_report import HOSTILE, poison
@@ -39,7 +39,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(campaign: Path) -> Path:
-    return write(open_source(campaign)).page
+    return write(open_run(campaign)).page
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_the_policy_stops_what_is_not_ours(browser: Browser, page: Path, tmp_pat
 def test_hostile_labels_stay_text(browser: Browser, campaign: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(campaign, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
     poison(copy)
-    tab = Tab(browser).open(write(open_source(copy)).page)
+    tab = Tab(browser).open(write(open_run(copy)).page)
     assert tab.run("document.body.textContent").count(HOSTILE) >= 6
     assert tab.run("document.querySelectorAll('[onerror]').length") == 0
     tab.click("#hall thead th:nth-child(1) button")

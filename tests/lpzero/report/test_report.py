@@ -25,7 +25,7 @@ from lpzero.exhaust import scores as exhaust_scores
 from lpzero.exhaust.results import keep
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.report import open_source, write
+from lpzero.runs.run import open_run, write
 from lpzero.report import transfer as transferring
 from lpzero.report.figure_list import arms
 from lpzero.report.figures import convergence, style
@@ -97,7 +97,7 @@ def read(path: Path) -> _Checker:
 
 
 def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
-    found = read(write(open_source(campaign)).page)
+    found = read(write(open_run(campaign)).page)
     titles = ["The result", "What was searched", "Hall of fame", "Figures", "Rejected formulas",
               "Provenance", "The same again"]  # fmt: skip
     assert all(title in found.text for title in titles)
@@ -106,7 +106,7 @@ def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
 
 
 def test_the_page_asks_for_nothing(campaign: Path) -> None:
-    page = write(open_source(campaign)).page
+    page = write(open_run(campaign)).page
     for _, attributes in read(page).tags:
         for key in ("src", "href", "action", "srcset"):
             assert (attributes.get(key) or "#").startswith(("data:", "#"))
@@ -118,7 +118,7 @@ def test_the_page_asks_for_nothing(campaign: Path) -> None:
 
 def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Path) -> None:
     result = json.loads((campaign / files.RESULT).read_text())
-    text = read(write(open_source(campaign)).page).text.replace("−", "-")
+    text = read(write(open_run(campaign)).page).text.replace("−", "-")
     lines = [result["best"]["judged"]["made-up"], *(c["judged"] for c in result["counters"])]
     for judged in lines:
         for part in ("train", "valid", "test", "all"):
@@ -133,7 +133,7 @@ def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Pat
 
 @pytest.mark.drawn
 def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path) -> None:
-    first, second = write(open_source(campaign)), write(open_source(copy))
+    first, second = write(open_run(campaign)), write(open_run(copy))
     shown = [path.read_text().replace(str(folder), "DIR")
              for path, folder in ((first.page, campaign), (second.page, copy))]  # fmt: skip
     assert shown[0] == shown[1]
@@ -145,7 +145,7 @@ def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path
 def test_an_unfinished_campaign_is_reported_as_far_as_it_is(copy: Path) -> None:
     for name in (files.RESULT, files.HALL, files.HISTORY, "scores.json"):
         (copy / name).unlink()
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     found = read(written.page)
     assert "not finished" in found.text
     assert "There is no winner" in found.text
@@ -156,11 +156,11 @@ def test_an_unfinished_campaign_is_reported_as_far_as_it_is(copy: Path) -> None:
 
 
 def test_a_result_older_than_its_journal_is_said(copy: Path) -> None:
-    assert open_source(copy).remarks == []
+    assert open_run(copy).remarks == []
     path = copy / files.JOURNAL
     whole = path.read_text().splitlines(keepends=True)
     path.write_text("".join(whole[:-5]))
-    (remark,) = open_source(copy).remarks
+    (remark,) = open_run(copy).remarks
     assert f"speaks of {len(whole)} formulas and journal.jsonl holds {len(whole) - 5}" in remark
 
 
@@ -169,7 +169,7 @@ def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> No
     for line in result["counters"]:
         del line["judged"]
     (copy / files.RESULT).write_text(json.dumps(result))
-    assert "depth-sqrt-width – – – –" in read(write(open_source(copy)).page).text
+    assert "depth-sqrt-width – – – –" in read(write(open_run(copy)).page).text
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def exhausted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_exhaustive_run_has_a_page(exhausted: Path) -> None:
-    written = write(open_source(exhausted))
+    written = write(open_run(exhausted))
     assert written.remarks == ()
     result = json.loads((exhausted / "result.json").read_text())
     text = read(written.page).text
@@ -201,23 +201,23 @@ def test_an_unfinished_exhaustive_run_says_so(exhausted: Path, tmp_path: Path) -
     copy = shutil.copytree(exhausted, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
     (copy / "result.json").unlink()
     (copy / "scores.json").unlink()
-    assert "without computing anything again" in open_source(copy).remarks[0]
+    assert "without computing anything again" in open_run(copy).remarks[0]
     next((copy / "shards").iterdir()).unlink()
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     assert "The run is not finished: 1 of " in written.remarks[0]
     assert written.figures == ()
     assert "There is no winner" in read(written.page).text
 
 
 def test_the_hall_made_from_the_journal_is_the_one_that_was_written(copy: Path) -> None:
-    written = open_source(copy).hall
+    written = open_run(copy).hall
     (copy / files.HALL).unlink()
-    assert open_source(copy).hall == written
+    assert open_run(copy).hall == written
 
 
 def test_nothing_but_the_report_is_written(copy: Path) -> None:
     before = {path.name: path.read_bytes() for path in copy.iterdir()}
-    write(open_source(copy))
+    write(open_run(copy))
     after = {path.name: path.read_bytes() for path in copy.iterdir() if path.is_file()}
     assert after == before
 
@@ -226,7 +226,7 @@ def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
     path = copy / files.JOURNAL
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"id": 99999, "gen')
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     assert "cannot be read" in written.remarks[0]
     assert path.read_bytes().endswith(b'"gen')
 
@@ -300,7 +300,7 @@ def poison(folder: Path) -> None:
 def test_names_from_files_lead_nowhere_and_are_drawn_as_they_are(copy: Path) -> None:
     poison(copy)
     before = {path for path in copy.parent.rglob("*") if path.is_file()}
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     assert all(path.parent == copy / "report" / "figures" for path in written.figures)
     after = {path for path in copy.parent.rglob("*") if path.is_file()}
     assert after - before == {written.page, *written.figures}
@@ -335,7 +335,7 @@ def test_the_page_is_opened_on_request(copy: Path, monkeypatch: pytest.MonkeyPat
 
 def test_markup_in_a_file_stays_text(copy: Path) -> None:
     poison(copy)
-    found = read(write(open_source(copy)).page)
+    found = read(write(open_run(copy)).page)
     assert not [attributes for _, attributes in found.tags if "onerror" in attributes]
     assert {attributes["src"][:5] for tag, attributes in found.tags if tag == "img"} == {"data:"}
     assert found.text.count(HOSTILE) >= 6
@@ -345,7 +345,7 @@ def test_markup_in_a_file_stays_text(copy: Path) -> None:
 def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) -> None:
     discovery(tmp_path / "seed", seed=4).run()
     discovery(tmp_path / "other", method="random").run()
-    others = [open_source(tmp_path / name) for name in ("seed", "other")]
+    others = [open_run(tmp_path / name) for name in ("seed", "other")]
     drawn: dict[str, Any] = {}
 
     def draw(data: convergence.Convergence) -> Figure:
@@ -354,7 +354,7 @@ def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) ->
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convergence, "draw", draw)
-        page = write(open_source(campaign), tmp_path / "p.html", others).page
+        page = write(open_run(campaign), tmp_path / "p.html", others).page
     assert drawn == {"method front": 2, "method random": 1}
     assert "3 campaigns" in read(page).text
 
@@ -371,7 +371,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_search_has_a_page_with_its_best_and_its_trace(searched: Path) -> None:
     result = json.loads((searched / files.RESULT).read_text())
-    written = write(open_source(searched))
+    written = write(open_run(searched))
     text = read(written.page).text
     assert json.dumps(result["best"]["arch"]) in text
     assert f"{result['best']['parameters']:,}" in text
@@ -380,7 +380,7 @@ def test_a_search_has_a_page_with_its_best_and_its_trace(searched: Path) -> None
 
 
 def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Path) -> None:
-    text = read(write(open_source(searched), tmp_path / "page.html").page).text
+    text = read(write(open_run(searched), tmp_path / "page.html").page).text
     line = text[text.index("lpzero search nano-gpt2") : text.index(" lpzero report")]
     words = shlex.split(line)
     words[words.index("--out") + 1] = str(tmp_path / "again")
@@ -393,7 +393,7 @@ def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Pat
 def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(searched, tmp_path / "copy")
     (copy / files.RESULT).unlink()
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     assert written.figures == ()
     assert "--resume" in written.remarks[0]
     assert "There is no result" in read(written.page).text
@@ -401,7 +401,7 @@ def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
 
 def test_runs_of_two_kinds_do_not_stand_in_one_figure(campaign: Path, searched: Path) -> None:
     with pytest.raises(InputError, match="another kind"):
-        write(open_source(campaign), None, [open_source(searched)])
+        write(open_run(campaign), None, [open_run(searched)])
 
 
 def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
@@ -422,7 +422,7 @@ def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
 def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
     both = [table(), table(name="another made-up")]
     discovery(tmp_path / "both", table=both, generations=2).run()
-    written = write(open_source(tmp_path / "both"))
+    written = write(open_run(tmp_path / "both"))
     assert "transfer" in {path.stem for path in written.figures}
     assert "another made-up: the winner beside the counters" in read(written.page).text
 
@@ -442,7 +442,7 @@ def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: Path) -> None:
     other = table(name="another made-up")
     discovery(tmp_path / "other", table=other, split_seed=1, seed=8).run()
-    runs: list[Any] = [open_source(campaign), open_source(tmp_path / "other")]
+    runs: list[Any] = [open_run(campaign), open_run(tmp_path / "other")]
     found = transferring.measure(runs)
     assert found.tables == ("made-up", "another made-up")
     for i, run in enumerate(runs):
@@ -456,11 +456,11 @@ def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: P
 
 @pytest.mark.usefixtures("_made_up_tables")
 def test_transfer_says_what_it_cannot_do(campaign: Path, copy: Path, searched: Path) -> None:
-    one: Any = open_source(campaign)
+    one: Any = open_run(campaign)
     with pytest.raises(InputError, match="two or more different tables"):
         transferring.measure([one, one])
     (copy / files.RESULT).unlink()
-    unfinished: Any = open_source(copy)
+    unfinished: Any = open_run(copy)
     with pytest.raises(InputError, match="no winner"):
         transferring.measure([one, unfinished])
     assert command(["report", str(campaign), "--beside", str(searched), "--transfer"]) == 2
@@ -489,7 +489,7 @@ def test_the_printed_command_makes_the_same_configuration(
         "split_seed": 3,
     }  # fmt: skip
     asked = discovery(tmp_path / "a b", **changes).run()
-    words = shlex.split(commands(open_source(tmp_path / "a b"))[0])
+    words = shlex.split(commands(open_run(tmp_path / "a b"))[0])
     given: dict[str, Any] = {}
 
     def configure(tables: list[str], **options: Any) -> None:
@@ -514,7 +514,7 @@ def test_elements_escape_all_but_markup() -> None:
 
 
 def test_every_rejecting_rule_has_its_reason(campaign: Path) -> None:
-    run = open_source(campaign)
+    run = open_run(campaign)
     result = json.loads((campaign / files.RESULT).read_text())
     assert dict(run.rejected) == result["rejected"]
     assert run.counts["tried"] == result["tried"]
