@@ -28,7 +28,7 @@ from lpzero.errors import EnvelopeError, WriteError
 TEMPORARY = ".tmp"
 # A temporary file that another machine may still be writing is left alone for this long.
 _STALE_SECONDS = 24 * 3600
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DIGEST_END, _LENGTH_END = 40, 48
 
 

@@ -21,8 +21,9 @@ from lpzero.discover.storage import KIND, CampaignDirectory, InMemory, campaign_
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.errors import InputError, RunError
 from lpzero.parallel import Workers
-from lpzero.runs.config import CONFIG, RunConfig, read_config, table_entries
+from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
+from lpzero.runs.layout import CONFIG
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from spaces.tables import load, split
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.hall_of_fame import HallOfFame, admit
-from lpzero.discover.storage import HALL, HISTORY, is_candidate
+from lpzero.discover.storage import is_candidate
 from lpzero.discover.tally import Tally
 from lpzero.errors import InputError
-from lpzero.runs.config import CONFIG, StoredConfig
-from lpzero.runs.directory import RESULT, SCORES
+from lpzero.runs.config import StoredConfig
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
-from lpzero.runs.journal import JOURNAL, read_journal
+from lpzero.runs.journal import read_journal
+from lpzero.runs.layout import CONFIG, HALL, HISTORY, JOURNAL, RESULT, SCORES
 from lpzero.runs.run import read_file
 from primitives.parser import parse
 from primitives.registry import STATISTICS

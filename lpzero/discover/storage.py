@@ -1,9 +1,5 @@
 """Where a campaign is kept: in a run's directory, or in memory alone.
 
-Beside the files of every run (`lpzero.runs.directory`) a campaign's directory has
-hall_of_fame.json    the best and the front (also .csv)
-history.csv          a line per generation
-
 The journal holds every formula tried, with its lineage. Everything else follows from it: the
 checkpoint says how many lines it stands for, so that a campaign killed at any moment resumes as if
 it had not been.
@@ -22,9 +18,9 @@ from lpzero.discover.generation import State
 from lpzero.discover.settings import Settings
 from lpzero.runs.config import RunConfig
 from lpzero.runs.directory import RunDirectory
+from lpzero.runs.layout import HALL, HALL_CSV, HISTORY
 
 KIND = "campaign"
-HALL, HALL_CSV, HISTORY = "hall_of_fame.json", "hall_of_fame.csv", "history.csv"
 _FIELDS = {"id", "generation", "operator", "parents", "formula"}
 Rows = list[dict[str, Any]]
 

@@ -11,8 +11,8 @@ import numpy as np
 from lpzero.exhaust.results import Results
 from lpzero.judgement.measures import MEASURES
 from lpzero.runs.config import StoredConfig
-from lpzero.runs.directory import RESULT, SCORES
 from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row
+from lpzero.runs.layout import RESULT, SCORES
 from lpzero.runs.run import read_file
 from primitives.sizes import SpaceSize, measure
 

@@ -17,6 +17,7 @@ import numpy as np
 from lpzero.files import write_bytes
 from lpzero.judgement.measures import MEASURES, RankMeasures
 from lpzero.judgement.ranks import BoolArray, FloatArray
+from lpzero.runs.layout import SHARDS
 from lpzero.scores.families import FamilyScorer
 from primitives.enumeration import Family
 from primitives.formula import REDUCTIONS
@@ -105,7 +106,7 @@ class ShardTask:
 
 def path(folder: Path, number: int) -> Path:
     """Where the shard of that number is or will be."""
-    return folder / "shards" / f"{number:05d}.npz"
+    return folder / SHARDS / f"{number:05d}.npz"
 
 
 def write(folder: Path, number: int, counted: MeasuredShard) -> None:

@@ -14,8 +14,8 @@ from lpzero.export.latex_form import Beside
 from lpzero.export.record import Exported, Provenance
 from lpzero.export.run_records import RunRecords
 from lpzero.export.untrusted import read_text
-from lpzero.runs.directory import RESULT
 from lpzero.runs.formula_run import FormulaRun
+from lpzero.runs.layout import RESULT
 from lpzero.runs.run import open_run, understood
 from primitives.classics import CLASSICS, Fidelity
 from primitives.parser import parse

@@ -18,11 +18,11 @@ from typing import Any
 
 from lpzero import files
 from lpzero.errors import RunError
+from lpzero.runs.layout import CONFIG
 from lpzero.version import VERSION
 
 # Raised whenever a file of a run's directory changes its meaning.
 SCHEMA = 2
-CONFIG = "config.json"
 _EARLIER = "run.json"  # of exhaustive runs before schema 2
 _FIELDS = {"schema", "kind", "hash", "versions", "request"}
 _LIBRARIES = ("deap", "numpy")

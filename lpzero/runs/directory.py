@@ -1,14 +1,6 @@
 """A run's directory while a process works in it: locked, configured, with journal and checkpoint.
 
-config.json      what was asked; written once, see `config`
-journal.jsonl    every step, appended to; see `journal`
-checkpoint.json  where to resume
-result.json      the result; written last
-scores.json      the winner's score and the target of every architecture, where formulas are judged
-timing.json      seconds; the only file that differs between equal runs
-lock             held while a process works on the run
-
-A kind of run may add files of its own (hall_of_fame.json, trace.csv, shards/, table.json).
+The files are named in `layout`; a kind of run may add files of its own.
 """
 
 from __future__ import annotations
@@ -23,11 +15,9 @@ from typing import Any
 
 from lpzero import files
 from lpzero.errors import RunError
-from lpzero.runs.config import CONFIG, SCHEMA, RunConfig, read_config, versions
-from lpzero.runs.journal import JOURNAL, Check, Journal
-
-CHECKPOINT, RESULT, SCORES = "checkpoint.json", "result.json", "scores.json"
-TIMING, LOCK = "timing.json", "lock"
+from lpzero.runs.config import SCHEMA, RunConfig, read_config, versions
+from lpzero.runs.journal import Check, Journal
+from lpzero.runs.layout import CHECKPOINT, CONFIG, JOURNAL, LOCK, RESULT, SCORES, TIMING
 
 
 @contextlib.contextmanager

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from lpzero.files import AppendFile
 
-JOURNAL = "journal.jsonl"
 # Whether a record may stand at that line.
 Check = Callable[[dict[str, Any], int], bool]
 

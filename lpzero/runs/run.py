@@ -15,7 +15,8 @@ from typing import Any
 
 from lpzero import files
 from lpzero.errors import InputError, RunError
-from lpzero.runs.config import CONFIG, StoredConfig, read_config
+from lpzero.runs.config import StoredConfig, read_config
+from lpzero.runs.layout import CONFIG
 
 # Kind of run -> the module whose `read(config)` opens it; imported when one is opened.
 READERS = {

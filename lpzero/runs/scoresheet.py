@@ -13,8 +13,6 @@ from lpzero.judgement.ranks import FloatArray
 if TYPE_CHECKING:
     from spaces.tables import Table
 
-FILE = "scores.json"
-
 
 def column(table: Table, parts: Mapping[str, Iterable[Any]], scores: FloatArray) -> dict[str, Any]:
     """Id, part, target and score (n,) of every row as JSON values."""

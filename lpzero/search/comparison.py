@@ -19,7 +19,7 @@ import numpy as np
 from lpzero import files
 from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.parallel import Lost, Workers, stream
-from lpzero.runs.directory import LOCK
+from lpzero.runs.layout import LOCK
 from lpzero.search import evaluators, metrics
 from lpzero.search.latency import Stopwatch
 from lpzero.search.request import Request

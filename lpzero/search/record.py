@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from lpzero.runs.config import StoredConfig
-from lpzero.runs.directory import RESULT
+from lpzero.runs.layout import RESULT
 from lpzero.runs.run import Run, read_file
 
 

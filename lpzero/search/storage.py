@@ -1,8 +1,4 @@
-"""A search in a run's directory; the journal holds every fact found out, see `ledger`.
-
-Beside the files of every run (`lpzero.runs.directory`) a search's directory has
-trace.csv    the trace for a spreadsheet
-"""
+"""A search in a run's directory; the journal holds every fact found out, see `ledger`."""
 
 from __future__ import annotations
 
@@ -13,14 +9,14 @@ from typing import Any
 
 from lpzero import files
 from lpzero.errors import LPZeroError, RunError
-from lpzero.runs.config import CONFIG, RunConfig, read_config
-from lpzero.runs.directory import RESULT, RunDirectory
+from lpzero.runs.config import RunConfig, read_config
+from lpzero.runs.directory import RunDirectory
+from lpzero.runs.layout import CONFIG, RESULT, TRACE
 from lpzero.search.ledger import is_fact
 from lpzero.search.request import Request
 from spaces.errors import SpaceError
 
 KIND = "search"
-TRACE = "trace.csv"
 
 
 def search_config(request: Request) -> RunConfig:

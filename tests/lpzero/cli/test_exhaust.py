@@ -53,7 +53,7 @@ def test_json_holds_what_the_contract_says(
         assert str(parse(line["formula"])) == line["formula"]
     assert result["best"]["formula"] == result["top"][0]["formula"]
     assert result["rejected"]["no-effect"] > 0
-    assert (prepared / "runs" / "exhaust-nano-gpt2-1-split0" / "run.json").is_file()
+    assert (prepared / "runs" / "exhaust-nano-gpt2-1-split0" / "config.json").is_file()
 
 
 def test_a_second_call_answers_another_question_from_the_same_run(

@@ -16,8 +16,9 @@ from lpzero import exhaust
 from lpzero.cli.export import _FORMS
 from lpzero.cli.main import run
 from lpzero.errors import InputError
-from lpzero.exhaust.results import keep
+from lpzero.exhaust.run import exhaustive_config
 from lpzero.proxies import Context, find
+from lpzero.runs.directory import RunDirectory
 from primitives.parser import parse
 from spaces.tables import split
 from tests.lpzero.smalltable import discovery, sketches, table
@@ -108,11 +109,12 @@ def test_an_exhaustive_run_is_a_source(tmp_path: Path, capsys: pytest.CaptureFix
     asked = exhaust.Exhaustion(unaries=1)
     run_ = exhaust.exhaust(made, sketches(), split_, tmp_path, asked)
     answer = exhaust.report(made, split_, sketches(), run_, asked, exhaust.Query(top=4))
-    keep(tmp_path, answer, None)
+    with RunDirectory(tmp_path, exhaustive_config(made, split_, asked), True) as directory:
+        directory.write_result(answer, 0.0)
     one = json.loads(exports(capsys, tmp_path, "--to", "json"))
     assert one["formula"] == answer["best"]["formula"]
     (figures,) = one["provenance"]["figures"]
-    assert figures["rho_ci"]["test"] == answer["best"]["judged"]["test"]["rho_ci"]
+    assert figures["rho_ci"]["test"] == answer["best"]["judged"]["made-up"]["test"]["rho_ci"]
     rows = exports(capsys, tmp_path, "--to", "csv", "--all").splitlines()
     assert len(rows) == 5
     assert "sizes alone" in exports(capsys, tmp_path, "--to", "latex", "--top", "3")
@@ -243,7 +245,7 @@ def test_bad_sources_are_one_line(
 def test_broken_campaigns_are_one_line(
     tmp_path: Path, campaign: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "no directory of a finished run" in refused(capsys, tmp_path, "--to", "json")
+    assert "holds no run" in refused(capsys, tmp_path, "--to", "json")
     out = tmp_path / "run"
     discovery(out).search()
     assert "nothing is chosen" in refused(capsys, out, "--to", "json")

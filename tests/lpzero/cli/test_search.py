@@ -56,10 +56,10 @@ def test_a_search_is_resumed_by_its_directory_alone(
     assert results[0] == results[1]
     code, _, err = call(capsys, "--out", out, "--resume", "--seed", "5")
     assert code == 2
-    assert "begun with seed 4, not 5" in err
+    assert "started with seed 4, not 5" in err
     code, _, err = call(capsys, "--out", out, "--resume", "--loop", "random")
     assert code == 2
-    assert "begun with loop etas, not random" in err
+    assert "started with loop etas, not random" in err
 
 
 @pytest.mark.parametrize("wrong", [{"more": 1}, {"constants": {"samples": "many"}}, {"loop": 3}])
@@ -75,7 +75,7 @@ def test_a_broken_request_is_one_line(
     assert (code, text) == (2, "")
     assert err.count("\n") == 1
     assert run(["export", str(out), "--to", "json"]) == 2
-    assert "is a search: it found an architecture" in capsys.readouterr().err
+    assert "holds a search, which found no formula" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.hall_of_fame import HallOfFame, admit, front
-from lpzero.runs.directory import write_csv
+from lpzero.files import write_csv
 from primitives.canonical import key_up_to_sign
 from primitives.parser import parse
 

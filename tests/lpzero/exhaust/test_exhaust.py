@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import spaces
 from lpzero.errors import InputError
 from lpzero.exhaust import Exhaustion, Query, Results, choose, exhaust, report, shards
+from lpzero.exhaust.record import read
 from lpzero.exhaust.results import formula_at
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import partial_spearman, spearman, spearman_many, within_spearman
@@ -22,6 +23,7 @@ from lpzero.judgement.measures import MEASURES, RankMeasures
 from lpzero.judgement.ranks import rank_targets
 from lpzero.parallel import Workers
 from lpzero.report.figures import heatmap
+from lpzero.runs.config import read_config
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Leaf, walk
@@ -172,7 +174,7 @@ def test_another_run_is_refused(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:
     folder = done[0].folder
-    with pytest.raises(InputError, match=r"holds another run .split_seed is 0, this one has 1"):
+    with pytest.raises(InputError, match=r"started with split_seed 0, not 1"):
         exhaust(table, sketches, split(table, 1), folder, Exhaustion(1, True))
     with pytest.raises(InputError, match="same_statistic"):
         exhaust(table, sketches, split(table, 0), folder, Exhaustion(1))
@@ -238,7 +240,9 @@ def test_choosing_never_opens_the_test_rows(
 def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
     done: tuple[Results, Any],
 ) -> None:
-    results, found = done[0], heatmap.of_results(done[0])
+    results, config = done[0], read_config(done[0].folder)
+    assert config is not None
+    found = heatmap.best(read(config).pairs())
     for operation, plane in zip(found.operations, found.rho, strict=True):
         for index, using in enumerate(found.statistics):
             best = results.best(Query(operation=operation, using=using, top=1))[0]
@@ -250,12 +254,13 @@ def test_the_report_says_all_a_result_must_show(
 ) -> None:
     result = report(table, split(table, 0), sketches, done, Exhaustion(1, True))
     best = result["best"]
+    judged_parts = best["judged"]["made-up"]
     assert set(best["rho"]) == {"train", "valid", "test"}
-    assert set(best["judged"]) == {"train", "valid", "test", "all"}
-    assert not best["judged"]["test"]["in_sample"]
-    assert best["judged"]["all"]["in_sample"]
-    assert best["rho"]["train"] == best["train"]["rho"] == best["judged"]["train"]["rho"]
-    for judged in best["judged"].values():
+    assert set(judged_parts) == {"train", "valid", "test", "all"}
+    assert not judged_parts["test"]["in_sample"]
+    assert judged_parts["all"]["in_sample"]
+    assert best["rho"]["train"] == best["train"]["rho"] == judged_parts["train"]["rho"]
+    for judged in judged_parts.values():
         assert {"rho_ci", "tau", "rho_given_params", "rho_within", "top_precision"} <= set(judged)
     assert [line["proxy"] for line in result["counters"]] == counters.names()
     pruned = {k: v for k, v in result["rejected"].items() if k not in ("constant-score",)}

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lpzero.runs.run import open_run, write
+from lpzero.report import write
+from lpzero.runs.run import open_run
 from tests import browser as browsers
 from tests.browser import Browser, Tab
 from tests.lpzero.report.test_report import HOSTILE, poison

@@ -22,16 +22,18 @@ from lpzero.errors import InputError
 from lpzero.exhaust import Exhaustion, exhaust
 from lpzero.exhaust import report as exhaust_report
 from lpzero.exhaust import scores as exhaust_scores
-from lpzero.exhaust.results import keep
+from lpzero.exhaust.run import exhaustive_config
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.runs.run import open_run, write
 from lpzero.report import transfer as transferring
+from lpzero.report import write
 from lpzero.report.figure_list import arms
 from lpzero.report.figures import convergence, style
 from lpzero.report.markup import Markup, element
 from lpzero.report.provenance import commands
-from lpzero.runs import directory as files
+from lpzero.runs import layout
+from lpzero.runs.directory import RunDirectory
+from lpzero.runs.run import open_run
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.search import Constraints, Request
@@ -39,6 +41,7 @@ from lpzero.search import run as run_search
 from spaces.tables import split
 from tests.lpzero.smalltable import discovery, sketches, table
 
+EARLIER = '{"schema": 1, "version": "0.1.0"}'
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&$\\frac$"
 
 
@@ -117,7 +120,7 @@ def test_the_page_asks_for_nothing(campaign: Path) -> None:
 
 
 def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Path) -> None:
-    result = json.loads((campaign / files.RESULT).read_text())
+    result = json.loads((campaign / layout.RESULT).read_text())
     text = read(write(open_run(campaign)).page).text.replace("−", "-")
     lines = [result["best"]["judged"]["made-up"], *(c["judged"] for c in result["counters"])]
     for judged in lines:
@@ -143,7 +146,7 @@ def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path
 
 
 def test_an_unfinished_campaign_is_reported_as_far_as_it_is(copy: Path) -> None:
-    for name in (files.RESULT, files.HALL, files.HISTORY, "scores.json"):
+    for name in (layout.RESULT, layout.HALL, layout.HISTORY, "scores.json"):
         (copy / name).unlink()
     written = write(open_run(copy))
     found = read(written.page)
@@ -151,24 +154,24 @@ def test_an_unfinished_campaign_is_reported_as_far_as_it_is(copy: Path) -> None:
     assert "There is no winner" in found.text
     assert f"--out {copy} --resume" in " ".join(written.remarks)
     assert {path.stem for path in written.figures} == {"convergence", "pairs"}
-    hall = json.loads((copy.parent / "copy" / files.CONFIG).read_text())
-    assert hall["tables"][0]["name"] in found.text
+    hall = json.loads((copy.parent / "copy" / layout.CONFIG).read_text())
+    assert hall["request"]["tables"][0]["name"] in found.text
 
 
 def test_a_result_older_than_its_journal_is_said(copy: Path) -> None:
     assert open_run(copy).remarks == []
-    path = copy / files.JOURNAL
+    path = copy / layout.JOURNAL
     whole = path.read_text().splitlines(keepends=True)
     path.write_text("".join(whole[:-5]))
     (remark,) = open_run(copy).remarks
-    assert f"speaks of {len(whole)} formulas and journal.jsonl holds {len(whole) - 5}" in remark
+    assert f"counts {len(whole)} formulas and journal.jsonl holds {len(whole) - 5}" in remark
 
 
 def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> None:
-    result = json.loads((copy / files.RESULT).read_text())
+    result = json.loads((copy / layout.RESULT).read_text())
     for line in result["counters"]:
         del line["judged"]
-    (copy / files.RESULT).write_text(json.dumps(result))
+    (copy / layout.RESULT).write_text(json.dumps(result))
     assert "depth-sqrt-width – – – –" in read(write(open_run(copy)).page).text
 
 
@@ -178,7 +181,9 @@ def exhausted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, parts, asked = table(), split(table(), 0), Exhaustion(1)
     run = exhaust(made, sketches(), parts, out, asked)
     result = exhaust_report(made, parts, sketches(), run, asked)
-    keep(out, result, exhaust_scores(made, parts, sketches(), run[1], result))
+    scores = exhaust_scores(made, parts, sketches(), run[1], result)
+    with RunDirectory(out, exhaustive_config(made, parts, asked), resume=True) as directory:
+        directory.write_result(result, 0.0, scores)
     return out
 
 
@@ -190,7 +195,7 @@ def test_an_exhaustive_run_has_a_page(exhausted: Path) -> None:
     assert "made-up: exhaustive run" in text
     assert f"{result['evaluated']:,}" in text
     assert all(line["formula"] in text for line in result["top"])
-    low, high = result["best"]["judged"]["test"]["rho_ci"]
+    low, high = result["best"]["judged"]["made-up"]["test"]["rho_ci"]
     assert f"{result['best']['rho']['test']:.3f} [{low:.3f}, {high:.3f}]" in text
     assert {path.stem for path in written.figures} == {
         "scores-made-up", "ranks-made-up", "counters-made-up", "pairs"
@@ -211,7 +216,7 @@ def test_an_unfinished_exhaustive_run_says_so(exhausted: Path, tmp_path: Path) -
 
 def test_the_hall_made_from_the_journal_is_the_one_that_was_written(copy: Path) -> None:
     written = open_run(copy).hall
-    (copy / files.HALL).unlink()
+    (copy / layout.HALL).unlink()
     assert open_run(copy).hall == written
 
 
@@ -223,7 +228,7 @@ def test_nothing_but_the_report_is_written(copy: Path) -> None:
 
 
 def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
-    path = copy / files.JOURNAL
+    path = copy / layout.JOURNAL
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"id": 99999, "gen')
     written = write(open_run(copy))
@@ -231,7 +236,7 @@ def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
     assert path.read_bytes().endswith(b'"gen')
 
 
-@pytest.mark.parametrize("name", [files.RESULT, files.HALL, files.HISTORY, "scores.json"])
+@pytest.mark.parametrize("name", [layout.RESULT, layout.HALL, layout.HISTORY, "scores.json"])
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])
 def test_a_broken_file_gives_a_page_or_one_line(
     copy: Path, name: str, content: bytes, capsys: pytest.CaptureFixture[str]
@@ -251,11 +256,17 @@ def test_a_broken_file_gives_a_page_or_one_line(
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda d: d / "nowhere", "is no directory"),
-        (lambda d: d, "holds no campaign"),
+        (lambda d: d / "nowhere", "is not a directory"),
+        (lambda d: d, "holds no run"),
         (lambda d: (d / "config.json").write_text("{") and d, "is broken"),
-        (lambda d: (d / "config.json").write_text('{"schema": 99}') and d, "update lpzero"),
-        (lambda d: (d / "run.json").write_text("[]") and d, "is broken"),
+        (
+            lambda d: (d / "config.json").write_text('{"schema": 99}') and d,
+            "schema 99, this version reads schema 2",
+        ),
+        (
+            lambda d: (d / "run.json").write_text(EARLIER) and d,
+            "written by lpzero 0.1.0 with schema 1",
+        ),
     ],
 )
 def test_what_is_no_run_is_refused_in_one_line(
@@ -280,17 +291,17 @@ def test_a_folder_that_takes_no_files_is_refused_before_anything_is_drawn(
 
 def poison(folder: Path) -> None:
     """Put markup wherever a file of the campaign holds text."""
-    config = json.loads((folder / files.CONFIG).read_text())
-    config["tables"][0]["target"] = config["versions"]["numpy"] = HOSTILE
-    config["settings"]["start"] = [HOSTILE]
-    (folder / files.CONFIG).write_text(json.dumps(config))
-    hall = json.loads((folder / files.HALL).read_text())
+    config = json.loads((folder / layout.CONFIG).read_text())
+    config["request"]["tables"][0]["target"] = config["versions"]["numpy"] = HOSTILE
+    config["request"]["settings"]["start"] = [HOSTILE]
+    (folder / layout.CONFIG).write_text(json.dumps(config))
+    hall = json.loads((folder / layout.HALL).read_text())
     hall[0]["formula"] = hall[0]["operator"] = HOSTILE
-    (folder / files.HALL).write_text(json.dumps(hall))
-    result = json.loads((folder / files.RESULT).read_text())
+    (folder / layout.HALL).write_text(json.dumps(hall))
+    result = json.loads((folder / layout.RESULT).read_text())
     result["counters"][0]["proxy"] = result["tables"][0]["licence"] = HOSTILE
     result["stopped"] = HOSTILE
-    (folder / files.RESULT).write_text(json.dumps(result))
+    (folder / layout.RESULT).write_text(json.dumps(result))
     sheet = json.loads((folder / "scores.json").read_text())
     sheet["tables"][f"../../{HOSTILE}"] = sheet["tables"]["made-up"]
     (folder / "scores.json").write_text(json.dumps(sheet))
@@ -319,10 +330,10 @@ def test_a_journal_of_something_else_is_one_line(
     copy: Path, line: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = {"id": 0, "generation": 0, "operator": "random", "parents": [], "formula": "sum(W)"}
-    (copy / files.JOURNAL).write_text(json.dumps(first | line) + "\n")
+    (copy / layout.JOURNAL).write_text(json.dumps(first | line) + "\n")
     assert command(["report", str(copy)]) == 2
     error = capsys.readouterr().err.strip()
-    assert "do not hold what a report needs" in error
+    assert "do not hold what a run of this version writes" in error
     assert "\n" not in error
 
 
@@ -370,7 +381,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_search_has_a_page_with_its_best_and_its_trace(searched: Path) -> None:
-    result = json.loads((searched / files.RESULT).read_text())
+    result = json.loads((searched / layout.RESULT).read_text())
     written = write(open_run(searched))
     text = read(written.page).text
     assert json.dumps(result["best"]["arch"]) in text
@@ -385,14 +396,14 @@ def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Pat
     words = shlex.split(line)
     words[words.index("--out") + 1] = str(tmp_path / "again")
     assert command([*words[1:], "--quiet"]) == 0
-    assert (tmp_path / "again" / files.RESULT).read_bytes() == (
-        searched / files.RESULT
+    assert (tmp_path / "again" / layout.RESULT).read_bytes() == (
+        searched / layout.RESULT
     ).read_bytes()
 
 
 def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(searched, tmp_path / "copy")
-    (copy / files.RESULT).unlink()
+    (copy / layout.RESULT).unlink()
     written = write(open_run(copy))
     assert written.figures == ()
     assert "--resume" in written.remarks[0]
@@ -400,7 +411,7 @@ def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
 
 
 def test_runs_of_two_kinds_do_not_stand_in_one_figure(campaign: Path, searched: Path) -> None:
-    with pytest.raises(InputError, match="another kind"):
+    with pytest.raises(InputError, match="cannot stand beside"):
         write(open_run(campaign), None, [open_run(searched)])
 
 
@@ -448,7 +459,7 @@ def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: P
     for i, run in enumerate(runs):
         assert found.rho[i, i] == run.result["best"]["rho"]["test"]
     rows = split(other, 1).open_test()
-    scores = np.array(runs[0].sheet["tables"]["made-up"]["score"])  # the same architectures
+    scores = np.array(runs[0].scores["tables"]["made-up"]["score"])  # the same architectures
     assert found.rho[0, 1] == spearman(scores[rows], other.targets[rows])
     page = write(runs[0], tmp_path / "p.html", runs[1:], None, found).page
     assert "The winner of each run on the test rows of every table" in read(page).text
@@ -459,7 +470,7 @@ def test_transfer_says_what_it_cannot_do(campaign: Path, copy: Path, searched: P
     one: Any = open_run(campaign)
     with pytest.raises(InputError, match="two or more different tables"):
         transferring.measure([one, one])
-    (copy / files.RESULT).unlink()
+    (copy / layout.RESULT).unlink()
     unfinished: Any = open_run(copy)
     with pytest.raises(InputError, match="no winner"):
         transferring.measure([one, unfinished])
@@ -515,7 +526,7 @@ def test_elements_escape_all_but_markup() -> None:
 
 def test_every_rejecting_rule_has_its_reason(campaign: Path) -> None:
     run = open_run(campaign)
-    result = json.loads((campaign / files.RESULT).read_text())
+    result = json.loads((campaign / layout.RESULT).read_text())
     assert dict(run.rejected) == result["rejected"]
     assert run.counts["tried"] == result["tried"]
     assert run.counts["evaluated"] == result["evaluated"]

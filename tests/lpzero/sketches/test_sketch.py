@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 import spaces
 from lpzero import statistics
 from lpzero.errors import InputError
+from lpzero.files import read_header
 from lpzero.sketches import sketch as sketches
 from lpzero.sketches.sketch import (
+    MAGIC,
     STATISTICS,
     Sketch,
     SketchError,
@@ -27,7 +29,6 @@ from lpzero.sketches.sketch import (
     address,
     decode,
     encode,
-    read_header,
     take,
 )
 from primitives.tensors import cut
@@ -65,7 +66,7 @@ def test_bytes_come_back_as_they_were(sketch: Sketch) -> None:
     assert again.header == sketch.header
     np.testing.assert_array_equal(again.numbers, sketch.numbers)
     assert encode(again) == encode(sketch)
-    assert read_header(io.BytesIO(encode(sketch))) == sketch.header
+    assert read_header(io.BytesIO(encode(sketch)), MAGIC) == sketch.header
     assert not again.numbers.flags.writeable
 
 

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import spaces
-from lpzero.errors import InputError
+from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
 from lpzero.sketches.builder import Builder, build, sketches
 from lpzero.sketches.maintenance import listing, prune
 from lpzero.sketches.sketch import SketchError, SketchOptions, encode, take
-from lpzero.sketches.store import Store, StoreError
+from lpzero.sketches.store import Store
 from lpzero.statistics import StatisticsError
 from spaces.flexibert import FlexiBertSpace
 
@@ -156,7 +156,7 @@ def test_a_failed_architecture_says_why_when_asked_for(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_an_error_of_its_own(tmp_path: Path) -> None:
     (tmp_path / SPACE.name).write_text("a file where a folder should be")
-    with pytest.raises(StoreError, match="cannot write"):
+    with pytest.raises(WriteError, match="cannot write"):
         build(SPACE, ARCHS[:1], Builder(store=Store(tmp_path)))
 
 
@@ -164,7 +164,7 @@ FILL = """
 import random, sys
 from pathlib import Path
 import spaces
-from lpzero.errors import InputError
+from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
 from lpzero.statistics import StatisticsError
 from lpzero.sketches.builder import Builder, build

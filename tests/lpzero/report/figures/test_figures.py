@@ -15,6 +15,8 @@ from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import bars, convergence, heatmap, ranks, scatter, style, transfer
+from lpzero.runs.formula_run import pairs_in
+from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.registry import STATISTICS
 
@@ -37,6 +39,12 @@ ROWS = [
     {"proxy": "snip", "rho": 0.9, "rho_ci": [0.85, 0.93]},
     {"proxy": "bad", "rho": -0.2, "rho_ci": [-0.4, 0.1]},
 ]
+
+
+def of_formulas(scored: list[tuple[Formula, float]]) -> heatmap.Best:
+    return heatmap.best(pair for formula, rho in scored for pair in pairs_in(formula, rho))
+
+
 DRAWINGS: dict[str, Callable[[], Figure]] = {
     "scatter": lambda: scatter.draw(points()),
     "ranks": lambda: ranks.draw(points()),
@@ -45,7 +53,7 @@ DRAWINGS: dict[str, Callable[[], Figure]] = {
     ),
     "bars": lambda: bars.draw(bars.bars(ROWS, "all")),
     "heatmap": lambda: heatmap.draw(
-        heatmap.of_formulas([(parse("sum(add(W, G))"), 0.4), (parse("sum(mul(A, S))"), -0.8)])
+        of_formulas([(parse("sum(add(W, G))"), 0.4), (parse("sum(mul(A, S))"), -0.8)])
     ),
     "transfer": lambda: transfer.draw(transfer.transfer("ab", "fg", [[0.9, 0.2], [-0.1, 0.8]])),
 }
@@ -171,7 +179,7 @@ def place(data: heatmap.Best, operation: str, one: str, other: str) -> float:
 
 
 def test_the_heat_map_holds_the_best_of_each_pair_either_way_round() -> None:
-    data = heatmap.of_formulas(
+    data = of_formulas(
         (parse(text), rho)
         for text, rho in [
             ("sum(add(W, G))", 0.4),
