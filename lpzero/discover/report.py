@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.objective import Objective
@@ -18,7 +19,6 @@ from lpzero.errors import LPZeroError
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import judge
-from lpzero.judgement.ranks import FloatArray
 from lpzero.runs.scoresheet import column, sheet
 from primitives.canonical import canonical
 from primitives.parser import parse

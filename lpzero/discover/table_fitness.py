@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.discover.candidate import Measures
 from lpzero.discover.settings import OBJECTIVES, Settings
 from lpzero.errors import InputError
 from lpzero.judgement import counters
 from lpzero.judgement.measures import RankMeasures
-from lpzero.judgement.ranks import FloatArray, quantise_keys
+from lpzero.judgement.ranks import quantise_keys
 from lpzero.parallel import Workers
 from lpzero.scores.chains import ChainSet, surviving
 from lpzero.scores.evaluator import FormulaEvaluator

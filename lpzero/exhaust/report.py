@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import Exhaustion
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import judge
-from lpzero.judgement.ranks import FloatArray
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.families import IntArray
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
 from primitives.parser import parse

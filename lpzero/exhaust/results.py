@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.exhaust import shards
 from lpzero.judgement.measures import MEASURES
-from lpzero.judgement.ranks import FloatArray
 from lpzero.runs import scoresheet
 from lpzero.sketches.store import Store
 from primitives.enumeration import Family, families

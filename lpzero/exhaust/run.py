@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
 from lpzero.exhaust.results import Results, claim
 from lpzero.exhaust.shards import ShardTask
@@ -18,7 +19,7 @@ from lpzero.judgement.measures import RankMeasures
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.families import IntArray, family_scorer
+from lpzero.scores.families import family_scorer
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.version import VERSION
 

@@ -14,8 +14,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from lpzero.arrays import BoolArray, FloatArray
 from lpzero.judgement.measures import MEASURES, RankMeasures
-from lpzero.judgement.ranks import BoolArray, FloatArray
 from lpzero.scores.families import FamilyScorer
 from lpzero.sketches.store import Store
 from primitives.enumeration import Family

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import bounded_ratio
-from lpzero.judgement.ranks import FloatArray, rank, rank_targets
+from lpzero.judgement.ranks import rank, rank_targets
 
 Interval = tuple[float, float]
 

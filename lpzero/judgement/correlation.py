@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lpzero.arrays import BoolArray, FloatArray, LabelArray
 from lpzero.errors import FitnessError
 from lpzero.judgement.ranks import (
     MOST_ARCHS,
-    BoolArray,
-    FloatArray,
-    LabelArray,
     quantise_keys,
     rank,
     rank_targets,

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lpzero.arrays import FloatArray, LabelArray
 from lpzero.judgement.bootstrap import Interval, intervals
 from lpzero.judgement.correlation import (
     kendall_many,
@@ -21,7 +22,7 @@ from lpzero.judgement.correlation import (
     top_precision,
     within_spearman,
 )
-from lpzero.judgement.ranks import FloatArray, LabelArray, rank_targets
+from lpzero.judgement.ranks import rank_targets
 
 Flaw = Literal["constant", "non-finite"]
 

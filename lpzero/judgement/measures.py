@@ -9,19 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from lpzero.arrays import BoolArray, FloatArray, IntArray, KeyArray
 from lpzero.judgement import counters
-from lpzero.judgement.ranks import (
-    BoolArray,
-    FloatArray,
-    KeyArray,
-    quantise_keys,
-    rank,
-    rank_targets,
-    sort_keys,
-    sorted_ranks,
-)
+from lpzero.judgement.ranks import quantise_keys, rank, rank_targets, sort_keys, sorted_ranks
 
 if TYPE_CHECKING:
     from spaces.tables import Table
@@ -29,7 +20,6 @@ if TYPE_CHECKING:
 MEASURES = ("rho", "given-params", "within")
 _LEAST = 5  # architectures in a group that tells anything
 _ELEMENTS = 1 << 15
-IntArray = npt.NDArray[np.int64]
 
 
 class Measured(NamedTuple):

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import judge
-from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy

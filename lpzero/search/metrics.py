@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.errors import InputError
 from lpzero.judgement.bootstrap import Interval, draw_counts
-from lpzero.judgement.ranks import FloatArray
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.sampler import Sampler
 
@@ -62,7 +61,7 @@ def mean_interval(values: Sequence[float], seed: int = 0, resamples: int = 2000)
     return float(low), float(high)
 
 
-def front(quality: FloatArray, cost: FloatArray) -> npt.NDArray[np.int64]:
+def front(quality: FloatArray, cost: FloatArray) -> IntArray:
     """The rows no other row beats, cheapest first: none is as good or better for less, or better
     for as much. quality (n,) larger is better, cost (n,) smaller is better."""
     order = np.lexsort((-quality, cost))

@@ -13,9 +13,9 @@ from itertools import combinations
 import numpy as np
 from matplotlib.figure import Figure
 
+from lpzero.arrays import FloatArray
 from lpzero.exhaust import Results
 from lpzero.judgement.measures import MEASURES
-from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import style
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.formula import Formula

@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import kendall_many
-from lpzero.judgement.ranks import FloatArray, rank, rank_targets
+from lpzero.judgement.ranks import rank, rank_targets
 from lpzero.report.figures import style
 from lpzero.report.figures.scatter import PARTS, Scores
 

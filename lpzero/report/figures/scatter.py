@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import style
 
 PARTS = ("train", "valid", "test")

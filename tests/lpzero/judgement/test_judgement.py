@@ -7,18 +7,17 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import FitnessError
 from lpzero.judgement import bootstrap, correlation, ranks
 from lpzero.judgement import judgement as fitness
 
-FloatArray = npt.NDArray[np.float64]
 Seed = st.integers(0, 2**32 - 1)
 
 

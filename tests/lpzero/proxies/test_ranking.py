@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import spaces
+from lpzero.arrays import FloatArray
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import kendall_many, partial_spearman, spearman
-from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies import Context, Needs, find, get, names
 from lpzero.proxies.published import figures
 from lpzero.proxies.ranking import Ranking, measures_of, rank
