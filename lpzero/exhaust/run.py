@@ -15,7 +15,7 @@ from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
 from lpzero.exhaust.results import Results, claim
 from lpzero.exhaust.shards import ShardTask
-from lpzero.judgement.measures import RankMeasures
+from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
@@ -101,7 +101,7 @@ def _measure(
         least = (fixed + 2 * workers.jobs * _LEAST) / GIGABYTE
         raise InputError(f"this run needs at least {least:.2f} GB: give --memory more")
     task = ShardTask(
-        laid_out, RankMeasures.of(table, train), results.families, results.folder, room
+        laid_out, JudgedTable(table).measures(train), results.families, results.folder, room
     )
     label = "formulas" if asked.progress else None
     with closing(stream(task, missing, workers, label)) as outcomes:

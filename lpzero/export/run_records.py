@@ -15,6 +15,7 @@ from lpzero.export import json_form
 from lpzero.export.latex_form import Beside
 from lpzero.export.record import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
+from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
 from lpzero.runs import directory as files
 from primitives.formula import Formula
 from primitives.parser import parse
@@ -74,9 +75,9 @@ class Campaign:
                 self._figures(
                     name,
                     n={} if known is None else {"train": known["n_fitness"]},
-                    rho={"train": row[f"{name} rho"]},
+                    rho={"train": row[f"{name} {RHO}"]},
                     rho_ci={},
-                    rho_given_params={"train": row[f"{name} given_params"]},
+                    rho_given_params={"train": row[f"{name} {RHO_GIVEN_PARAMS}"]},
                 )
             )
         return self._exported(row, figures)

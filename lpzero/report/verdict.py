@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lpzero.judgement.table import PARTS
 from lpzero.report.figure_list import judged
 from lpzero.report.formula_run import FormulaRun, result_of
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.tables import Cell, number, table, with_interval
 
-PARTS = ("train", "valid", "test", "all")
 _NAMES = {"train": "train", "valid": "valid", "test": "test", "all": "whole table"}
 _IN_SAMPLE = " (in sample for the winner)"
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from lpzero.arrays import FloatArray
 from lpzero.exhaust import Results
-from lpzero.judgement.measures import MEASURES
+from lpzero.judgement.measures import MEASURES, RHO
 from lpzero.report.figures import style
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.formula import Formula
@@ -73,7 +73,7 @@ def of_formulas(scored: Iterable[tuple[Formula, float]]) -> Best:
 def of_results(results: Results) -> Best:
     """From the measures of an exhaustive run."""
     table = _Table()
-    column = MEASURES.index("rho")
+    column = MEASURES.index(RHO)
     for family, values in results.measured():
         found = np.abs(values[column])
         if np.isnan(found).all():
