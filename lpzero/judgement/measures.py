@@ -42,7 +42,7 @@ _SHORT = {"given-params": RHO_GIVEN_PARAMS, "partial": RHO_GIVEN_PARAMS, "within
 def read_measure(word: str) -> str:
     """The name of the measure that a user means: a name, with hyphens or not, or a short word."""
     words = {name.replace("_", "-"): name for name in MEASURES} | _SHORT
-    plain = word.strip().replace("_", "-")
+    plain = str(word).strip().replace("_", "-")
     if plain not in words:
         raise InputError(f"unknown measure {word!r}; {did_you_mean(plain, words)}")
     return words[plain]
