@@ -102,8 +102,8 @@ def test_every_option_reaches_the_settings(
     assert settings == settings | {
         "method": "random", "population": 10, "generations": 2, "offspring": 3, "unaries": 3,
         "depth": 2, "statistics": ["A", "H", "W"], "objectives": ["rho", "rho_given_params"],
-        "archs": 15, "seed": 9, "same_statistic": True, "start": ["sum(add(W, A))", "sum(H)"], "rules": [],
-        "crossover": 0.6, "mutation": 0.7, "choose": "valid",
+        "archs": 15, "seed": 9, "same_statistic": True, "start": ["sum(add(W, A))", "sum(H)"],
+        "rules": [], "crossover": 0.6, "mutation": 0.7, "choose": "valid",
     }  # fmt: skip
     assert config["split_seed"] == 2
 
