@@ -21,8 +21,8 @@ from lpzero.cli.output import cache_option, data_option, format_option, print_ro
 from lpzero.exhaust.results import formula_at
 from lpzero.exhaust.shards import ShardTask, cut
 from lpzero.judgement.correlation import spearman_many
-from lpzero.judgement.measures import RankMeasures
 from lpzero.judgement.ranks import rank_targets
+from lpzero.judgement.table import JudgedTable
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
@@ -106,7 +106,7 @@ class Bench:
     def space_seconds(self, branches: Any, rows: Any) -> tuple[float, int]:
         """Scores and measures of every formula with chains of two, sum and mean."""
         laid_out = family_scorer(branches)
-        stick = RankMeasures.of(self.table, rows)
+        stick = JudgedTable(self.table).measures(rows)
         task = ShardTask(laid_out, stick, self.families, Path(), GIGABYTE)
         seconds = clock(lambda: [task.measure(block) for block in cut(self.families)])
         return seconds, 2 * sum(map(len, self.families))

@@ -33,7 +33,7 @@ def _settings_options(command: Any) -> Any:
             ("--unaries", integer, "The most unary operations in a row."),
             ("--depth", integer, "Binary operations on the way down; 1 is the paper's form."),
             ("--statistics", str, "Which of A J G H W S may appear, as in AHWS."),
-            ("--objective", str, "rho, partial, within, or several with commas: a front."),
+            ("--objective", str, "rho, given-params, within, or several with commas: a front."),
             ("--across", click.Choice(["min", "pareto"]), "Several tables: the worst, or a front."),
             ("--archs", click.IntRange(min=10), "Training rows the fitness is measured on."),
             ("--crossover", share, "How often two parents are crossed."),
@@ -218,10 +218,13 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     click.echo(f"best formula, chosen on {result['chosen_on']}: {best['formula']}\n")
     for table in result["tables"]:
         name = table["name"]
-        rows = [{"best on": part, **_shown(line)} for part, line in best["judged"][name].items()]
+        rows = [
+            {"best on": part, **output.judged_columns(line)}
+            for part, line in best["judged"][name].items()
+        ]
         beside = [line for line in result["counters"] if line["table"] == name]
         rows += [
-            {"best on": f"test: {line['proxy']}", **_shown(line["judged"]["test"])}
+            {"best on": f"test: {line['proxy']}", **output.judged_columns(line["judged"]["test"])}
             for line in beside
         ]
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
@@ -239,8 +242,3 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         f" evaluated, {sum(result['rejected'].values()):,} rejected, {result['repeats']:,} repeats,"
         f" {result['seconds']:.1f} s; everything is in {result['out']}"
     )
-
-
-def _shown(judged: dict[str, Any]) -> dict[str, Any]:
-    shown = ("n", "rho", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
-    return {key: judged[key] for key in (*shown, "top_precision")}

@@ -76,10 +76,9 @@ class MemorySize(click.ParamType[int]):
 @click.option("--forward-only", is_flag=True, help="Only formulas that need no gradient.")
 @click.option(
     "--by",
-    type=click.Choice(["rho", "given-params", "within"]),
     default="rho",
     show_default=True,
-    help="What on the training rows makes a formula best.",
+    help="What on the training rows makes a formula best: rho, given-params or within.",
 )
 @click.option(
     "--top",
@@ -132,7 +131,7 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     parts = split(table, given["split_seed"])
     folder = Path(given["out"] or _default_folder(given))
     run = engine.exhaust(table, found, parts, folder, asked, options)
-    result = engine.report(table, parts, found, run, asked, query, given["seed"])
+    result = engine.report(table, parts, found, run, asked, query)
     sheet = engine.scores(table, parts, found, run[1], result)
     seconds = time.perf_counter() - start
     with RunDirectory(folder, exhaustive_config(table, parts, asked, options), True) as directory:
@@ -167,7 +166,7 @@ def _print(result: dict[str, Any], form: str) -> None:
     click.echo()
     if best is not None:
         judged = best["judged"][table["name"]]
-        rows = [{"best on": part, **_shown(line)} for part, line in judged.items()]
+        rows = [{"best on": part, **output.judged_columns(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
         click.echo()
     click.echo(
@@ -178,8 +177,3 @@ def _print(result: dict[str, Any], form: str) -> None:
 
 def _row(kind: str, name: str, rho: dict[str, float]) -> dict[str, Any]:
     return {kind: name, **{f"rho {part}": value for part, value in rho.items()}}
-
-
-def _shown(judged: dict[str, Any]) -> dict[str, Any]:
-    shown = ("n", "rho", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
-    return {key: judged[key] for key in (*shown, "top_precision")}

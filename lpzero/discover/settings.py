@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from lpzero.errors import InputError
+from lpzero.judgement.measures import MEASURES, RHO, read_measure
 from primitives.errors import did_you_mean
 from primitives.pruning import DEFAULT_RULES, RULES
 from primitives.registry import STATISTICS
 
 METHODS = ("paper", "front", "random")
-# Names a user writes -> rows of a measures's measures.
-OBJECTIVES = ("rho", "partial", "within")
 ACROSS = ("min", "pareto")
 
 
@@ -61,7 +60,7 @@ class Settings:
     depth: int = 1
     same_statistic: bool = False
     rules: tuple[str, ...] = tuple(sorted(DEFAULT_RULES))
-    objectives: tuple[str, ...] = ("rho",)
+    objectives: tuple[str, ...] = (RHO,)
     across: str = "min"
     archs: int | None = None
     choose: str = "valid"
@@ -70,7 +69,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         _check_names("method", [self.method], METHODS)
-        _check_names("objective", self.objectives, OBJECTIVES)
+        # A user may write short words; what is kept, compared and hashed are the names.
+        object.__setattr__(self, "objectives", tuple(map(read_measure, self.objectives)))
+        _check_names("objective", self.objectives, MEASURES)
         _check_names("way across tables", [self.across], ACROSS)
         _check_names("part to choose on", [self.choose], ("train", "valid"))
         _check_names("statistic", self.statistics, STATISTICS)

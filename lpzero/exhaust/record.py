@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lpzero.exhaust.results import Results
-from lpzero.judgement.measures import MEASURES
+from lpzero.judgement.measures import MEASURES, RHO
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row
 from lpzero.runs.layout import RESULT, SCORES
@@ -35,7 +35,7 @@ class ExhaustiveRun(FormulaRun):
         return measure(self.request["unaries"], bool(self.request["same_statistic"]))
 
     def pairs(self) -> Iterator[PairRho]:
-        column = MEASURES.index("rho")
+        column = MEASURES.index(RHO)
         for family, values in [] if self.measured is None else self.measured.measured():
             found = np.abs(values[column])
             if np.isnan(found).all():

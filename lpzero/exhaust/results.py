@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.exhaust import shards
-from lpzero.judgement.measures import MEASURES
-from lpzero.judgement.ranks import FloatArray
+from lpzero.judgement.measures import MEASURES, RHO, Measures, read_measure
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
 from primitives.formula import REDUCTIONS, Formula, Reduction
@@ -28,16 +28,19 @@ NEEDS_GRADIENTS = frozenset("GJ")
 class Query:
     """Which formulas, best first by which measure.
 
-    by: rho, given-params or within, all on the training rows. without: statistics that must not
-    occur. using: a statistic that must. operation: a binary, or "one-sided".
+    by: a measure, on the training rows. without: statistics that must not occur. using: a
+    statistic that must. operation: a binary, or "one-sided".
     """
 
-    by: str = "rho"
+    by: str = RHO
     reduction: Reduction | None = None
     operation: str | None = None
     using: str | None = None
     without: Collection[str] = ()
     top: int = 10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", read_measure(self.by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Entry:
 
     formula: Formula
     value: float
-    measures: dict[str, float]
+    measures: Measures
 
 
 class Results:
@@ -81,9 +84,6 @@ class Results:
 
         At most 100 times as many as asked for; ties are in the order of the space.
         """
-        if query.by not in MEASURES:
-            known = ", ".join(MEASURES)
-            raise InputError(f"formulas are ordered by one of {known}, not {query.by!r}")
         best: list[tuple[float, int, int]] = []
         for number, block in enumerate(self.shards):
             if _matches(self.families[block.family], query):
@@ -106,14 +106,15 @@ class Results:
         block = self.shards[number]
         values = self._read(number).values
         found = values.reshape(len(MEASURES), -1)[:, flat]
-        measures = {name: float(value) for name, value in zip(MEASURES, found, strict=True)}
-        sign = -1 if measures[query.by] < 0 else 1
+        measures = Measures(*map(float, found))
+        by = MEASURES.index(query.by)
+        sign = -1 if measures[by] < 0 else 1
         reduction, left, right = (int(i) for i in np.unravel_index(flat, values.shape[1:]))
         formula = formula_at(
             self.families[block.family], block.start + left, right, REDUCTIONS[reduction], sign
         )
-        signed = {name: sign * value for name, value in measures.items()}
-        return Entry(formula, signed[query.by], signed)
+        signed = measures.negated() if sign < 0 else measures
+        return Entry(formula, signed[by], signed)
 
     def _read(self, number: int) -> shards.MeasuredShard:
         if number not in self._cache:

@@ -11,16 +11,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
 from lpzero.exhaust.results import Results
 from lpzero.exhaust.shards import ShardTask
-from lpzero.judgement.measures import RankMeasures
+from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.families import IntArray, family_scorer
+from lpzero.scores.families import family_scorer
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.version import VERSION
 
@@ -108,7 +109,7 @@ def _measure(
         least = (fixed + 2 * workers.jobs * _LEAST) / GIGABYTE
         raise InputError(f"this run needs at least {least:.2f} GB: give --memory more")
     task = ShardTask(
-        laid_out, RankMeasures.of(table, train), results.families, results.folder, room
+        laid_out, JudgedTable(table).measures(train), results.families, results.folder, room
     )
     label = "formulas" if asked.progress else None
     with closing(stream(task, missing, workers, label)) as outcomes:

@@ -14,9 +14,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from lpzero.arrays import BoolArray, FloatArray
 from lpzero.files import write_bytes
 from lpzero.judgement.measures import MEASURES, RankMeasures
-from lpzero.judgement.ranks import BoolArray, FloatArray
 from lpzero.runs.layout import SHARDS
 from lpzero.scores.families import FamilyScorer
 from primitives.enumeration import Family

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.export.record import PARTS, Exported, Figures, Provenance
+from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.export.untrusted import check_text, read_text
 from lpzero.files import to_csv
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 
@@ -58,7 +59,7 @@ def _row(one: Exported, figures: Figures | None) -> dict[str, Any]:
         "table": figures and figures.table,
         "split_seed": figures and figures.split_seed,
     }
-    for part in PARTS:
+    for part in SPLIT_PARTS:
         low, high = (figures.rho_ci.get(part) if figures else None) or (None, None)
         row[f"rho_{part}"] = figures and figures.rho.get(part)
         row |= {f"rho_{part}_low": low, f"rho_{part}_high": high}

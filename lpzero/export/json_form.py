@@ -15,8 +15,9 @@ from typing import Any, get_args
 
 from lpzero.errors import InputError
 from lpzero.export import trial
-from lpzero.export.record import PARTS, Batch, Exported, Figures, Provenance
+from lpzero.export.record import Batch, Exported, Figures, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import LOSSES, SketchOptions
 from primitives.formula import REDUCTIONS, Formula
 from primitives.naive import Axis
@@ -201,8 +202,8 @@ def _by_part(fields: Fields, name: str) -> dict[str, Any]:
     where = f"{fields.where}: {name}"
     found = fields.mapping(name)
     for part, value in found.items():
-        if part not in PARTS:
-            raise InputError(f"{where}: {part!a:.40} is none of {', '.join(PARTS)}")
+        if part not in SPLIT_PARTS:
+            raise InputError(f"{where}: {part!a:.40} is none of {', '.join(SPLIT_PARTS)}")
         pair = value if name == "rho_ci" else [value]
         if not isinstance(pair, list) or len(pair) != (2 if name == "rho_ci" else 1):
             raise InputError(f"{where}: an interval is a list of two numbers")

@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lpzero.export.record import PARTS, Exported, Figures, Pair
+from lpzero.export.record import Exported, Figures, Pair
+from lpzero.judgement.table import SPLIT_PARTS
 from primitives.formula import Formula
 from primitives.latex import in_parts, right_side
 
@@ -150,13 +151,13 @@ def _cell(formula: Formula) -> str:
 def _cells(figures: Figures | None) -> list[str]:
     if figures is None:
         return ["--"] * 4
-    train, valid, test = (_number(figures.rho.get(part)) for part in PARTS)
+    train, valid, test = (_number(figures.rho.get(part)) for part in SPLIT_PARTS)
     given = figures.rho_given_params.get("test")
     return [train, valid, _with_interval(test, figures.rho_ci.get("test")), _number(given)]
 
 
 def _size_row(line: Beside) -> str:
-    train, valid, test = (_number(line.rho.get(part)) for part in PARTS)
+    train, valid, test = (_number(line.rho.get(part)) for part in SPLIT_PARTS)
     given = None if line.name == "parameters" else line.rho_given_params
     cells = train, valid, _with_interval(test, line.rho_ci), _number(given)
     return _row(escaped(line.name), "", *cells)

@@ -10,6 +10,7 @@ from lpzero.export import json_form
 from lpzero.export.latex_form import Beside
 from lpzero.export.record import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.untrusted import Fields, check_number, check_text
+from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
 from lpzero.runs.formula_run import FormulaRun
 from primitives.parser import parse
 from spaces.errors import UnknownNameError
@@ -79,9 +80,9 @@ class RunRecords:
                 self._figures(
                     name,
                     n={"train": known["n_fitness"]} if known else {},
-                    rho={"train": row[f"{name} rho"]},
+                    rho={"train": row[f"{name} {RHO}"]},
                     rho_ci={},
-                    rho_given_params={"train": row[f"{name} rho_given_params"]},
+                    rho_given_params={"train": row[f"{name} {RHO_GIVEN_PARAMS}"]},
                 )
             )
         return self._record(row, figures)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray, rank
+from lpzero.judgement.ranks import rank
 from lpzero.proxies.registry import Needs, Proxy, applies
 from spaces.base import Space
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, register
 from lpzero.sketches.sketch import SketchOptions
 from primitives.classics import CLASSICS

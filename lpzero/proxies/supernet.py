@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.proxies.registry import Needs, register
 from lpzero.supernet.saliency import Saliency, has_supernet
 from spaces.base import Space

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.figures import bars, convergence, heatmap, ranks, scatter, style, transfer
 from lpzero.runs.formula_run import FormulaRun
 
-_OBJECTIVES = {"rho": "ρ", "partial": "ρ given parameters", "within": "ρ within groups"}
+_OBJECTIVES = {RHO: "ρ", RHO_GIVEN_PARAMS: "ρ given parameters", RHO_WITHIN: "ρ within groups"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,7 @@ def _scores(run: FormulaRun) -> Iterator[Drawn]:
         target = str(targets.get(name, "target"))
         data = scatter.scores(str(run.scores["formula"]), name, target, column["score"],
                               column["target"], column["part"])  # fmt: skip
-        rhos = ", ".join(f"{part} {data.rho(part):.3f}" for part in scatter.PARTS
+        rhos = ", ".join(f"{part} {data.rho(part):.3f}" for part in SPLIT_PARTS
                          if data.rho(part) is not None)  # fmt: skip
         yield Drawn(
             f"scores-{file_name(name)}",
@@ -163,7 +165,7 @@ def _identity(run: FormulaRun) -> dict[str, Any]:
 
 def _levels(run: FormulaRun, objective: str) -> dict[str, float]:
     """What the best counter reaches on the training rows, where that is what is maximised."""
-    if run.result is None or objective != "rho" or run.fitness_rows != "train":
+    if run.result is None or objective != RHO or run.fitness_rows != "train":
         return {}
     lowest: dict[str, float] = {}
     for line in run.result["counters"]:

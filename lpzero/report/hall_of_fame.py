@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
@@ -82,8 +83,8 @@ def _row(
         number(row["fitness"]),
     ]
     for name in tables:
-        cells += [number(row.get(f"{name} {key}")) for key in ("rho", "given_params")]
-        cells.append(number(row.get(f"{name} within") if name in grouped else None))
+        cells += [number(row.get(f"{name} {key}")) for key in (RHO, RHO_GIVEN_PARAMS)]
+        cells.append(number(row.get(f"{name} {RHO_WITHIN}") if name in grouped else None))
     line = reported.get(text, {})
     cells += [number(line.get("rho", {}).get("valid")), _test(line)]
     if tables:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lpzero.discover.settings import PRESETS
 from lpzero.exhaust import NEEDS_GRADIENTS
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.runs.formula_run import FormulaRun
@@ -60,7 +61,7 @@ def _tables(run: FormulaRun) -> Markup:
         found = run.summary(entry["name"])
         n = found.get("n", {})
         cells: list[Child | Cell] = [entry["name"], entry["space"], entry["target"]]
-        cells += [number(n.get(part)) for part in ("train", "valid", "test")]
+        cells += [number(n.get(part)) for part in SPLIT_PARTS]
         cells += [number(found.get("n_fitness", n.get("train"))), number(found.get("ceiling"))]
         rows.append([*cells, found.get("licence", NOTHING)])
     return table("Tables", [header], rows)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from lpzero.errors import InputError
-from lpzero.judgement.correlation import spearman
+from lpzero.judgement.table import JudgedTable
 from lpzero.report.figures.transfer import Transfer, transfer
 from lpzero.runs.formula_run import FormulaRun
 from primitives.parser import parse
@@ -20,8 +18,6 @@ from primitives.parser import parse
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
     from spaces.tables import Table
-
-_LEAST = 2  # architectures that can be ranked at all
 
 
 def measure(
@@ -55,16 +51,12 @@ def measure(
             workers=workers or Workers(),
             label=table.name,
         )
-        test = split(table, int(run.request["split_seed"])).open_test()
+        parts = split(table, int(run.request["split_seed"]))
+        judged = JudgedTable(table, parts, with_test=True)
         for row, text in zip(rho, formulas, strict=True):
             scores = FormulaProxy(text, parse(text)).score(table.space, table.archs, context)
-            row.append(_rho(scores[test], table.targets[test]))
+            row.append(judged.rho(scores, "test"))
     return transfer(names, formulas, rho)
-
-
-def _rho(scores: Any, targets: Any) -> float:
-    known = np.isfinite(scores)
-    return spearman(scores[known], targets[known]) if known.sum() >= _LEAST else 0.0
 
 
 def _winner(run: FormulaRun) -> str:

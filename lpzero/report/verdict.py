@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lpzero.judgement.table import PARTS
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.tables import Cell, number, table, with_interval
 from lpzero.runs.formula_run import FormulaRun
 
-PARTS = ("train", "valid", "test", "all")
 _NAMES = {"train": "train", "valid": "valid", "test": "test", "all": "whole table"}
 _IN_SAMPLE = " (in sample for the winner)"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 
 if TYPE_CHECKING:
     from spaces.tables import Table

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from lpzero import files
+from lpzero.arrays import FloatArray
 from lpzero.errors import EnvelopeError, LPZeroError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.scores.chains import ChainSet
 from lpzero.scores.tabulation import Tabulated
 from lpzero.sketches.store import Store

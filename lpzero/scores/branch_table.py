@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.files import write_bytes
-from lpzero.judgement.ranks import FloatArray
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.scores import branch_files
 from lpzero.scores.chains import Chain, ChainSet, Pair
@@ -31,8 +30,8 @@ class BranchTable:
     """
 
     chains: ChainSet
-    n_blocks: npt.NDArray[np.int64]
-    counts: dict[str, npt.NDArray[np.int64]]
+    n_blocks: IntArray
+    counts: dict[str, IntArray]
     means: dict[str, FloatArray]
     products: dict[Pair, FloatArray]
 
@@ -69,7 +68,7 @@ class BranchTable:
         return picked
 
 
-def over_tensors(means: FloatArray, counts: npt.NDArray[np.int64]) -> FloatArray:
+def over_tensors(means: FloatArray, counts: IntArray) -> FloatArray:
     """The mean over tensors, counting equally: (..., A, B, T) -> (..., A, B).
 
     Added in the order of the tensors, as the reference does: equal to the last bit.

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from lpzero.arrays import BoolArray, FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import BoolArray, FloatArray
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, branch_table, over_blocks, over_tensors
 from lpzero.scores.byte_cache import ByteCache

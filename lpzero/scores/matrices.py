@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lpzero.judgement.ranks import BoolArray, FloatArray
+from lpzero.arrays import BoolArray, FloatArray
 from lpzero.scores import stacks
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.meeting import Stack, finite, mean_of_product, meet, scalars

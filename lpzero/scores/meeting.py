@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.scores import stacks
 from primitives.registry import Binary
 from primitives.tensors import kept_columns

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.sketches.sketch import STATISTICS as ORDER
 from lpzero.sketches.sketch import Sketch, SketchError
 from primitives.registry import STATISTICS

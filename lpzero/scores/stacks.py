@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from primitives.naive import Axis
 from primitives.properties import Gives
 from primitives.registry import Unary

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.search import ledger as facts
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.ledger import Ledger

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies import Combined, FormulaProxy, Needs, Proxy, find
 from lpzero.search import ledger as facts
 from lpzero.search.ledger import Ledger

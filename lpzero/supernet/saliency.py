@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.base import Space
 

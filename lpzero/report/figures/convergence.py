@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import style
 
 _LEGEND = 44  # letters in a line of the legend

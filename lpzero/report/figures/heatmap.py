@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.report.figures import style
 from lpzero.runs.formula_run import ONE_SIDED, PairRho
 from primitives.registry import BINARIES, STATISTICS

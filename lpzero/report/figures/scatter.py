@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.ranks import FloatArray
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.figures import style
 
-PARTS = ("train", "valid", "test")
 # Beyond this ratio of the largest score to the smallest, a logarithm shows more.
 _WIDE = 100.0
 
@@ -71,7 +71,7 @@ def draw(data: Scores) -> Figure:
     with style.look():
         figure = style.new()
         axes = figure.subplots()
-        names = [part for part in dict.fromkeys((*PARTS, *data.parts)) if part in data.parts]
+        names = [part for part in dict.fromkeys((*SPLIT_PARTS, *data.parts)) if part in data.parts]
         for index, part in enumerate(names):
             rows, rho = data.rows(part), data.rho(part)
             shown = "" if rho is None else f", ρ = {rho:.3f}"

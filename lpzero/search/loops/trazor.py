@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.search.environment import Environment, best
 from lpzero.search.loops.checks import check
 from spaces.base import Space

@@ -101,9 +101,9 @@ def test_every_option_reaches_the_settings(
     settings = config["request"]["settings"]
     assert settings == settings | {
         "method": "random", "population": 10, "generations": 2, "offspring": 3, "unaries": 3,
-        "depth": 2, "statistics": ["A", "H", "W"], "objectives": ["rho", "partial"], "archs": 15,
-        "seed": 9, "same_statistic": True, "start": ["sum(add(W, A))", "sum(H)"], "rules": [],
-        "crossover": 0.6, "mutation": 0.7, "choose": "valid",
+        "depth": 2, "statistics": ["A", "H", "W"], "objectives": ["rho", "rho_given_params"],
+        "archs": 15, "seed": 9, "same_statistic": True, "start": ["sum(add(W, A))", "sum(H)"],
+        "rules": [], "crossover": 0.6, "mutation": 0.7, "choose": "valid",
     }  # fmt: skip
     assert config["request"]["split_seed"] == 2
 
@@ -118,7 +118,7 @@ def test_every_option_reaches_the_settings(
         (["small", "--out", "c"], "leaves 6 to train on"),
         (["made-up", "--out", "c", "--statistics", "Q"], "unknown statistic 'Q'"),
         (["made-up", "--out", "c", "--statistics", "S", "--unaries", "0"], "survives pruning"),
-        (["made-up", "--out", "c", "--objective", "tau"], "unknown objective 'tau'"),
+        (["made-up", "--out", "c", "--objective", "tau"], "unknown measure 'tau'"),
         (["made-up", "--out", "c", "--objective", "within"], "nothing to measure"),
         (["made-up", "--out", "c", "--population", "1"], "population"),
         (["made-up", "--out", "c", "--population", "x"], "population"),

@@ -83,7 +83,7 @@ def test_the_table_form_shows_formulas_counters_and_the_judgement(
         (["--memory", "lots"], "no amount of memory"),
         (["--memory", "1MB"], "give --memory more"),
         (["--unaries", "3"], "3 is not in the range"),
-        (["--by", "luck"], "'luck' is not one of"),
+        (["--by", "luck"], "unknown measure 'luck'"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

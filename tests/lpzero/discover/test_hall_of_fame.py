@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.hall_of_fame import HallOfFame, admit, front
 from lpzero.files import write_csv
+from lpzero.judgement.measures import Measures
 from primitives.canonical import key_up_to_sign
 from primitives.parser import parse
 
@@ -21,7 +22,7 @@ def candidate(number: int, text: str, rho: float, given: float = 0.0) -> Candida
     key = key_up_to_sign(formula)
     return Candidate(
         number, 1, "random", (), formula, key, formula.complexity,
-        measures=((rho, given, 0.0),), fitness=(rho,),
+        measures=(Measures(rho, given, 0.0),), fitness=(rho,),
     )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def test_admitting_in_portions_changes_nothing(pairs: list[tuple[int, int]], see
     everyone = [
         Candidate(
             i, 0, "random", (), parse("sum(W)"), str(i), complexity,
-            measures=((rho / 8, 0.0, 0.0),), fitness=(rho / 8,),
+            measures=(Measures(rho / 8, 0.0, 0.0),), fitness=(rho / 8,),
         )
         for i, (rho, complexity) in enumerate(pairs)
     ]  # fmt: skip
@@ -80,6 +81,7 @@ def test_rows_can_be_read_without_the_library(tmp_path: Path) -> None:
         read = list(csv.DictReader(file))
     assert [row["formula"] for row in read] == ["-sum(add(A, W))", "sum(W)"]
     assert [float(row["nano rho"]) for row in read] == [0.5, 0.4]
+    assert {"nano rho_given_params", "nano rho_within"} <= set(read[0])
     assert {row["front"] for row in read} == {"True"}
     write_csv(path, [])
     assert path.read_text() == ""

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import spaces
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies import Context, Needs, find, get, names, proxy, rank_mean, rank_sum
 from lpzero.proxies.sizes import sept
 from primitives.errors import FormulaError

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.proxies import Context, Needs, Proxy
 from lpzero.proxies.registry import SizeProxy
 from lpzero.search.constraints import Constraints

@@ -11,9 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import bars, convergence, heatmap, ranks, scatter, style, transfer
 from lpzero.runs.formula_run import pairs_in
 from primitives.formula import Formula
