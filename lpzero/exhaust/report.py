@@ -13,6 +13,7 @@ from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import judge
 from lpzero.judgement.ranks import FloatArray
+from lpzero.options import to_json
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.evaluator import FormulaEvaluator
@@ -79,6 +80,7 @@ def report(
         "split_seed": split.seed,
         "unaries": asked.unaries,
         "by": (query or Query()).by,
+        "query": to_json(query or Query()),
         "best": _judged(table, parts, *chosen[0], seed) if chosen else None,
         "top": top,
         "counters": [

@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from lpzero.discover.settings import PRESETS
-from lpzero.exhaust import NEEDS_GRADIENTS
+from lpzero.discover.settings import PRESETS, Settings
+from lpzero.exhaust import Exhaustion, Query
+from lpzero.options import to_arguments, to_json
 from lpzero.report.formula_run import CAMPAIGN, FormulaRun, result_of
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
@@ -22,8 +23,6 @@ _OTHER_REASONS = {
     "non-finite": "the score of an architecture is not finite",
     "duplicate": "the same as another formula up to sign",
 }
-# Settings that are options of `lpzero discover`, where the names differ.
-_OPTIONS = {"objectives": "--objective", "start": "--start"}
 _UPSTREAM = "flexibert-upstream"
 
 
@@ -145,11 +144,11 @@ def commands(run: FormulaRun) -> list[str]:
 
 
 def _exhaust(run: FormulaRun) -> str:
-    words = ["lpzero", "exhaust", str(run.config["table"]), "--unaries", str(run.config["unaries"])]
-    if run.config.get("same_statistic"):
-        words.append("--same-statistic")
-    if run.config.get("split_seed"):
-        words += ["--split-seed", str(run.config["split_seed"])]
+    words = ["lpzero", "exhaust", str(run.config["table"])]
+    words += to_arguments(Exhaustion, run.config, to_json(Exhaustion()))
+    if run.result is not None and "query" in run.result:
+        words += to_arguments(Query, run.result["query"], to_json(Query()))
+    words += _seeds(run, "--seed")
     if run.config["space"] == _UPSTREAM:
         words.append("--upstream-dims")
     return shlex.join(words)
@@ -159,34 +158,18 @@ def _discover(run: FormulaRun) -> str:
     settings = run.config["settings"]
     preset = "paper" if settings["method"] == "paper" else "default"
     words = ["lpzero", "discover", *(str(table["name"]) for table in run.tables)]
-    words += ["--preset", preset]
-    usual = PRESETS[preset].to_json()
-    for key, value in settings.items():
-        if value != usual.get(key):
-            words += _option(key, value)
-    if run.config.get("split_seed"):
-        words += ["--split-seed", str(run.config["split_seed"])]
+    words += ["--preset", preset, *to_arguments(Settings, settings, to_json(PRESETS[preset]))]
+    words += _seeds(run, "--sketch-seed")
     if any(table["space"] == _UPSTREAM for table in run.tables):
         words.append("--upstream-dims")
     return shlex.join(words)
 
 
-def _option(key: str, value: Any) -> list[str]:
-    if key == "method":
-        return ["--random"] if value == "random" else []
-    if key == "same_statistic":
-        return ["--same-statistic"]
-    if key == "rules":
-        return ["--rules", "on" if value else "off"]
-    if key == "statistics":
-        is_forward = set(value) == set(STATISTICS) - NEEDS_GRADIENTS
-        return ["--forward-only"] if is_forward else ["--statistics", "".join(value)]
-    if key == "start":
-        return [word for formula in value for word in ("--start", formula)]
-    if key in ("pool", "neighbours", "immigrants"):
-        return []  # set from Python only; the settings above show them
-    shown = ",".join(value) if isinstance(value, list) else str(value)
-    return [_OPTIONS.get(key, f"--{key}"), shown]
+def _seeds(run: FormulaRun, of_networks: str) -> list[str]:
+    """The options of the seeds that are not 0."""
+    found = {"--split-seed": run.config.get("split_seed"),
+             of_networks: (run.config.get("sketch") or {}).get("seed")}  # fmt: skip
+    return [word for flag, seed in found.items() if seed for word in (flag, str(seed))]
 
 
 def _plain(value: Any) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
+from lpzero.options import to_arguments
 from lpzero.report.figure_list import Drawn, arms, several
 from lpzero.report.figures import convergence
 from lpzero.report.markup import Child, Markup, element
@@ -17,6 +18,7 @@ from lpzero.report.mathematics import shown
 from lpzero.report.page import commands, document, figures
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.runs import directory as files
+from lpzero.search import constraints, loops
 from primitives.errors import PrimitiveError
 from primitives.parser import parse
 
@@ -208,12 +210,8 @@ def _commands(run: Search) -> list[str]:
     for key in ("table", "training_steps", "seed", "weights_seed"):
         if request[key]:
             words += [f"--{key.replace('_', '-')}", str(request[key])]
-    for key, value in request["constants"].items():
-        words += [f"--{key.replace('_', '-')}", str(value)]
-    for cost, bound in request["constraints"].items():
-        for word, value in zip(("min", "max"), bound, strict=True):
-            if value is not None:
-                words += [f"--{word}-{cost}", str(value)]
+    words += to_arguments(loops.get(str(request["loop"])), request["constants"], {})
+    words += constraints.to_arguments(request["constraints"])
     where = shlex.quote(str(run.folder))
     return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
 
