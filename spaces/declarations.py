@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
 
-def declared(package: str, path: Sequence[str], constant: str) -> list[Any]:
+def declared(
+    package: str,
+    path: Iterable[str],
+    constant: str,
+    is_wanted: Callable[[pkgutil.ModuleInfo], bool] = lambda module: True,
+) -> list[Any]:
     """The constant of that name of every module of the package that has one, by module name.
 
-    `path` is the package's `__path__`; a package may ask while it is being imported itself.
+    `path` is the package's `__path__`; a package may ask while it is being imported itself. Only
+    modules that are wanted are imported.
     """
-    found = []
-    for module in sorted(info.name for info in pkgutil.iter_modules(path)):
-        value = getattr(import_module(f"{package}.{module}"), constant, None)
-        if value is not None:
-            found.append(value)
-    return found
+    names = sorted(module.name for module in pkgutil.iter_modules(path) if is_wanted(module))
+    modules = [import_module(f"{package}.{name}") for name in names]
+    return [getattr(module, constant) for module in modules if hasattr(module, constant)]

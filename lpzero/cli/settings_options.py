@@ -91,7 +91,8 @@ def _shared(owners: Mapping[str, Option]) -> Option:
     for owner, entry in owners.items():
         if type(entry.kind) is not type(first.kind) or entry.flag != first.flag:
             raise TypeError(f"{first.flag} means different kinds of value: rename one of them")
-        texts.setdefault(entry.help, []).append(f"{owner}: {entry.shown(entry.default)}")
+        shown = entry.shown(entry.default)
+        texts.setdefault(entry.help.rstrip("."), []).append(f"{owner}: {shown}" if shown else owner)
     text = "; ".join(f"{help} ({', '.join(of)})" for help, of in texts.items())
     kinds: list[type[Whole] | type[Real]] = [k for k in (Whole, Real) if isinstance(first.kind, k)]
     return replace(first, help=f"{text}.", kind=kinds[0]() if kinds else first.kind)
