@@ -118,7 +118,8 @@ class SomeOf:
     shorthand: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def check(self, name: str, value: Any) -> None:
-        if isinstance(value, str) or not isinstance(value, Iterable):
+        is_one_text = isinstance(value, str) and self.separator  # "GJ" is two letters
+        if is_one_text or not isinstance(value, Iterable):
             raise InputError(f"{name} is {value!r}, expected a list of names")
         names = list(value)
         _check_known(self.what, names, self.known)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lpzero.report.figure_list import fitness_rows, judged
 from lpzero.report.formula_run import CAMPAIGN, FormulaRun
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
+from lpzero.report.rows import fitness_rows, judged
 from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
 
 _NAME = "hall"

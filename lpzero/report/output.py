@@ -10,8 +10,9 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.report import search_page
-from lpzero.report.figure_list import Drawn, figures
+from lpzero.report.figure_list import figures
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, Material
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.formula_run import FormulaRun, understood
 from lpzero.report.page import page
@@ -76,7 +77,7 @@ def _made(
         drawn = search_page.drawings(run, [other for other in beside if isinstance(other, Search)])
         return drawn, search_page.page(run, drawn)
     campaigns = [other for other in beside if isinstance(other, FormulaRun)]
-    drawn = list(figures(run, campaigns, ranking, moved))
+    drawn = list(figures(Material(run, campaigns, ranking, moved)))
     return drawn, page(run, drawn)
 
 

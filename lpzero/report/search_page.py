@@ -11,8 +11,8 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.options import to_arguments
-from lpzero.report.figure_list import Drawn, arms, several
 from lpzero.report.figures import convergence
+from lpzero.report.figures.drawn import Drawn
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.page import commands, document, figures
@@ -96,7 +96,7 @@ def drawings(run: Search, beside: Sequence[Search] = ()) -> list[Drawn]:
     counted = "architectures scored" if run.is_by_proxy else "architectures evaluated"
     what = f"score of {run.request['proxy']}" if run.is_by_proxy else str(evaluator["target"])
     data = convergence.convergence(
-        arms([(_identity(entry), entry.history) for entry in runs]),
+        convergence.arms([(_identity(entry), entry.history) for entry in runs]),
         counted=counted,
         measured=f"best so far ({what})",
     )
@@ -104,7 +104,7 @@ def drawings(run: Search, beside: Sequence[Search] = ()) -> list[Drawn]:
     return [
         Drawn(
             "convergence",
-            f"The best so far against {counted}.{several(len(runs), 'searches')}",
+            f"The best so far against {counted}.{convergence.several(len(runs), 'searches')}",
             f"Line chart; best {last['fitness']:.6g} after {last['evaluated']:,.0f}.",
             convergence.draw(data),
         )

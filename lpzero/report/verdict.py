@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lpzero.report.figure_list import judged
 from lpzero.report.formula_run import FormulaRun, result_of
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
+from lpzero.report.rows import judged
 from lpzero.report.tables import Cell, number, table, with_interval
 
 PARTS = ("train", "valid", "test", "all")

@@ -6,7 +6,7 @@ statistics that occur together counts, under the outermost operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,14 +14,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lpzero.exhaust import Results
+from lpzero.exhaust.results import ONE_SIDED
 from lpzero.judgement.measures import MEASURES
 from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material
+from lpzero.report.rows import fitness_rows
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.formula import Formula
 from primitives.registry import BINARIES, STATISTICS
 
-ONE_SIDED = "one-sided"
 EMPTY: FloatArray = np.empty((0, 0, 0))
 
 
@@ -125,3 +127,23 @@ def _pairs(expression: Expression) -> tuple[str, list[tuple[str, str]]]:
     if len(set(leaves)) == 1:
         return top.operation, [(leaves[0], leaves[0])]
     return top.operation, list(combinations(dict.fromkeys(leaves), 2))
+
+
+def _figures(material: Material) -> Iterator[Drawn]:
+    run, data = material.run, material.run.best
+    if not data.operations:
+        return
+    planes = zip(data.operations, data.rho, strict=True)
+    best = [f"{operation} {np.nanmax(plane):.3f}" for operation, plane in planes]
+    lowest = ", lowest over the tables" if len(run.tables) > 1 else ""
+    yield Drawn(
+        "pairs",
+        "The best |ρ| that was found with each pair of statistics under each operation, on"
+        f" {fitness_rows(run)}{lowest}: in sample, and of what the search happened to try."
+        " One-sided formulas are on the diagonal.",
+        f"Heat maps; best per operation: {', '.join(best)}.",
+        draw(data),
+    )
+
+
+FIGURE = FigureKind(50, _figures)

@@ -27,7 +27,6 @@ from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.report import open_source, write
 from lpzero.report import transfer as transferring
-from lpzero.report.figure_list import arms
 from lpzero.report.figures import convergence, style
 from lpzero.report.markup import Markup, element
 from lpzero.report.provenance import commands
@@ -411,12 +410,12 @@ def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
         ({"loop": "b", "depth": 3, "same": 0}, ["3"]),
         ({"loop": "a", "samples": 1, "same": 0}, ["4"]),
     ]
-    assert arms(runs) == {
+    assert convergence.arms(runs) == {
         "loop a, samples 1": [["1"], ["4"]],
         "loop a, samples 2": [["2"]],
         "loop b": [["3"]],
     }
-    assert arms(runs[:1]) == {"this run": [["1"]]}
+    assert convergence.arms(runs[:1]) == {"this run": [["1"]]}
 
 
 def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
