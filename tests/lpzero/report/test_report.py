@@ -485,7 +485,8 @@ def test_the_printed_command_makes_the_same_configuration(
     changes: dict[str, Any] = {
         "unaries": 1, "generations": 2, "choose": "train", "seed": 5, "statistics": ("A", "H"),
         "objectives": ("rho", "partial"), "same_statistic": True, "start": ("sum(abs(A))",),
-        "split_seed": 3,
+        "split_seed": 3, "pool": 0.2, "neighbours": 0.25, "immigrants": 0.3, "sketch_seed": 4,
+        "rules": ("inverse-pair",),
     }  # fmt: skip
     asked = discovery(tmp_path / "a b", **changes).run()
     words = shlex.split(commands(open_source(tmp_path / "a b"))[0])
@@ -502,6 +503,7 @@ def test_the_printed_command_makes_the_same_configuration(
     assert again == asked.settings
     assert given["tables"] == ["made-up"]
     assert given["split_seed"] == 3
+    assert given["sketch_seed"] == 4
     assert Path(given["out"]) == tmp_path / "a b"
 
 
