@@ -13,9 +13,11 @@ from typing import Any
 
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.hall_of_fame import HallOfFame, admit
+from lpzero.discover.settings import PRESETS, Settings
 from lpzero.discover.storage import is_candidate
 from lpzero.discover.tally import Tally
 from lpzero.errors import InputError
+from lpzero.options import to_arguments, to_json
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.journal import read_journal
@@ -41,6 +43,13 @@ class CampaignRun(FormulaRun):
     def fitness_rows(self) -> str:
         n_archs = self.settings["archs"]
         return "train" if n_archs is None else f"{n_archs} rows of train"
+
+    def command(self) -> list[str]:
+        preset = "paper" if self.settings["method"] == "paper" else "default"
+        words = ["lpzero", "discover", *(table["name"] for table in self.tables)]
+        words += ["--preset", preset]
+        words += to_arguments(Settings, self.settings, to_json(PRESETS[preset]))
+        return words + self.shared_options("--sketch-seed")
 
     def space_size(self) -> SpaceSize | None:
         asked = self.settings

@@ -9,6 +9,7 @@ from lpzero.arrays import FloatArray
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import Exhaustion
 from lpzero.judgement.table import JudgedTable
+from lpzero.options import to_json
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.evaluator import FormulaEvaluator
@@ -68,6 +69,7 @@ def report(
         "chosen_on": "train",
         "unaries": asked.unaries,
         "by": (query or Query()).by,
+        "query": to_json(query or Query()),
         "best": _best(judged, *chosen[0]) if chosen else None,
         "top": [_line(judged, entry, scores) for entry, scores in chosen],
         "counters": list(judged.counters()),

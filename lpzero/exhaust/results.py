@@ -17,30 +17,50 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.exhaust import shards
 from lpzero.judgement.measures import MEASURES, RHO, Measures, read_measure
+from lpzero.options import OneOf, SomeOf, Whole, check, option
+from lpzero.runs.formula_run import ONE_SIDED
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
 from primitives.formula import REDUCTIONS, Formula, Reduction
+from primitives.registry import BINARIES, STATISTICS
 
 NEEDS_GRADIENTS = frozenset("GJ")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which formulas, best first by which measure.
+    """Which formulas, best first by which measure of the training rows."""
 
-    by: a measure, on the training rows. without: statistics that must not occur. using: a
-    statistic that must. operation: a binary, or "one-sided".
-    """
-
-    by: str = RHO
-    reduction: Reduction | None = None
-    operation: str | None = None
-    using: str | None = None
-    without: Collection[str] = ()
-    top: int = 10
+    by: str = option(
+        RHO,
+        "The measure on the training rows that orders the formulas.",
+        OneOf("measure", MEASURES),
+    )
+    reduction: Reduction | None = option(
+        None,
+        "Only formulas that reduce the blocks like this.",
+        OneOf("reduction", REDUCTIONS, is_optional=True),
+    )
+    operation: str | None = option(
+        None,
+        "Only formulas of this operation.",
+        OneOf("operation", (*BINARIES, ONE_SIDED), is_optional=True),
+    )
+    using: str | None = option(
+        None,
+        "Only formulas with this statistic.",
+        OneOf("statistic", STATISTICS, is_optional=True),
+    )
+    without: Collection[str] = option(
+        (),
+        "Only formulas without these statistics, as in GJ.",
+        SomeOf("statistic", STATISTICS, separator="", may_be_empty=True),
+    )
+    top: int = option(10, "How many formulas to show.", Whole(1))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", read_measure(self.by))
+        check(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +172,7 @@ def formula_at(
 
 def _matches(family: Family, query: Query) -> bool:
     used = {branch[0].statistic for branch in (family.left, family.right) if branch}
-    if query.operation is not None and (family.operation or "one-sided") != query.operation:
+    if query.operation is not None and (family.operation or ONE_SIDED) != query.operation:
         return False
     if query.using is not None and query.using not in used:
         return False

@@ -16,6 +16,7 @@ from lpzero.errors import InputError, LPZeroError
 from lpzero.exhaust.results import Results
 from lpzero.exhaust.shards import ShardTask
 from lpzero.judgement.table import JudgedTable
+from lpzero.options import Bytes, Switch, Whole, check, option
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, table_entries
 from lpzero.runs.directory import RunDirectory
@@ -40,17 +41,16 @@ _LEAST = 16 << 20  # what a worker needs in any case
 
 @dataclass(frozen=True, slots=True)
 class Exhaustion:
-    """What is asked: chains of how many operations, pairs of one statistic with itself or not."""
+    """What is asked: which formulas, and within how much memory."""
 
-    unaries: int = 1
-    same_statistic: bool = False
-    memory: int = 4 * GIGABYTE
+    unaries: int = option(1, "Operations per chain.", Whole(1, 2))
+    same_statistic: bool = option(False, "Pair each statistic with itself, too.", Switch())
+    memory: int = option(4 * GIGABYTE, "What the search may take, all processes together.", Bytes())
     workers: Workers | None = None
     progress: bool = False
 
     def __post_init__(self) -> None:
-        if self.unaries not in (1, 2):
-            raise InputError(f"chains of {self.unaries} were asked for; expected 1 or 2")
+        check(self)
 
 
 def exhaust(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
+from lpzero.export.exporter import Exporter
 from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.export.untrusted import check_text, read_text
 from lpzero.files import to_csv
@@ -96,3 +97,8 @@ def _number(text: str, where: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 18):
         raise InputError(f"{where} is {text!a:.40}, expected a whole number")
     return int(text)
+
+
+EXPORTER = Exporter(
+    "csv", "a row for each formula and table", lambda found, _: write(found.entries)
+)

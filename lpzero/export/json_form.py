@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from lpzero.errors import InputError
 from lpzero.export import trial
+from lpzero.export.exporter import Exporter
 from lpzero.export.record import Batch, Exported, Figures, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
@@ -218,3 +219,10 @@ def _by_part(fields: Fields, name: str) -> dict[str, Any]:
 def _digest(value: dict[str, Any]) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+EXPORTER = Exporter(
+    "json",
+    "one formula or several, with all that is known of them",
+    lambda found, _: write(found.entries),
+)

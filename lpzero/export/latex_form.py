@@ -10,11 +10,17 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from lpzero.export.exporter import Exporter
 from lpzero.export.record import Exported, Figures, Pair
 from lpzero.judgement.table import SPLIT_PARTS
+from lpzero.options import Switch, option
 from primitives.formula import Formula
 from primitives.latex import in_parts, right_side
+
+if TYPE_CHECKING:
+    from lpzero.export.source import Selection
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -52,6 +58,23 @@ def write(exported: Sequence[Exported], beside: Sequence[Beside] = ()) -> str:
     """An equation for one formula, a table for several."""
     body = equation(exported[0]) if len(exported) == 1 else table(exported, beside)
     return f"{_NEEDS}\n{_FIT}\n{body}"
+
+
+@dataclass(frozen=True, slots=True)
+class LatexOptions:
+    """The options of LaTeX alone."""
+
+    document: bool = option(False, "A LaTeX document that compiles as it is.", Switch())
+
+
+def _write(found: Selection, options: LatexOptions) -> str:
+    text = write(found.entries, found.beside)
+    return document(text) if options.document else text
+
+
+EXPORTER = Exporter(
+    "latex", "an equation for one formula, a table for several", _write, LatexOptions
+)
 
 
 def document(text: str) -> str:

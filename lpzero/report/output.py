@@ -11,8 +11,9 @@ from typing import Any
 from lpzero.errors import InputError
 from lpzero.files import write_bytes, write_text
 from lpzero.report import search_page
-from lpzero.report.figure_list import Drawn, figures
+from lpzero.report.figure_list import figures
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, Material
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.page import page
 from lpzero.runs.formula_run import FormulaRun
@@ -80,7 +81,7 @@ def _made(
         return drawn, search_page.page(run, drawn)
     if isinstance(run, FormulaRun):
         others = [r for r in beside if isinstance(r, FormulaRun)]
-        drawn = list(figures(run, others, ranking, moved))
+        drawn = list(figures(Material(run, others, ranking, moved)))
         return drawn, page(run, drawn)
     raise InputError(f"{run.folder} is a {run.kind}, which has no page")
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from lpzero.report import hall_of_fame, provenance, verdict
-from lpzero.report.figure_list import Drawn
+from lpzero.report.figures.drawn import Drawn
 from lpzero.report.markup import Markup, element
 from lpzero.runs.formula_run import FormulaRun
 

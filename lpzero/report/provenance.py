@@ -6,14 +6,11 @@ import json
 import shlex
 from typing import Any
 
-from lpzero.discover.settings import PRESETS
-from lpzero.exhaust import NEEDS_GRADIENTS
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
-from lpzero.runs.formula_run import FormulaRun
+from lpzero.runs.formula_run import UPSTREAM, FormulaRun
 from primitives.pruning import RULES
-from primitives.registry import STATISTICS
 
 # Reasons of those that no pruning rule names.
 _OTHER_REASONS = {
@@ -21,9 +18,6 @@ _OTHER_REASONS = {
     "non-finite": "the score of an architecture is not finite",
     "duplicate": "the same as another formula up to sign",
 }
-# Settings that are options of `lpzero discover`, where the names differ.
-_OPTIONS = {"objectives": "--objective", "start": "--start"}
-_UPSTREAM = "flexibert-upstream"
 
 
 def searched(run: FormulaRun) -> Markup:
@@ -116,64 +110,18 @@ def provenance(run: FormulaRun) -> Markup:
 
 
 def commands(run: FormulaRun) -> list[str]:
-    """The command lines that make the run and this report again."""
+    """The command lines that repeat the run and this report."""
     where = shlex.quote(str(run.folder))
-    first = _discover(run) if "method" in run.settings else _exhaust(run)
-    lines = [f"{first} --out {where}", f"lpzero report {where}"]
+    lines = [f"{shlex.join(run.command())} --out {where}", f"lpzero report {where}"]
     if run.best is not None:
         formula = shlex.quote(run.best["formula"])
         lines.append(f"lpzero export {where} --to python")
         lines += [
-            f"lpzero rank {shlex.quote(str(table['name']))} --proxy {formula}"
-            + (f" --space {_UPSTREAM}" if table["space"] == _UPSTREAM else "")
+            f"lpzero rank {shlex.quote(table['name'])} --proxy {formula}"
+            + (f" --space {table['space']}" if table["space"] == UPSTREAM else "")
             for table in run.tables
         ]
     return lines
-
-
-def _exhaust(run: FormulaRun) -> str:
-    words = ["lpzero", "exhaust", run.tables[0]["name"], "--unaries", str(run.request["unaries"])]
-    if run.request["same_statistic"]:
-        words.append("--same-statistic")
-    if run.request["split_seed"]:
-        words += ["--split-seed", str(run.request["split_seed"])]
-    if run.tables[0]["space"] == _UPSTREAM:
-        words.append("--upstream-dims")
-    return shlex.join(words)
-
-
-def _discover(run: FormulaRun) -> str:
-    settings = run.settings
-    preset = "paper" if settings["method"] == "paper" else "default"
-    words = ["lpzero", "discover", *(str(table["name"]) for table in run.tables)]
-    words += ["--preset", preset]
-    usual = PRESETS[preset].to_json()
-    for key, value in settings.items():
-        if value != usual.get(key):
-            words += _option(key, value)
-    if run.request["split_seed"]:
-        words += ["--split-seed", str(run.request["split_seed"])]
-    if any(table["space"] == _UPSTREAM for table in run.tables):
-        words.append("--upstream-dims")
-    return shlex.join(words)
-
-
-def _option(key: str, value: Any) -> list[str]:
-    if key == "method":
-        return ["--random"] if value == "random" else []
-    if key == "same_statistic":
-        return ["--same-statistic"]
-    if key == "rules":
-        return ["--rules", "on" if value else "off"]
-    if key == "statistics":
-        is_forward = set(value) == set(STATISTICS) - NEEDS_GRADIENTS
-        return ["--forward-only"] if is_forward else ["--statistics", "".join(value)]
-    if key == "start":
-        return [word for formula in value for word in ("--start", formula)]
-    if key in ("pool", "neighbours", "immigrants"):
-        return []  # set from Python only; the settings above show them
-    shown = ",".join(value) if isinstance(value, list) else str(value)
-    return [_OPTIONS.get(key, f"--{key}"), shown]
 
 
 def _plain(value: Any) -> str:

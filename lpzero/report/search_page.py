@@ -7,12 +7,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lpzero.report.figure_list import Drawn, arms, several
+from lpzero.options import to_arguments
 from lpzero.report.figures import convergence
+from lpzero.report.figures.drawn import Drawn
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.page import commands, document, figures
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
+from lpzero.search import constraints, loops
 from lpzero.search.record import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse
@@ -46,7 +48,7 @@ def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
     counted = "architectures scored" if run.is_by_proxy else "architectures evaluated"
     what = f"score of {run.request['proxy']}" if run.is_by_proxy else str(evaluator["target"])
     data = convergence.convergence(
-        arms([(_identity(entry), entry.history) for entry in runs]),
+        convergence.arms([(_identity(entry), entry.history) for entry in runs]),
         counted=counted,
         measured=f"best so far ({what})",
     )
@@ -54,7 +56,7 @@ def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
     return [
         Drawn(
             "convergence",
-            f"The best so far against {counted}.{several(len(runs), 'searches')}",
+            f"The best so far against {counted}.{convergence.several(len(runs), 'searches')}",
             f"Line chart; best {last['fitness']:.6g} after {last['evaluated']:,.0f}.",
             convergence.draw(data),
         )
@@ -160,12 +162,8 @@ def _commands(run: SearchRun) -> list[str]:
     for key in ("table", "training_steps", "seed", "weights_seed"):
         if request[key]:
             words += [f"--{key.replace('_', '-')}", str(request[key])]
-    for key, value in request["constants"].items():
-        words += [f"--{key.replace('_', '-')}", str(value)]
-    for cost, bound in request["constraints"].items():
-        for word, value in zip(("min", "max"), bound, strict=True):
-            if value is not None:
-                words += [f"--{word}-{cost}", str(value)]
+    words += to_arguments(loops.get(str(request["loop"])), request["constants"], {})
+    words += constraints.to_arguments(request["constraints"])
     where = shlex.quote(str(run.folder))
     return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
 

@@ -15,6 +15,7 @@ from primitives.sizes import SpaceSize
 
 Row = Mapping[str, Any]
 ONE_SIDED = "one-sided"
+UPSTREAM = "flexibert-upstream"  # the space that --upstream-dims stands for
 
 
 class PairRho(NamedTuple):
@@ -53,6 +54,10 @@ class FormulaRun(Run, ABC):
         """The rows the fitness was measured on, in words."""
 
     @abstractmethod
+    def command(self) -> list[str]:
+        """The words of the command line that repeats the run, without its directory."""
+
+    @abstractmethod
     def space_size(self) -> SpaceSize | None:
         """The size of the space of formulas; None where it is not the paper's."""
 
@@ -80,6 +85,16 @@ class FormulaRun(Run, ABC):
         """The lines of the counters on a table."""
         lines = [] if self.result is None else self.result["counters"]
         return [line for line in lines if line["table"] == table]
+
+    def shared_options(self, of_networks: str) -> list[str]:
+        """The words for seeds that are not 0 and for the published dimensions."""
+        seeds = {
+            "--split-seed": self.request["split_seed"],
+            of_networks: self.request["sketch"]["seed"],
+        }
+        words = [word for flag, seed in seeds.items() if seed for word in (flag, str(seed))]
+        is_upstream = any(table["space"] == UPSTREAM for table in self.tables)
+        return [*words, "--upstream-dims"] if is_upstream else words
 
 
 def pairs_in(formula: Formula, rho: float) -> Iterator[PairRho]:

@@ -59,7 +59,9 @@ def _relative(
 
 def _check_size(member: tarfile.TarInfo, total: int, archive: Path) -> int:
     if not member.isreg():
-        raise FetchError(f"{archive}: {member.name!r} is no plain file; the archive is refused")
+        raise FetchError(
+            f"{archive}: {member.name!r} is not a regular file; the archive is refused"
+        )
     if member.size > LARGEST_MEMBER or total + member.size > LARGEST_TOTAL:
         raise FetchError(f"{archive}: {member.name!r} is too large; the archive is refused")
     return member.size

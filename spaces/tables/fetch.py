@@ -1,28 +1,40 @@
 """Tables from their public repositories at a pinned commit: downloaded, verified, put in place.
 
 A single file comes by its raw address. A folder comes with the archive of the whole commit, of
-which only the files the loader reads are unpacked. What is verified is what lands on disk: the
-file's SHA-256, or the folder's (see `digests`). It is made beside its place under another name
-and renamed, so that a table is there whole or not at all.
+which only the files that the loader reads are unpacked (`archive`). What is verified is what lands
+on disk: the SHA-256 of the file, or of the folder as the list of its files. A table is made beside
+its place under another name and renamed, so that it is there whole or not at all. A download can
+be resumed: its bytes are in a `.part` file that a later call continues.
+
+urllib rather than pooch: pooch starts every download from zero and checks the bytes of the
+archive, which are not stable upstream.
 """
 
 from __future__ import annotations
 
+import hashlib
+import http.client
 import os
+import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from spaces.errors import FetchError, TableError
 from spaces.tables.archive import unpack
-from spaces.tables.digests import file_digest, tree_digest
-from spaces.tables.download import Progress, download
 from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
 from spaces.tables.source import Origin, Source
 
 FILES = "https://raw.githubusercontent.com"
 ARCHIVES = "https://codeload.github.com"
 TIMEOUT = 60.0
+Progress = Callable[[int, "int | None"], None]
+_CHUNK = 1 << 16
+_LARGEST_DOWNLOAD = 2 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +137,93 @@ def _digest(path: Path, origin: Origin) -> str:
     if origin.members is None:
         return file_digest(path) if path.is_file() else "(no file)"
     return tree_digest(path, origin.members)
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of the file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def tree_digest(folder: Path, members: str) -> str:
+    """The SHA-256 over the sorted (relative path, SHA-256 of content) of the matching files.
+
+    Archives of one commit differ in their bytes from day to day; what they unpack to does not.
+    """
+    pattern = re.compile(members)
+    files = (path for path in folder.rglob("*") if path.is_file())
+    paths = sorted(path.relative_to(folder).as_posix() for path in files)
+    digest = hashlib.sha256()
+    for path in filter(pattern.fullmatch, paths):
+        digest.update(f"{path}\0{file_digest(folder / path)}\n".encode())
+    return digest.hexdigest()
+
+
+def download(url: str, part: Path, timeout: float, progress: Progress) -> bool:
+    """Bring `part` to the whole content of the URL; whether earlier bytes were continued.
+
+    A server that ignores the range, or refuses it, makes the download start from zero.
+    """
+    part.parent.mkdir(parents=True, exist_ok=True)
+    start = part.stat().st_size if part.exists() else 0
+    try:
+        return _transfer(url, part, start, timeout, progress)
+    except HTTPError as error:
+        if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and start:
+            part.unlink()
+            return download(url, part, timeout, progress)
+        raise FetchError(
+            f"{url}: the server answered {error.code} {error.reason}; check the address"
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        # Our own words, or a file of ours that cannot be written: not the server's fault.
+        if isinstance(error, FetchError) or getattr(error, "filename", None):
+            raise
+        reason = getattr(error, "reason", None) or error or type(error).__name__
+        raise FetchError(f"{url}: {reason}; run the same command again to resume") from error
+
+
+def _transfer(url: str, part: Path, start: int, timeout: float, progress: Progress) -> bool:
+    request = Request(url, headers={"User-Agent": "lpzero"})
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    with urlopen(request, timeout=timeout) as response:
+        resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT and _begins(response, start)
+        start = start if resumed else 0
+        length = response.headers.get("Content-Length")
+        total = start + int(length) if length is not None and length.isdigit() else None
+        with part.open("ab" if resumed else "wb") as file:
+            done = _receive(url, response, file, start, total, progress)
+            file.flush()
+            os.fsync(file.fileno())
+    if total is not None and done != total:
+        raise FetchError(
+            f"{url}: the connection closed after {done} of {total} bytes; "
+            "run the same command again to resume"
+        )
+    return resumed
+
+
+def _begins(response: Any, start: int) -> bool:
+    """Whether a partial answer continues exactly where the file ends."""
+    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    if not match or int(match[1]) != start:
+        raise FetchError(f"{response.url}: the server sent another range than asked; try later")
+    return True
+
+
+def _receive(
+    url: str, response: Any, file: Any, done: int, total: int | None, progress: Progress
+) -> int:
+    while chunk := response.read(_CHUNK):
+        done += len(chunk)
+        if done > _LARGEST_DOWNLOAD:
+            raise FetchError(
+                f"{url}: more than {_LARGEST_DOWNLOAD} bytes; this is not the expected file"
+            )
+        file.write(chunk)
+        progress(done, total)
+    return done

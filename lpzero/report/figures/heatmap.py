@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from lpzero.arrays import FloatArray
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material
 from lpzero.runs.formula_run import ONE_SIDED, PairRho
 from primitives.registry import BINARIES, STATISTICS
 
@@ -82,3 +83,23 @@ def draw(data: Best) -> Figure:
         if image is not None:
             figure.colorbar(image, ax=list(panels), label="best |ρ| on train", shrink=0.9)
     return figure
+
+
+def _figures(material: Material) -> Iterator[Drawn]:
+    run, data = material.run, best(material.run.pairs())
+    if not data.operations:
+        return
+    planes = zip(data.operations, data.rho, strict=True)
+    shown = [f"{operation} {np.nanmax(plane):.3f}" for operation, plane in planes]
+    lowest = ", lowest over the tables" if len(run.tables) > 1 else ""
+    yield Drawn(
+        "pairs",
+        "The best |ρ| that was found with each pair of statistics under each operation, on"
+        f" {run.fitness_rows}{lowest}: in sample, and of what the search happened to try."
+        " One-sided formulas are on the diagonal.",
+        f"Heat maps; best per operation: {', '.join(shown)}.",
+        draw(data),
+    )
+
+
+FIGURE = FigureKind(50, _figures)

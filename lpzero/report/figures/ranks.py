@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -11,7 +13,8 @@ from lpzero.judgement.correlation import kendall_many
 from lpzero.judgement.ranks import rank, rank_targets
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.figures import style
-from lpzero.report.figures.scatter import Scores
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material, file_name
+from lpzero.report.figures.scatter import Scores, of_run
 
 
 def ranks(data: Scores, part: str | None = None) -> tuple[FloatArray, FloatArray]:
@@ -55,3 +58,17 @@ def _rho(first: FloatArray, second: FloatArray) -> float:
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
     return float(np.corrcoef(first, second)[0, 1])
+
+
+def _figures(material: Material) -> Iterator[Drawn]:
+    for data in of_run(material.run):
+        yield Drawn(
+            f"ranks-{file_name(data.table)}",
+            f"The winner's ranking of {data.table} against the true one, each part ranked on its"
+            " own; a perfect proxy stays on the line.",
+            f"Scatter plot of rank by score against rank by target; rho: {data.rhos}.",
+            draw(data),
+        )
+
+
+FIGURE = FigureKind(20, _figures)

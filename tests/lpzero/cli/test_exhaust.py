@@ -80,7 +80,7 @@ def test_the_table_form_shows_formulas_counters_and_the_judgement(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--memory", "lots"], "no amount of memory"),
+        (["--memory", "lots"], "is not an amount of memory"),
         (["--memory", "1MB"], "give --memory more"),
         (["--unaries", "3"], "3 is not in the range"),
         (["--by", "luck"], "unknown measure 'luck'"),

@@ -5,7 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from lpzero.cli.formulas import classics, rules
+from lpzero.cli.classics import classics
+from lpzero.cli.rules import rules
 from primitives import UnknownPrimitiveError
 from primitives.pruning import RULES
 from primitives.sizes import measure

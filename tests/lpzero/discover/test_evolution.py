@@ -183,9 +183,9 @@ def test_a_starting_formula_outside_the_space_is_refused(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"population": 1}, "population is 1; expected 2"),
+        ({"population": 1}, "population is 1, expected 2"),
         ({"unaries": -1}, "unaries is -1"),
-        ({"crossover": 1.5}, "crossover is 1.5; expected 0 to 1"),
+        ({"crossover": 1.5}, "crossover is 1.5, expected 0 to 1"),
         ({"mutation": float("nan")}, "mutation is nan"),
         ({"crossover": 0.0, "mutation": 0.0}, "nothing new"),
         ({"objectives": ("rhoo",)}, "did you mean 'rho'"),

@@ -27,7 +27,6 @@ from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.report import transfer as transferring
 from lpzero.report import write
-from lpzero.report.figure_list import arms
 from lpzero.report.figures import convergence, style
 from lpzero.report.markup import Markup, element
 from lpzero.report.provenance import commands
@@ -422,12 +421,12 @@ def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
         ({"loop": "b", "depth": 3, "same": 0}, ["3"]),
         ({"loop": "a", "samples": 1, "same": 0}, ["4"]),
     ]
-    assert arms(runs) == {
+    assert convergence.arms(runs) == {
         "loop a, samples 1": [["1"], ["4"]],
         "loop a, samples 2": [["2"]],
         "loop b": [["3"]],
     }
-    assert arms(runs[:1]) == {"this run": [["1"]]}
+    assert convergence.arms(runs[:1]) == {"this run": [["1"]]}
 
 
 def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
@@ -497,7 +496,8 @@ def test_the_printed_command_makes_the_same_configuration(
     changes: dict[str, Any] = {
         "unaries": 1, "generations": 2, "choose": "train", "seed": 5, "statistics": ("A", "H"),
         "objectives": ("rho", "partial"), "same_statistic": True, "start": ("sum(abs(A))",),
-        "split_seed": 3,
+        "split_seed": 3, "pool": 0.2, "neighbours": 0.25, "immigrants": 0.3, "sketch_seed": 4,
+        "rules": ("inverse-pair",),
     }  # fmt: skip
     asked = discovery(tmp_path / "a b", **changes).run()
     words = shlex.split(commands(open_run(tmp_path / "a b"))[0])
@@ -514,6 +514,7 @@ def test_the_printed_command_makes_the_same_configuration(
     assert again == asked.settings
     assert given["tables"] == ["made-up"]
     assert given["split_seed"] == 3
+    assert given["sketch_seed"] == 4
     assert Path(given["out"]) == tmp_path / "a b"
 
 

@@ -17,8 +17,7 @@ import pytest
 
 from spaces.errors import FetchError, TableError
 from spaces.tables import registry
-from spaces.tables.digests import tree_digest
-from spaces.tables.fetch import Fetched, fetch
+from spaces.tables.fetch import Fetched, fetch, tree_digest
 
 SISTERS = ("pit-c100-kd", "pit-flowers")
 CONTENT = bytes(range(256)) * 1000
@@ -312,13 +311,13 @@ def test_a_truncated_archive_of_unknown_length_is_an_error(
                 type=tarfile.SYMTYPE,
                 linkname="/etc/passwd",
             ),
-            "'.*b_summary.yaml' is no plain file",
+            "'.*b_summary.yaml' is not a regular file",
         ),
         (
             lambda tar: add(
                 tar, f"repo-123/{FOLDER}/b_summary.yaml", type=tarfile.LNKTYPE, linkname="README.md"
             ),
-            "'.*b_summary.yaml' is no plain file",
+            "'.*b_summary.yaml' is not a regular file",
         ),
         (lambda tar: add(tar, f"repo-123/{FOLDER}/ppl_summary.yaml", b"y"), "comes twice"),
         (

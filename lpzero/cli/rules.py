@@ -1,4 +1,4 @@
-"""`lpzero rules` and `lpzero classics`: what pruning removes, and the papers' formulas."""
+"""`lpzero rules`: what pruning removes, and why."""
 
 from __future__ import annotations
 
@@ -43,22 +43,3 @@ def rules(unaries: int | None, off: tuple[str, ...], same_statistic: bool, form:
             f"chains of {size.unaries}: {size.before:,} formulas, {size.kept:,} after pruning,"
             f" {size.distinct:,} distinct (up to sign, for one reduction over blocks)"
         )
-
-
-@click.command()
-@format_option
-def classics(form: str) -> None:
-    """The classic proxies as formulas, and where the language cannot express them."""
-    from primitives.classics import CLASSICS
-
-    rows = [
-        {
-            "proxy": classic.name,
-            "formula": classic.text,
-            "fidelity": classic.fidelity.value,
-            "definition": classic.definition,
-            "note": classic.note,
-        }
-        for classic in CLASSICS
-    ]
-    print_rows(rows, form)
