@@ -15,7 +15,7 @@ from lpzero.discover import evolution as steps
 from lpzero.errors import InputError
 from lpzero.runs import directory as folder
 from spaces.tables.table import Table
-from tests.lpzero.smalltable import sketches, table
+from tests.lpzero.small_campaign import sketches, table
 
 SMALL = ["--population", "10", "--offspring", "10", "--generations", "3", "--unaries", "1"]
 

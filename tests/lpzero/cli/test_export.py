@@ -20,7 +20,7 @@ from lpzero.exhaust.results import keep
 from lpzero.proxies import Context, find
 from primitives.parser import parse
 from spaces.tables import split
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from lpzero.runs import scoresheet
 from lpzero.runs.errors import RunError, WriteError
 from primitives.parser import parse
 from spaces.tables.splits import Split
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
 COMPARED = (folder.JOURNAL, folder.HALL, folder.HALL_CSV, folder.HISTORY, folder.STATE,
             folder.CONFIG, folder.RESULT, scoresheet.FILE)  # fmt: skip
@@ -114,7 +114,7 @@ def test_killed_at_ten_moments_it_ends_as_if_it_had_not_been(
 
 
 def test_kill_minus_nine_really(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.lpzero.smalltable"]
+    command = [sys.executable, "-m", "tests.lpzero.small_campaign"]
     out, other = tmp_path / "killed", tmp_path / "whole"
     for _ in range(3):
         process = subprocess.Popen([*command, str(out), "300"])

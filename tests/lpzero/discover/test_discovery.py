@@ -19,7 +19,7 @@ from primitives.parser import parse
 from primitives.registry import STATISTICS
 from primitives.rejection import Rejected
 from spaces.errors import TableError, UnknownNameError
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from primitives.formula import REDUCTIONS
 from primitives.sizes import measure
 from spaces.tables.splits import split
 from spaces.tables.table import Table, make_table
-from tests.lpzero import drawn
+from tests.lpzero import random_sketches
 
 N = 24
 
@@ -45,7 +45,9 @@ def table() -> Table:
 
 @pytest.fixture(scope="module")
 def sketches(table: Table) -> list[Sketch]:
-    return [drawn.sketch(i, table.space.depth(arch)) for i, arch in enumerate(table.archs)]
+    return [
+        random_sketches.sketch(i, table.space.depth(arch)) for i, arch in enumerate(table.archs)
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from lpzero.export import Selection, export, from_file, sympy_form
 from lpzero.export.latex_form import escaped
 from lpzero.proxies import find
 from primitives.errors import FormulaError
-from tests.lpzero.export.networks import exported, module_of, written
+from tests.lpzero.export.network_tensors import exported, module_of, written
 
 GOOD = json.loads(written(exported("sum(mul(abs(G), abs(W)))"), "json"))
 NASTY = (

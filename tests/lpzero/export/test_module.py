@@ -22,7 +22,7 @@ from primitives.parser import parse
 from primitives.properties import Interval, Monotone
 from primitives.registry import forget, unary
 from primitives.rejection import Rejected
-from tests.lpzero.export.networks import exported, module_of, tensors, written
+from tests.lpzero.export.network_tensors import exported, module_of, tensors, written
 
 BEST = "-mean(add(square(W), square(softmax(G))))"
 WITHOUT_NUMPY = """

@@ -24,7 +24,7 @@ from primitives.parser import parse
 from primitives.pruning import check
 from primitives.rejection import Rejected
 from primitives.symbolic import to_sympy
-from tests.lpzero.export.networks import (
+from tests.lpzero.export.network_tensors import (
     LIMIT,
     blocks,
     engine,

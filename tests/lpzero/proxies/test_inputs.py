@@ -14,7 +14,7 @@ from lpzero.errors import InputError
 from lpzero.proxies import Network, evaluate, get
 from lpzero.proxies.jacobian import spectrum_score
 from tests.lpzero.proxies.test_saliency import value
-from tests.lpzero.proxies.tiny import TOKENS, Products, foreign, network, next_token
+from tests.lpzero.proxies.tiny_networks import TOKENS, Products, foreign, network, next_token
 
 
 def walk(tokens: Tensor) -> dict[str, list[Tensor]]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from lpzero.proxies import Network
 from lpzero.proxies.sample_gradients import PROBE
 from tests.lpzero.proxies.test_saliency import value
-from tests.lpzero.proxies.tiny import LAYOUT, TOKENS, Foreign, foreign, network, next_token
+from tests.lpzero.proxies.tiny_networks import LAYOUT, TOKENS, Foreign, foreign, network, next_token
 
 
 def matrices(model: Foreign) -> list[Tensor]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lpzero.smalltable import discovery, table
+from tests.lpzero.small_campaign import discovery, table
 
 PAGE = Path(__file__).parents[3] / "docs" / "report.md"
 

@@ -37,7 +37,7 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
 from spaces.tables import split
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&$\\frac$"
 

@@ -23,7 +23,7 @@ from primitives.enumeration import surviving_branches
 from primitives.expressions import branch
 from primitives.formula import Formula
 from primitives.registry import UNARIES, forget, unary
-from tests.lpzero.drawn import blocks_of, sketch
+from tests.lpzero.random_sketches import blocks_of, sketch
 
 AXES = ("first", "last")
 

@@ -23,7 +23,8 @@ from primitives.parser import parse
 from primitives.pruning import check
 from primitives.registry import BINARIES
 from primitives.rejection import Rejected
-from tests.lpzero import drawn
+from tests.lpzero import random_sketches
+from tests.random_formulas import random_chain, random_live_formula
 
 PAIRS = list(combinations_with_replacement(STATISTICS, 2))
 RELATIVE = 1e-5
@@ -45,7 +46,7 @@ def evaluator(space_name: str) -> FormulaEvaluator:
 def assert_like_reference(
     found: np.ndarray | Rejected, formula: Formula, sketches: list[Sketch]
 ) -> None:
-    expected = [naive.score(formula, drawn.blocks_of(one)) for one in sketches]
+    expected = [naive.score(formula, random_sketches.blocks_of(one)) for one in sketches]
     rejected = [value for value in expected if isinstance(value, Rejected)]
     if rejected or isinstance(found, Rejected):
         assert isinstance(found, Rejected), str(formula)
@@ -63,7 +64,7 @@ def test_every_pair_and_operation_equals_the_reference(space_name: str, operatio
     formulas = []
     for left, right in PAIRS:
         for length in (1, 2, 3):
-            pair = [(left, drawn.chain(rng, length)), (right, drawn.chain(rng, length))]
+            pair = [(left, random_chain(rng, length)), (right, random_chain(rng, length))]
             rng.shuffle(pair)
             formulas.append(Formula.of(operation, *pair, rng.choice(REDUCTIONS)))
     for formula, found in zip(formulas, evaluator(space_name).scores(formulas), strict=True):
@@ -74,7 +75,7 @@ def test_every_pair_and_operation_equals_the_reference(space_name: str, operatio
 @given(st.integers(0, 10**9))
 def test_nested_trees_equal_the_reference(seed: int) -> None:
     rng = random.Random(seed)
-    formula = drawn.formula(rng, depth=5)
+    formula = random_live_formula(rng, depth=5)
     space_name = rng.choice(["nano-flexibert", "nano-gpt2"])
     found = evaluator(space_name).score(formula)
     if check(formula) is None:
@@ -83,15 +84,17 @@ def test_nested_trees_equal_the_reference(seed: int) -> None:
 
 @pytest.mark.parametrize("softmax_axis", ["first", "last"])
 def test_drawn_shapes_and_both_softmax_axes_equal_the_reference(softmax_axis: naive.Axis) -> None:
-    sketches = [drawn.sketch(seed, 1 + seed) for seed in range(3)]
+    sketches = [random_sketches.sketch(seed, 1 + seed) for seed in range(3)]
     engine = FormulaEvaluator(sketches, surviving(1, softmax_axis=softmax_axis))
     rng = random.Random(5)
     for _ in range(80):
-        formula = drawn.formula(rng, depth=4)
+        formula = random_live_formula(rng, depth=4)
         if check(formula) is not None:
             continue
         found = engine.score(formula)
-        expected = [naive.score(formula, drawn.blocks_of(s), softmax_axis) for s in sketches]
+        expected = [
+            naive.score(formula, random_sketches.blocks_of(s), softmax_axis) for s in sketches
+        ]
         if isinstance(found, Rejected):
             assert any(isinstance(value, Rejected) for value in expected), str(formula)
         else:
@@ -101,9 +104,9 @@ def test_drawn_shapes_and_both_softmax_axes_equal_the_reference(softmax_axis: na
 
 
 def test_a_score_depends_on_nothing_but_formula_and_sketches() -> None:
-    sketches = [drawn.sketch(seed) for seed in range(4)]
+    sketches = [random_sketches.sketch(seed) for seed in range(4)]
     rng = random.Random(11)
-    formulas = [drawn.formula(rng, depth=5) for _ in range(60)]
+    formulas = [random_live_formula(rng, depth=5) for _ in range(60)]
     together = FormulaEvaluator(sketches).scores(formulas)
     order = rng.sample(range(60), 60)
     shy = FormulaEvaluator(sketches, memory=2000)  # remembers next to nothing
@@ -125,7 +128,7 @@ def test_a_score_depends_on_nothing_but_formula_and_sketches() -> None:
 
 
 def test_an_overflow_on_one_architecture_rejects_the_formula() -> None:
-    small, big = drawn.sketch(0), drawn.sketch(1)
+    small, big = random_sketches.sketch(0), random_sketches.sketch(1)
     big = Sketch(big.header, big.numbers * np.float32(1e30))
     engine = FormulaEvaluator([small, big])
     for text in (
@@ -142,7 +145,7 @@ def test_an_overflow_on_one_architecture_rejects_the_formula() -> None:
 
 
 def test_a_formula_without_branches_is_rejected() -> None:
-    found = FormulaEvaluator([drawn.sketch(0)]).score(
+    found = FormulaEvaluator([random_sketches.sketch(0)]).score(
         parse("sum(add(disconnect(W), disconnect(G)))")
     )
     assert isinstance(found, Rejected)
@@ -150,14 +153,14 @@ def test_a_formula_without_branches_is_rejected() -> None:
 
 
 def test_a_table_of_other_architectures_is_refused() -> None:
-    sketches = [drawn.sketch(seed) for seed in range(3)]
+    sketches = [random_sketches.sketch(seed) for seed in range(3)]
     table = FormulaEvaluator(sketches, surviving(1)).table
     with pytest.raises(InputError, match="the branch table has 3 architectures, 2 were asked for"):
         FormulaEvaluator(sketches, rows=[0, 1], table=table)
 
 
 def test_sign_and_reduction() -> None:
-    sketches = [drawn.sketch(seed, n_blocks=1 + seed) for seed in range(3)]
+    sketches = [random_sketches.sketch(seed, n_blocks=1 + seed) for seed in range(3)]
     engine = FormulaEvaluator(sketches)
     total, average, negative = (
         engine.score(parse(text))

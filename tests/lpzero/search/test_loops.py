@@ -25,7 +25,7 @@ from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
 from lpzero.supernet import Saliency, select
 from spaces.flexibert import FlexiBertArch, Layer
-from tests.lpzero.search.planted import (
+from tests.lpzero.search.landscapes import (
     OPTIMUM,
     SPACE,
     BlockProxy,

@@ -27,7 +27,7 @@ from lpzero.search.metrics import (
     top_threshold,
 )
 from spaces.tables import load
-from tests.lpzero.search.planted import SPACE, Landscape, environment, height, proxy
+from tests.lpzero.search.landscapes import SPACE, Landscape, environment, height, proxy
 
 TRACE = [
     {"evaluations": n, "target": target} for n, target in enumerate([3.0, 5.0, 4.0, 7.0], start=1)

@@ -1,4 +1,4 @@
-"""A real browser without a screen, spoken to over a pipe in the DevTools protocol.
+"""A headless browser for the tests of the page, driven over a pipe in the DevTools protocol.
 
 No driver and no port: Chromium reads messages from descriptor 3 and writes to 4.
 """
