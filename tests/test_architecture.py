@@ -127,10 +127,18 @@ def writes_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 _WRITING_METHODS = {"write_text", "write_bytes", "touch", "tofile"}
 _WRITING_FUNCTIONS = {
-    ("os", "replace"), ("os", "rename"), ("os", "link"), ("os", "symlink"),
-    ("shutil", "copy"), ("shutil", "copy2"), ("shutil", "copyfile"), ("shutil", "move"),
-    ("tempfile", "mkstemp"), ("tempfile", "NamedTemporaryFile"), ("torch", "save"),
-}  # fmt: skip
+    ("os", "replace"),
+    ("os", "rename"),
+    ("os", "link"),
+    ("os", "symlink"),
+    ("shutil", "copy"),
+    ("shutil", "copy2"),
+    ("shutil", "copyfile"),
+    ("shutil", "move"),
+    ("tempfile", "mkstemp"),
+    ("tempfile", "NamedTemporaryFile"),
+    ("torch", "save"),
+}
 
 
 def _name(function: ast.expr) -> str:
@@ -304,3 +312,16 @@ def test_links_in_the_documentation_lead_somewhere() -> None:
     assert len(links) > 20
     broken = [f"{p.relative_to(ROOT)}: {to}" for p, to in links if not (p.parent / to).exists()]
     assert not broken
+
+
+def test_paths_named_in_the_documentation_exist() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("experiments/*/*.md")]
+    path = re.compile(r"`((?:docs|experiments|lpzero|primitives|spaces|tests)/[\w./-]+)`")
+    named = [
+        (page, found)
+        for page in pages
+        if page.name != "CHANGELOG.md"  # which speaks of earlier trees too
+        for found in path.findall(page.read_text(encoding="utf-8"))
+    ]
+    assert len(named) > 10
+    assert not [f"{p.relative_to(ROOT)}: {to}" for p, to in named if not (ROOT / to).exists()]

@@ -16,8 +16,15 @@ from pathlib import Path
 
 from lpzero.runs import directory as folder
 
-COMPARED = (folder.JOURNAL, folder.STATE, folder.HALL, folder.HALL_CSV, folder.HISTORY,
-            folder.CONFIG, folder.RESULT)  # fmt: skip
+COMPARED = (
+    folder.JOURNAL,
+    folder.STATE,
+    folder.HALL,
+    folder.HALL_CSV,
+    folder.HISTORY,
+    folder.CONFIG,
+    folder.RESULT,
+)
 KILLS = 10
 
 

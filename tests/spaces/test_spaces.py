@@ -141,7 +141,7 @@ def test_blocks_can_be_exchanged(space: Space[Any]) -> None:
     changed = space.with_block(arch, 1, other)
     space.validate(changed)
     assert space.blocks(changed)[1] == other
-    if not isinstance(space, PitSpace):  # whose blocks share fields: tests/spaces/test_pit.py
+    if not isinstance(space, PitSpace):  # whose blocks share fields: see tests/spaces/pit
         assert space.blocks(changed) == (blocks[0], other, *blocks[2:])
 
 

@@ -47,6 +47,7 @@ def test_the_numbers_printed_are_those_recomputed(found: Discovery) -> None:
     evaluator = FormulaEvaluator(sketches())
     parts = found.objective.tables_fitness[0].parts
     rows = {"train": parts.train, "valid": parts.valid, "test": parts.open_test()}
+    assert found.result_["top"]
     for line in found.result_["top"]:
         scores = evaluator.score(parse(line["formula"]))
         assert not isinstance(scores, Rejected)
@@ -90,6 +91,7 @@ def test_an_objective_without_groups_is_refused() -> None:
 def test_several_tables_count_by_the_worst_or_make_a_front() -> None:
     tables = [table(), table(name="another")]
     found = discovery(table=tables, generations=2).run()
+    assert found.outcome_.hall.entries
     for entry in found.outcome_.hall.entries:
         assert entry.fitness == (min(measures[0] for measures in entry.measures),)
     assert set(found.best_["rho_by_table"]) == {"made-up", "another"}
@@ -101,8 +103,8 @@ def test_several_tables_count_by_the_worst_or_make_a_front() -> None:
 def test_statistics_that_are_not_allowed_do_not_appear() -> None:
     found = discovery(statistics=("A", "H", "W", "S"), generations=2).search()
     names = set(STATISTICS) - {"A", "H", "W", "S"}
-    for row in found.hall_of_fame_:
-        assert not names & set(row["formula"])
+    assert found.hall_of_fame_
+    assert not any(names & set(row["formula"]) for row in found.hall_of_fame_)
 
 
 def test_deep_trees_and_long_chains_are_judged() -> None:

@@ -20,9 +20,16 @@ def candidate(number: int, text: str, rho: float, given: float = 0.0) -> Candida
     formula = parse(text)
     key = key_up_to_sign(formula)
     return Candidate(
-        number, 1, "random", (), formula, key, formula.complexity,
-        measures=((rho, given, 0.0),), fitness=(rho,),
-    )  # fmt: skip
+        number,
+        1,
+        "random",
+        (),
+        formula,
+        key,
+        formula.complexity,
+        measures=((rho, given, 0.0),),
+        fitness=(rho,),
+    )
 
 
 def test_the_same_formula_in_another_order_is_one_entry() -> None:
@@ -56,11 +63,18 @@ def test_the_front_is_kept_beyond_the_size() -> None:
 def test_admitting_in_portions_changes_nothing(pairs: list[tuple[int, int]], seed: int) -> None:
     everyone = [
         Candidate(
-            i, 0, "random", (), parse("sum(W)"), str(i), complexity,
-            measures=((rho / 8, 0.0, 0.0),), fitness=(rho / 8,),
+            i,
+            0,
+            "random",
+            (),
+            parse("sum(W)"),
+            str(i),
+            complexity,
+            measures=((rho / 8, 0.0, 0.0),),
+            fitness=(rho / 8,),
         )
         for i, (rho, complexity) in enumerate(pairs)
-    ]  # fmt: skip
+    ]
     whole = admit(HallOfFame(size=5), everyone)
     hall, rest, rng = HallOfFame(size=5), list(everyone), random.Random(seed)
     while rest:

@@ -96,11 +96,17 @@ ON_MODELS = (
     ("name", "loss", "text"),
     [
         *((name, "auto", text) for name in ("nano-gpt2", "nano-flexibert") for text in ON_MODELS),
-        *((name, loss, "sum(mul(l1(G), std(J)))")
-          for name, loss in (("nano-gpt2", "cotangent"), ("nano-flexibert", "ones"),
-                             ("pit", "auto"), ("pit", "labels"))),
+        *(
+            (name, loss, "sum(mul(l1(G), std(J)))")
+            for name, loss in (
+                ("nano-gpt2", "cotangent"),
+                ("nano-flexibert", "ones"),
+                ("pit", "auto"),
+                ("pit", "labels"),
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_models_score_as_in_the_engine(name: str, loss: str, text: str) -> None:
     space = spaces.get(name)
     arch = space.sample(random.Random(4))

@@ -78,9 +78,10 @@ def test_a_thousand_formulas_score_alike_in_every_form(part: int) -> None:
 
 
 def test_every_pruned_formula_can_be_written_all_the_same() -> None:
-    for formula in formulas(60):
-        if check(formula) is not None:
-            assert module_of(exported(formula)).main() == 0
+    pruned = [formula for formula in formulas(60) if check(formula) is not None]
+    assert len(pruned) > 20
+    for formula in pruned:
+        assert module_of(exported(formula)).main() == 0
 
 
 def test_softmax_along_the_cut_axis_is_rescaled() -> None:
@@ -93,15 +94,37 @@ def test_softmax_along_the_cut_axis_is_rescaled() -> None:
 
 
 def record() -> Exported:
-    figures = Figures("table", "nano-gpt2", "minus <loss> & %", "0f", 3, {"test": 31},
-                      {"train": 0.9, "test": -0.5}, {"test": (-0.7, -0.1)},
-                      {"test": 0.25})  # fmt: skip
-    provenance = Provenance("campaign", campaign="ab", method="front", seed=7, chosen_on="valid",
-                            id=12, generation=4, figures=(figures,))  # fmt: skip
+    figures = Figures(
+        "table",
+        "nano-gpt2",
+        "minus <loss> & %",
+        "0f",
+        3,
+        {"test": 31},
+        {"train": 0.9, "test": -0.5},
+        {"test": (-0.7, -0.1)},
+        {"test": 0.25},
+    )
+    provenance = Provenance(
+        "campaign",
+        campaign="ab",
+        method="front",
+        seed=7,
+        chosen_on="valid",
+        id=12,
+        generation=4,
+        figures=(figures,),
+    )
     batch = Batch("nano-gpt2", 1, (8, 64), "text")
     options = SketchOptions(None, "cotangent", 2, 3)
-    return Exported("=best <b>one</b>", parse("-mean(add(square(W), square(softmax(G))))"),
-                    provenance, options, "first", (batch,))  # fmt: skip
+    return Exported(
+        "=best <b>one</b>",
+        parse("-mean(add(square(W), square(softmax(G))))"),
+        provenance,
+        options,
+        "first",
+        (batch,),
+    )
 
 
 def test_json_keeps_everything(tmp_path: Path) -> None:

@@ -115,9 +115,16 @@ def test_heads_by_loops() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["fisher", "activation-distance", "linear-regions", "softmax-confidence",
-             "attention-confidence", "head-importance"],
-)  # fmt: skip
+    "name",
+    [
+        "fisher",
+        "activation-distance",
+        "linear-regions",
+        "softmax-confidence",
+        "attention-confidence",
+        "head-importance",
+    ],
+)
 def test_without_taps_the_error_says_what_to_name(name: str) -> None:
     bare = Network(foreign(), TOKENS, next_token)
     with pytest.raises(InputError, match=r"name (them|a module) in Layout\."):

@@ -30,14 +30,16 @@ def jacobians(model: Foreign) -> list[Tensor]:
         model(tokens[None])
         handle.remove()
         rows = [
-            torch.cat([
-                g.flatten()
-                for g in torch.autograd.grad(
-                    z, matrices(model), retain_graph=True, materialize_grads=True
-                )
-            ])
+            torch.cat(
+                [
+                    g.flatten()
+                    for g in torch.autograd.grad(
+                        z, matrices(model), retain_graph=True, materialize_grads=True
+                    )
+                ]
+            )
             for z in outputs[0].flatten()
-        ]  # fmt: skip
+        ]
         found.append(torch.stack(rows))
     return found
 

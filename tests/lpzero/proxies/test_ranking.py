@@ -85,16 +85,16 @@ def test_missing_scores_are_counted_and_left_out(tmp_path: Path) -> None:
 def test_seeds_and_batches_are_compared(tmp_path: Path) -> None:
     proxies = [get("grad-norm"), get("depth"), find("sum(fro(G))")]
     ranking = Ranking(Context(folder=tmp_path), seeds=3, batches=2)
-    for row in rank(TABLE, proxies, ranking):
+    rows = {row["proxy"]: row for row in rank(TABLE, proxies, ranking)}
+    assert set(rows) == {"grad-norm", "depth", "sum(fro(G))"}
+    for row in rows.values():
         assert (len(row["rho_seeds"]), len(row["rho_batches"])) == (3, 2)
         assert row["rho_seeds"][0] == row["rho_batches"][0] == pytest.approx(row["rho"])
         assert row["rho_seeds_mean"] == pytest.approx(np.mean(row["rho_seeds"]))
-        if row["proxy"] == "depth":
-            assert row["rho_seeds_std"] == 0
+    assert rows["depth"]["rho_seeds_std"] == 0
     other = Context(seed=2, folder=tmp_path)
-    [row] = [r for r in rank(TABLE, proxies, ranking) if r["proxy"] == "sum(fro(G))"]
     scores = find("sum(fro(G))").score(SPACE, ARCHS, other)
-    assert row["rho_seeds"][2] == spearman(scores, TABLE.targets)
+    assert rows["sum(fro(G))"]["rho_seeds"][2] == spearman(scores, TABLE.targets)
 
 
 def test_all_measures_of_a_network_are_computed_together(

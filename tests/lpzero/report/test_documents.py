@@ -26,5 +26,10 @@ def test_the_example_draws_every_figure(tmp_path: Path, monkeypatch: pytest.Monk
     Path("example.py").write_text(code)
     runpy.run_path("example.py")
     assert {path.stem for path in Path().glob("*.pdf")} == {
-        "scores", "ranks", "bars", "convergence", "pairs", "transfer"
-    }  # fmt: skip
+        "scores",
+        "ranks",
+        "bars",
+        "convergence",
+        "pairs",
+        "transfer",
+    }

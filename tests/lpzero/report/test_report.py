@@ -98,8 +98,15 @@ def read(path: Path) -> _Checker:
 
 def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
     found = read(write(open_source(campaign)).page)
-    titles = ["The result", "What was searched", "Hall of fame", "Figures", "Rejected formulas",
-              "Provenance", "The same again"]  # fmt: skip
+    titles = [
+        "The result",
+        "What was searched",
+        "Hall of fame",
+        "Figures",
+        "Rejected formulas",
+        "Provenance",
+        "The same again",
+    ]
     assert all(title in found.text for title in titles)
     ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -134,8 +141,10 @@ def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Pat
 @pytest.mark.drawn
 def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path) -> None:
     first, second = write(open_source(campaign)), write(open_source(copy))
-    shown = [path.read_text().replace(str(folder), "DIR")
-             for path, folder in ((first.page, campaign), (second.page, copy))]  # fmt: skip
+    shown = [
+        path.read_text().replace(str(folder), "DIR")
+        for path, folder in ((first.page, campaign), (second.page, copy))
+    ]
     assert shown[0] == shown[1]
     assert len(first.figures) == len(second.figures) == 15
     for one, other in zip(first.figures, second.figures, strict=True):
@@ -193,8 +202,11 @@ def test_an_exhaustive_run_has_a_page(exhausted: Path) -> None:
     low, high = result["best"]["judged"]["test"]["rho_ci"]
     assert f"{result['best']['rho']['test']:.3f} [{low:.3f}, {high:.3f}]" in text
     assert {path.stem for path in written.figures} == {
-        "scores-made-up", "ranks-made-up", "counters-made-up", "pairs"
-    }  # fmt: skip
+        "scores-made-up",
+        "ranks-made-up",
+        "counters-made-up",
+        "pairs",
+    }
 
 
 def test_an_unfinished_exhaustive_run_says_so(exhausted: Path, tmp_path: Path) -> None:
@@ -364,8 +376,9 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("search") / "search"
     constants = {"samples": 40}
     bounds = Constraints({"parameters": (None, 400_000.0)})
-    run_search(Request("nano-gpt2", "random", "depth", constants=constants, constraints=bounds),
-               out=out)  # fmt: skip
+    run_search(
+        Request("nano-gpt2", "random", "depth", constants=constants, constraints=bounds), out=out
+    )
     return out
 
 
@@ -484,10 +497,16 @@ def test_the_printed_command_makes_the_same_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes: dict[str, Any] = {
-        "unaries": 1, "generations": 2, "choose": "train", "seed": 5, "statistics": ("A", "H"),
-        "objectives": ("rho", "partial"), "same_statistic": True, "start": ("sum(abs(A))",),
+        "unaries": 1,
+        "generations": 2,
+        "choose": "train",
+        "seed": 5,
+        "statistics": ("A", "H"),
+        "objectives": ("rho", "partial"),
+        "same_statistic": True,
+        "start": ("sum(abs(A))",),
         "split_seed": 3,
-    }  # fmt: skip
+    }
     asked = discovery(tmp_path / "a b", **changes).run()
     words = shlex.split(commands(open_source(tmp_path / "a b"))[0])
     given: dict[str, Any] = {}

@@ -141,15 +141,40 @@ def test_the_command_compares_and_draws(
 ) -> None:
     out = tmp_path / "compared"
     words = [
-        "search", "nano-gpt2", "--compare", "--seeds", "2", "--loop", "etas", "--loop", "random",
-        "--proxy", "none", "--proxy", "depth", "--samples", "12", "--mutants", "6",
-        "--iterations", "1", "--evaluations", "5", "--evaluator", "table", "--out", str(out),
-    ]  # fmt: skip
+        "search",
+        "nano-gpt2",
+        "--compare",
+        "--seeds",
+        "2",
+        "--loop",
+        "etas",
+        "--loop",
+        "random",
+        "--proxy",
+        "none",
+        "--proxy",
+        "depth",
+        "--samples",
+        "12",
+        "--mutants",
+        "6",
+        "--iterations",
+        "1",
+        "--evaluations",
+        "5",
+        "--evaluator",
+        "table",
+        "--out",
+        str(out),
+    ]
     assert command([*words, "--format", "json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert [row["arm"] for row in result["rows"]] == [
-        "etas, none", "etas, depth", "random, none", "random, depth",
-    ]  # fmt: skip
+        "etas, none",
+        "etas, depth",
+        "random, none",
+        "random, depth",
+    ]
     assert {"curves.csv", "curves.pdf", "curves.png", "comparison.csv", "comparison.json"} <= {
         path.name for path in out.iterdir()
     }

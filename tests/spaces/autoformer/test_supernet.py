@@ -12,9 +12,16 @@ from spaces.autoformer.supernet import Supernet, largest
 from spaces.errors import ArchitectureError
 
 SPACE = AutoFormerSpace(
-    name="tiny-vision", hidden=(12, 16), n_layers=(1, 2, 3), heads=(1, 2, 3), ratios=(1.5, 2.0),
-    image=12, patch=4, classes=5, head_width=6,
-)  # fmt: skip
+    name="tiny-vision",
+    hidden=(12, 16),
+    n_layers=(1, 2, 3),
+    heads=(1, 2, 3),
+    ratios=(1.5, 2.0),
+    image=12,
+    patch=4,
+    classes=5,
+    head_width=6,
+)
 SAMPLES = [SPACE.sample(random.Random(seed)) for seed in range(12)]
 
 
