@@ -24,6 +24,9 @@ run: $(STAMP)  ## the main job: a small campaign on the embedded table nano-gpt2
 
 test: lint types unit  ## lint, types and every test, the slow ones too: what CI runs
 
+quick: $(STAMP)  ## the tests that are not marked slow: under a minute on two idle cores
+	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
+
 tools:  ## a browser, pdflatex and poppler for the tests that use them (apt, root; best effort)
 	@.ci/tools
 
@@ -36,9 +39,6 @@ types: $(STAMP)  ## mypy, strict, on the three packages
 
 unit: $(STAMP)  ## the tests (LPZERO_DATA=folder adds those on the real tables)
 	$(BIN)/python -m pytest -n $(JOBS) -rs
-
-quick: $(STAMP)  ## the tests that are not marked slow: under a minute on two idle cores
-	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
 
 format: $(STAMP)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .

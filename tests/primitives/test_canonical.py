@@ -116,6 +116,7 @@ def _same(ours: float | Rejected, theirs: float | Rejected) -> bool:
     return bool(np.isclose(ours, theirs, rtol=1e-7, atol=1e-9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["W", "S"])
 def test_canonical_form_keeps_the_score_of_every_chain_of_two(
     statistic: str, make_architecture: Any
@@ -127,6 +128,7 @@ def test_canonical_form_keeps_the_score_of_every_chain_of_two(
             assert _same(score(formula, blocks), score(canonical(formula), blocks)), chain
 
 
+@pytest.mark.slow
 def test_canonical_form_keeps_the_score_of_random_formulas(make_architecture: Any) -> None:
     hard = _hard_blocks(make_architecture)
     rng = random.Random(3)

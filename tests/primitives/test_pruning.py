@@ -198,6 +198,7 @@ def _represent_chains(
     return table, lost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["W", "S"])
 def test_every_pruned_chain_is_constant_or_equals_a_kept_one(
     statistic: str, make_architecture: Any
@@ -219,6 +220,7 @@ def _affine(vector: list[float | Rejected]) -> tuple[float, ...] | None:
     return tuple(np.round(centred * np.sign(centred[np.argmax(np.abs(centred))]), 5) + 0.0)
 
 
+@pytest.mark.slow
 def test_every_pruned_formula_with_chains_of_one_is_represented(make_architecture: Any) -> None:
     """All 26,460 formulas, on their scores alone: no knowledge of the rules goes in."""
     architectures = [make_architecture(seed, 1, 1, scale=0.3 + 0.3 * seed) for seed in range(5)]
@@ -264,6 +266,7 @@ def _quick(branches: Any, formula: Formula, aligned: bool, architectures: list[A
     return [float(v) for v in combine(*map(np.array, sides))]
 
 
+@pytest.mark.slow
 def test_a_sample_of_pruned_formulas_with_chains_of_two_is_represented(
     make_architecture: Any,
 ) -> None:

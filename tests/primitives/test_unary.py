@@ -35,6 +35,7 @@ def test_the_language_has_the_papers_21_unaries() -> None:
     assert list(UNARIES) == expected.split()
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(matrices(any_float32))
 def test_every_chain_of_two_is_finite_over_the_float32_range(x: Doubles) -> None:
@@ -57,6 +58,7 @@ def test_no_primitive_changes_its_operand(x: Doubles) -> None:
         assert np.array_equal(tensor.numpy(), before), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("name", CALLABLE)
 def test_torch_agrees_with_numpy_over_the_float32_range(name: str, axis: int) -> None:
@@ -77,6 +79,7 @@ def _spread_is_noise(x: Doubles) -> bool:
     return bool(np.ptp(x) <= 1e-10 * np.abs(x).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLABLE)
 def test_the_lambdified_sympy_form_agrees_with_numpy(name: str) -> None:
     form = as_numpy(unary_form(name, symbol("W")), ["W"])

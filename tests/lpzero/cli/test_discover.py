@@ -198,6 +198,7 @@ def test_bad_input_is_one_line_and_code_two(
     assert not (tmp_path / "c").exists(), "a refused campaign leaves nothing behind"
 
 
+@pytest.mark.slow
 def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -215,6 +216,7 @@ def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
     assert json.loads(text)["generations"] == 5
 
 
+@pytest.mark.slow
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

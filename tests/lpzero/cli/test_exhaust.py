@@ -56,6 +56,7 @@ def test_json_holds_what_the_contract_says(
     assert (prepared / "runs" / "exhaust-nano-gpt2-1-split0" / "run.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_second_call_answers_another_question_from_the_same_run(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

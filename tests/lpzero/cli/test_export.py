@@ -127,6 +127,7 @@ def test_a_formula_and_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(exports(capsys, "snip", "--to", "json"))["formula"] == "sum(l1(mul(G, W)))"
 
 
+@pytest.mark.slow
 def test_an_exported_file_is_a_source_and_a_proxy(
     campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +153,7 @@ def test_a_run_is_a_proxy_and_a_file_of_several_is_none(
         find(str(tmp_path / "two.json"))
 
 
+@pytest.mark.slow
 def test_several_tables_have_their_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,6 +84,7 @@ def test_the_journal_holds_every_fate_and_lineage(whole: Path) -> None:
     assert result["repeats"] == sum("repeats" in line for line in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_ten_moments_it_ends_as_if_it_had_not_been(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -123,6 +124,7 @@ def test_killed_at_ten_moments_it_ends_as_if_it_had_not_been(
     assert_equal(out, whole)
 
 
+@pytest.mark.slow
 def test_kill_minus_nine_really(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.lpzero.small_campaign"]
     out, other = tmp_path / "killed", tmp_path / "whole"
@@ -158,6 +160,7 @@ def _size(out: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -196,6 +199,7 @@ def test_damage_is_repaired(tmp_path: Path, whole: Path, damage: str) -> None:
     assert bool(found.remarks_) == (damage != "no journal")
 
 
+@pytest.mark.slow
 def test_lines_ahead_of_the_state_are_not_judged_again(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +214,7 @@ def test_lines_ahead_of_the_state_are_not_judged_again(
     assert_equal(out, whole)
 
 
+@pytest.mark.slow
 def test_a_finished_campaign_can_be_extended(tmp_path: Path, whole: Path) -> None:
     out = tmp_path / "campaign"
     discovery(out, generations=3).run()
@@ -218,6 +223,7 @@ def test_a_finished_campaign_can_be_extended(tmp_path: Path, whole: Path) -> Non
     assert_equal_but_config(out, whole)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_survived(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +288,7 @@ def test_a_changed_table_is_refused(whole: Path) -> None:
         discovery(whole, table=changed, resume=True).search()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [folder.CONFIG, folder.STATE])
 def test_a_newer_schema_is_refused(tmp_path: Path, name: str) -> None:
     out = tmp_path / "campaign"

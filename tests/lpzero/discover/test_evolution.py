@@ -133,6 +133,7 @@ def test_a_step_is_a_function_of_state_and_generator(asked: Settings) -> None:
     assert random.getstate() == outside
 
 
+@pytest.mark.slow
 def test_another_process_takes_the_same_steps() -> None:
     code = (
         "from tests.lpzero.discover.test_evolution import *\n"

@@ -64,6 +64,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.slow
 def test_every_measure_is_that_of_the_formula(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:
@@ -102,6 +103,7 @@ def test_the_families_are_all_there(done: tuple[Results, Any]) -> None:
     assert non_finite == 0
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6))
 def test_ranks_and_correlations_are_those_of_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -137,6 +139,7 @@ def test_a_score_that_is_not_finite_has_no_measure() -> None:
     assert found.constant.tolist() == [False, False, True]
 
 
+@pytest.mark.slow
 def test_jobs_memory_and_interruptions_change_no_byte(
     table: Table, sketches: list[Sketch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

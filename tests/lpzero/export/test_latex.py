@@ -81,6 +81,7 @@ def test_a_long_formula_is_an_equation_of_named_parts() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(TOOLS), reason=f"not installed: {', '.join(TOOLS)}")
 def test_equations_and_table_compile_and_are_not_blank(tmp_path: Path) -> None:
     parts = [export(Selection([one], []), "latex") for one in entries()]

@@ -46,12 +46,14 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_module_needs_neither_numpy_nor_us(folder: Path) -> None:
     done = run("-c", WITHOUT_NUMPY, str(folder), folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "self-test: 3 of 3 scores are the engine's\n"
 
 
+@pytest.mark.slow
 def test_the_self_test_finds_what_was_changed(folder: Path) -> None:
     file = folder / "best.py"
     assert "    return x * x" in file.read_text()
@@ -92,6 +94,7 @@ ON_MODELS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "loss", "text"),
     [

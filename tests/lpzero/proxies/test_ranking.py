@@ -82,6 +82,7 @@ def test_missing_scores_are_counted_and_left_out(tmp_path: Path) -> None:
     assert (rows["flat"]["flaw"], rows["flat"]["rho"]) == ("constant", 0)
 
 
+@pytest.mark.slow
 def test_seeds_and_batches_are_compared(tmp_path: Path) -> None:
     proxies = [get("grad-norm"), get("depth"), find("sum(fro(G))")]
     ranking = Ranking(Context(folder=tmp_path), seeds=3, batches=2)
@@ -97,6 +98,7 @@ def test_seeds_and_batches_are_compared(tmp_path: Path) -> None:
     assert rows["sum(fro(G))"]["rho_seeds"][2] == spearman(scores, TABLE.targets)
 
 
+@pytest.mark.slow
 def test_all_measures_of_a_network_are_computed_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +146,7 @@ def test_counters_on_the_released_tables(real_data: Path, tmp_path: Path) -> Non
     assert row["rho"] == pytest.approx(0.652, abs=0.001)
 
 
+@pytest.mark.slow
 def test_formulas_are_compared_with_their_scores_on_whole_tensors(tmp_path: Path) -> None:
     context = Context(folder=tmp_path)
     cut: Any = find("sum(l1(zscore(A)))")

@@ -15,6 +15,7 @@ from tests.lpzero.small_campaign import discovery, table
 PAGE = Path(__file__).parents[3] / "docs" / "report.md"
 
 
+@pytest.mark.slow
 def test_the_example_draws_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     discovery("runs/first", table=table(name="nano-gpt2")).run()

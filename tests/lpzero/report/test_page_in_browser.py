@@ -14,6 +14,7 @@ from tests.lpzero.report.headless_browser import Browser, Tab
 from tests.lpzero.report.test_report import HOSTILE, poison
 from tests.lpzero.small_campaign import discovery
 
+pytestmark = pytest.mark.slow
 ROWS = "[...document.querySelector('#hall').tBodies[0].rows]"
 
 

@@ -138,6 +138,7 @@ def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Pat
         assert counter["proxy"] in text
 
 
+@pytest.mark.slow
 @pytest.mark.drawn
 def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path) -> None:
     first, second = write(open_source(campaign)), write(open_source(copy))
@@ -243,6 +244,7 @@ def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
     assert path.read_bytes().endswith(b'"gen')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [files.RESULT, files.HALL, files.HISTORY, "scores.json"])
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])
 def test_a_broken_file_gives_a_page_or_one_line(
@@ -308,6 +310,7 @@ def poison(folder: Path) -> None:
     (folder / "scores.json").write_text(json.dumps(sheet))
 
 
+@pytest.mark.slow
 @pytest.mark.drawn
 def test_names_from_files_lead_nowhere_and_are_drawn_as_they_are(copy: Path) -> None:
     poison(copy)
@@ -354,6 +357,7 @@ def test_markup_in_a_file_stays_text(copy: Path) -> None:
     assert sum(tag == "script" for tag, _ in found.tags) == 1
 
 
+@pytest.mark.slow
 def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) -> None:
     discovery(tmp_path / "seed", seed=4).run()
     discovery(tmp_path / "other", method="random").run()
@@ -432,6 +436,7 @@ def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
     assert arms(runs[:1]) == {"this run": [["1"]]}
 
 
+@pytest.mark.slow
 def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
     both = [table(), table(name="another made-up")]
     discovery(tmp_path / "both", table=both, generations=2).run()
@@ -451,6 +456,7 @@ def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FormulaProxy, "score", score)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_made_up_tables")
 def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: Path) -> None:
     other = table(name="another made-up")
@@ -493,6 +499,7 @@ def test_a_ranking_gives_a_figure_of_all_proxies(
     assert "lpzero rank TABLE --format json" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_printed_command_makes_the_same_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def assert_like_reference(
     np.testing.assert_allclose(found, expected, rtol=RELATIVE, atol=1e-13, err_msg=str(formula))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", list(BINARIES))
 @pytest.mark.parametrize("space_name", ["nano-flexibert", "nano-gpt2"])
 def test_every_pair_and_operation_equals_the_reference(space_name: str, operation: str) -> None:

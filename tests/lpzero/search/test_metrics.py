@@ -107,6 +107,7 @@ def arms(*proxies: str) -> list[Request]:
     ]
 
 
+@pytest.mark.slow
 def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
     found = compare(arms("none", "parameters"), 3, Resources(), tmp_path / "kept")
     again = compare(arms("none", "parameters"), 3, Resources(jobs=2))
@@ -136,6 +137,7 @@ def test_curves_are_numbers_first_and_then_a_picture() -> None:
     assert level.get_ydata()[0] == 5.0
 
 
+@pytest.mark.slow
 def test_the_command_compares_and_draws(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_resumed_search_computes_nothing_it_knows(
     assert content(out) == content(whole)
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     constants = {"samples": 4, "mutants": 3, "iterations": 1}
     found = []
@@ -127,6 +128,7 @@ def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-m", __spec__.name, str(out)])
@@ -231,6 +233,7 @@ def test_formulas_score_a_table_on_its_sketches(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.concatenate(blocks[0]), np.concatenate(blocks[1]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_surrogate_predicts_rows_it_has_not_seen() -> None:
     table = load("nano-gpt2")
     surrogate = Surrogate(table.space, table)

@@ -273,6 +273,7 @@ def test_the_callers_gradient_mode_does_not_matter(context: Callable[[], Any]) -
     assert torch.equal(found[0]["G"][0].values, expected[0]["G"][0].values)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     space=st.sampled_from([TINY, spaces.get("nano-gpt2"), VISION]),

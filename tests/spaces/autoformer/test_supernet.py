@@ -37,6 +37,7 @@ def test_the_largest_holds_every_architecture(supernet: Supernet) -> None:
     assert sum(p.numel() for p in supernet.parameters()) == SPACE.parameters(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", SAMPLES)
 def test_a_subnet_is_the_built_model_with_inherited_weights(
     supernet: Supernet, arch: AutoFormerArch

@@ -51,6 +51,7 @@ DRAWINGS: dict[str, Callable[[], Figure]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWINGS)
 @pytest.mark.parametrize("form", style.FORMATS)
 def test_equal_data_give_equal_bytes(name: str, form: str) -> None:
@@ -58,6 +59,7 @@ def test_equal_data_give_equal_bytes(name: str, form: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_nothing_is_cut_off_and_axes_are_labelled(name: str) -> None:
     figure = DRAWINGS[name]()
