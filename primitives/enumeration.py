@@ -139,8 +139,10 @@ def families(
         a = surviving_branches(left, unaries, rules)
         b = surviving_branches(right, unaries, rules)
         aligned = STATISTICS[left].group == STATISTICS[right].group
-        found = [*_sums(a, b, rules), *(_aligned(a, b, rules) if aligned else
-                                        _products_of_means(a.terms, b.terms, rules))]  # fmt: skip
+        found = [
+            *_sums(a, b, rules),
+            *(_aligned(a, b, rules) if aligned else _products_of_means(a.terms, b.terms, rules)),
+        ]
         yield from (family for family in found if len(family))
 
 

@@ -47,9 +47,14 @@ def as_numpy(form: Any, names: Sequence[str], numbers: Sequence[Any] = ()) -> An
     reachable = form.xreplace({sympy.zoo: sympy.nan})
     functions = of_tensors()
     names_of_ours = {name: name for name in (*own, *functions)}
-    printer = _Printer({"fully_qualified_modules": False, "inline": True,
-                        "allow_unknown_functions": True,
-                        "user_functions": names_of_ours})  # fmt: skip
+    printer = _Printer(
+        {
+            "fully_qualified_modules": False,
+            "inline": True,
+            "allow_unknown_functions": True,
+            "user_functions": names_of_ours,
+        }
+    )
     modules = [functions, own, "numpy"]
     return sympy.lambdify([*arguments, *numbers], reachable, modules=modules, printer=printer)
 

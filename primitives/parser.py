@@ -74,8 +74,11 @@ class _Reader:
             raise self._error(f"expected a statistic or an operation, found {_shown(name)}", start)
         if name not in STATISTICS and name not in UNARIES and name not in BINARIES:
             known = [*STATISTICS, *UNARIES, *BINARIES]
-            hint = "the sum over blocks stands outermost only" if name in REDUCTIONS else (
-                did_you_mean(name, known))  # fmt: skip
+            hint = (
+                "the sum over blocks stands outermost only"
+                if name in REDUCTIONS
+                else (did_you_mean(name, known))
+            )
             raise self._error(f"unknown name {name!r}; {hint}", start, unknown=True)
         self._advance()
         if name in STATISTICS:

@@ -57,7 +57,7 @@ def main(
     form: str,
     data: str | None,
 ) -> None:
-    """Print microseconds per formula for each way, and how they grow."""  # fmt: skip
+    """Print microseconds per formula for each way, and how they grow."""
     loaded = load(table, data)
     store = Store(Path(cache) if cache else default_folder())
     found = sketches(loaded, Builder(store=store))
@@ -118,11 +118,13 @@ class Bench:
         picked = rng.choices(self.families, sizes, k=count)
         return [
             formula_at(
-                family, rng.randrange(len(family.left)), rng.randrange(max(1, len(family.right))),
+                family,
+                rng.randrange(len(family.left)),
+                rng.randrange(max(1, len(family.right))),
                 rng.choice(["sum", "mean"]),
             )
             for family in picked
-        ]  # fmt: skip
+        ]
 
     def check_equal(self, branches: Any, formulas: list[Formula], blocks: Any) -> None:
         """Stop unless both ways give the same scores."""
@@ -153,8 +155,12 @@ class Bench:
         chosen = [self.sketches[i] for i in picked]
         tables = clock(lambda: [tabulate(one, self.chains) for one in chosen])
         seconds, n = self.space_seconds(branch_table(chosen, self.chains), self.rows[picked])
-        return {"on": name, "tables_s": tables, "space_s": seconds, "us_per_formula":
-                1e6 * (tables + seconds) / n}  # fmt: skip
+        return {
+            "on": name,
+            "tables_s": tables,
+            "space_s": seconds,
+            "us_per_formula": 1e6 * (tables + seconds) / n,
+        }
 
     def chain_lengths(self) -> list[dict[str, Any]]:
         """Formulas evaluated one by one, as a campaign does, against the reference."""
@@ -180,8 +186,13 @@ class Bench:
 
 
 def way(name: str, seconds: float, ours: float, over: str) -> dict[str, Any]:
-    return {"way": name, "us_per_formula": 1e6 * seconds, "formulas_per_s": f"{1 / seconds:,.2f}",
-            "times_ours": f"{seconds / ours:,.1f}", "measured_on": over}  # fmt: skip
+    return {
+        "way": name,
+        "us_per_formula": 1e6 * seconds,
+        "formulas_per_s": f"{1 / seconds:,.2f}",
+        "times_ours": f"{seconds / ours:,.1f}",
+        "measured_on": over,
+    }
 
 
 def clock(work: Any) -> float:

@@ -45,8 +45,10 @@ def main() -> None:
 
     _run(ARMS, range(given.seeds), given, out / "two")
     reference = Discovery(given.table, preset="paper")
-    best = _once(out / "optimum-two.json", lambda: optimum.of_chains_of_two(
-        reference, out / "exhaust-two", given.jobs))  # fmt: skip
+    best = _once(
+        out / "optimum-two.json",
+        lambda: optimum.of_chains_of_two(reference, out / "exhaust-two", given.jobs),
+    )
     rows = [_line(arm, out / "two", given.seeds, best, _parameters(reference)) for arm in ARMS]
     _publish(out / "table.csv", rows, f"{given.table}: chains of two, optimum {best:.4f}")
     draw(ARMS, out / "two", given.seeds, best, out / "curves.csv", out / "curves.png")

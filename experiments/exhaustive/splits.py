@@ -62,7 +62,7 @@ def main(
     form: str,
     data: str | None,
 ) -> None:
-    """Print medians over the splits, the chosen formulas beside the counters."""  # fmt: skip
+    """Print medians over the splits, the chosen formulas beside the counters."""
     asked = Exhaustion(unaries, workers=Workers(jobs), progress=True)
     for name in names:
         table_name, space = IN_SPACE.get(name, (name, None))
@@ -76,8 +76,11 @@ def main(
                 lines.setdefault(key, []).append(line)
         rows = [summary(key, of_splits) for key, of_splits in lines.items()]
         print_rows(rows, form, f"{name}: medians over {splits} splits, range in brackets")
-        note(f"{name}, split {i}, {key}: {line['formula']}"
-             for key in QUERIES for i, line in enumerate(lines[key]))  # fmt: skip
+        note(
+            f"{name}, split {i}, {key}: {line['formula']}"
+            for key in QUERIES
+            for i, line in enumerate(lines[key])
+        )
 
 
 def one_split(

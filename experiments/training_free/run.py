@@ -26,10 +26,21 @@ from lpzero.proxies import Context, Proxy, get
 from lpzero.proxies.ranking import Ranking, prefetch, rank
 from spaces.tables import Table, load
 
-FEATURES = ("activation-distance", "synaptic-saliency", "synaptic-diversity", "head-importance",
-            "attention-confidence", "softmax-confidence")  # fmt: skip
-WHOLE = ("jacobian-covariance", "jacobian-cosine", "jacobian-cosine-large-noise",
-         "jacobian-cosine-more-noised", "parameters")  # fmt: skip
+FEATURES = (
+    "activation-distance",
+    "synaptic-saliency",
+    "synaptic-diversity",
+    "head-importance",
+    "attention-confidence",
+    "softmax-confidence",
+)
+WHOLE = (
+    "jacobian-covariance",
+    "jacobian-cosine",
+    "jacobian-cosine-large-noise",
+    "jacobian-cosine-more-noised",
+    "parameters",
+)
 FIGURES = {
     "figure2": (*(f"{name}-normalised" for name in FEATURES), *WHOLE),
     "figure11": (*FEATURES, *WHOLE),

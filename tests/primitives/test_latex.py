@@ -57,6 +57,7 @@ def test_braces_and_brackets_are_balanced() -> None:
         assert "{y}" not in text
 
 
+@pytest.mark.slow
 def test_every_primitive_is_accepted_by_a_mathematics_typesetter() -> None:
     mathtext = pytest.importorskip("matplotlib.mathtext")
     parser = mathtext.MathTextParser("path")

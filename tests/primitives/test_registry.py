@@ -42,6 +42,7 @@ def test_pruning_follows_the_properties_of_a_new_primitive() -> None:
     assert [found.rule for found in rules if found] == ["no-effect", "absorbed"]
 
 
+@pytest.mark.slow
 def test_what_was_known_of_a_name_is_forgotten_with_it() -> None:
     before = measure(1)
     for traits, rule in (({"range": NON_NEGATIVE}, "no-effect"), ({}, None)):

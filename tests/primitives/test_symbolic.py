@@ -26,6 +26,7 @@ from primitives.symbolic import simplify, symbol, to_sympy
 from tests.random_formulas import random_formula, random_tree
 
 
+@pytest.mark.slow
 def test_the_sympy_form_and_its_simplification_keep_the_score(make_architecture: Any) -> None:
     blocks = make_architecture(0, scale=1.0)
     rng = random.Random(2)
@@ -52,6 +53,7 @@ def test_sympy_does_not_reach_into_a_mean(make_architecture: Any) -> None:
     assert score_form(folded, formula, blocks) != expected
 
 
+@pytest.mark.slow
 def test_chains_that_sympy_finds_equal_share_a_key() -> None:
     by_form: dict[Any, set[str]] = {}
     local = [name for name, f in UNARIES.items() if f.traits.gives is Gives.SAME]

@@ -15,7 +15,7 @@ from lpzero.discover import evolution as steps
 from lpzero.errors import InputError
 from lpzero.runs import layout
 from spaces.tables.table import Table
-from tests.lpzero.smalltable import sketches, table
+from tests.lpzero.small_campaign import sketches, table
 
 SMALL = ["--population", "10", "--offspring", "10", "--generations", "3", "--unaries", "1"]
 
@@ -89,13 +89,52 @@ def test_every_option_reaches_the_settings(
 ) -> None:
     out = tmp_path / "c"
     code, _, err = run(
-        capsys, "made-up", "--out", str(out), "--preset", "paper", "--population", "10",
-        "--generations", "2", "--unaries", "3", "--depth", "2", "--statistics", "A,H,W,G",
-        "--forward-only", "--objective", "rho,partial", "--archs", "15", "--seed", "9",
-        "--same-statistic", "--start", "sum(add(W, A))", "--start", "sum(H)", "--crossover", "0.6",
-        "--mutation", "0.7", "--choose", "valid", "--rules", "off", "--time-limit", "60",
-        "--split-seed", "2", "--jobs", "2", "--random", "--offspring", "3",
-    )  # fmt: skip
+        capsys,
+        "made-up",
+        "--out",
+        str(out),
+        "--preset",
+        "paper",
+        "--population",
+        "10",
+        "--generations",
+        "2",
+        "--unaries",
+        "3",
+        "--depth",
+        "2",
+        "--statistics",
+        "A,H,W,G",
+        "--forward-only",
+        "--objective",
+        "rho,partial",
+        "--archs",
+        "15",
+        "--seed",
+        "9",
+        "--same-statistic",
+        "--start",
+        "sum(add(W, A))",
+        "--start",
+        "sum(H)",
+        "--crossover",
+        "0.6",
+        "--mutation",
+        "0.7",
+        "--choose",
+        "valid",
+        "--rules",
+        "off",
+        "--time-limit",
+        "60",
+        "--split-seed",
+        "2",
+        "--jobs",
+        "2",
+        "--random",
+        "--offspring",
+        "3",
+    )
     assert code == 0, err
     config = json.loads((out / layout.CONFIG).read_text())
     settings = config["request"]["settings"]
@@ -147,6 +186,7 @@ def test_bad_input_is_one_line_and_code_two(
     assert not (tmp_path / "c").exists(), "a refused campaign leaves nothing behind"
 
 
+@pytest.mark.slow
 def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -164,6 +204,7 @@ def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
     assert json.loads(text)["generations"] == 5
 
 
+@pytest.mark.slow
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

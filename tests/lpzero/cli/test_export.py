@@ -22,7 +22,7 @@ from lpzero.proxies import Context, find
 from lpzero.runs.directory import RunDirectory
 from primitives.parser import parse
 from spaces.tables import split
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +137,7 @@ def test_a_formula_and_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(exports(capsys, "snip", "--to", "json"))["formula"] == "sum(l1(mul(G, W)))"
 
 
+@pytest.mark.slow
 def test_an_exported_file_is_a_source_and_a_proxy(
     campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_run_is_a_proxy_and_a_file_of_several_is_none(
         find(str(tmp_path / "two.json"))
 
 
+@pytest.mark.slow
 def test_several_tables_have_their_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

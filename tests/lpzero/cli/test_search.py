@@ -46,9 +46,20 @@ def test_a_search_is_resumed_by_its_directory_alone(
 ) -> None:
     out = str(tmp_path / "kept")
     first = call(
-        capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--seed", "4", "--max-flops", "5e7",
-        "--out", out, "--format", "json",
-    )  # fmt: skip
+        capsys,
+        "nano-gpt2",
+        *QUICK,
+        "--proxy",
+        "depth",
+        "--seed",
+        "4",
+        "--max-flops",
+        "5e7",
+        "--out",
+        out,
+        "--format",
+        "json",
+    )
     again = call(capsys, "--out", out, "--resume", "--format", "json")
     results = [json.loads(text) for _, text, _ in (first, again)]
     for result in results:

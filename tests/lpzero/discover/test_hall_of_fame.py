@@ -57,11 +57,18 @@ def test_the_front_is_kept_beyond_the_size() -> None:
 def test_admitting_in_portions_changes_nothing(pairs: list[tuple[int, int]], seed: int) -> None:
     everyone = [
         Candidate(
-            i, 0, "random", (), parse("sum(W)"), str(i), complexity,
-            measures=(Measures(rho / 8, 0.0, 0.0),), fitness=(rho / 8,),
+            i,
+            0,
+            "random",
+            (),
+            parse("sum(W)"),
+            str(i),
+            complexity,
+            measures=(Measures(rho / 8, 0.0, 0.0),),
+            fitness=(rho / 8,),
         )
         for i, (rho, complexity) in enumerate(pairs)
-    ]  # fmt: skip
+    ]
     whole = admit(HallOfFame(size=5), everyone)
     hall, rest, rng = HallOfFame(size=5), list(everyone), random.Random(seed)
     while rest:

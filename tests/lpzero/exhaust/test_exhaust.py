@@ -27,7 +27,7 @@ from primitives.formula import REDUCTIONS
 from primitives.sizes import measure
 from spaces.tables.splits import split
 from spaces.tables.table import Table, make_table
-from tests.lpzero import drawn
+from tests.lpzero import random_sketches
 
 N = 24
 
@@ -43,7 +43,9 @@ def table() -> Table:
 
 @pytest.fixture(scope="module")
 def sketches(table: Table) -> list[Sketch]:
-    return [drawn.sketch(i, table.space.depth(arch)) for i, arch in enumerate(table.archs)]
+    return [
+        random_sketches.sketch(i, table.space.depth(arch)) for i, arch in enumerate(table.archs)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.slow
 def test_every_measure_is_that_of_the_formula(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:
@@ -98,6 +101,7 @@ def test_the_families_are_all_there(done: tuple[Results, Any]) -> None:
     assert non_finite == 0
 
 
+@pytest.mark.slow
 def test_jobs_memory_and_interruptions_change_no_byte(
     table: Table, sketches: list[Sketch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +209,7 @@ def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
     results, config = done[0], read_config(done[0].folder)
     assert config is not None
     found = heatmap.best(read(config).pairs())
+    assert len(found.operations) * len(found.statistics) == 5 * 6
     for operation, plane in zip(found.operations, found.rho, strict=True):
         for index, using in enumerate(found.statistics):
             best = results.best(Query(operation=operation, using=using, top=1))[0]

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 import spaces
 from lpzero.parallel import Workers
 from lpzero.proxies import (
-    Combined,
     Context,
     FormulaProxy,
     Needs,
@@ -36,20 +35,41 @@ from spaces.pit import PitArch, PitSpace
 
 # Every operation of FlexiBERT at a size that runs in milliseconds.
 TINY = FlexiBertSpace(
-    name="tiny", hidden=(16,), n_layers=(1, 5), ffn=(24,), vocabulary=60, embedding=16,
+    name="tiny",
+    hidden=(16,),
+    n_layers=(1, 5),
+    ffn=(24,),
+    vocabulary=60,
+    embedding=16,
     batch_shape=(3, 10),
-)  # fmt: skip
+)
 ENCODER = FlexiBertArch(16, tuple(Layer(o, 2, 24, 1) for o in ("wma", "dct", "dsc5", "dft", "sdp")))
 TINY_VISION = AutoFormerSpace(
-    name="tiny-vision", hidden=(12,), n_layers=(2,), heads=(1, 2), ratios=(1.5, 2.0), image=12,
-    patch=4, classes=5, head_width=6, n_images=3,
-)  # fmt: skip
+    name="tiny-vision",
+    hidden=(12,),
+    n_layers=(2,),
+    heads=(1, 2),
+    ratios=(1.5, 2.0),
+    image=12,
+    patch=4,
+    classes=5,
+    head_width=6,
+    n_images=3,
+)
 IMAGES = AutoFormerArch(12, (AutoFormerLayer(2, 1.5), AutoFormerLayer(1, 2.0)))
 # Blocks that differ in width and in the number of tokens.
 TINY_STAGES = PitSpace(
-    name="tiny-stages", base_dims=(4,), ratios=(2,), depths=((1, 2), (1,), (1,)), heads=(1, 2, 4),
-    image=18, patch=4, stride=2, classes=5, n_images=3,
-)  # fmt: skip
+    name="tiny-stages",
+    base_dims=(4,),
+    ratios=(2,),
+    depths=((1, 2), (1,), (1,)),
+    heads=(1, 2, 4),
+    image=18,
+    patch=4,
+    stride=2,
+    classes=5,
+    n_images=3,
+)
 STAGES = PitArch(4, 2, (2, 1, 1), (1, 2, 4))
 MEASURES = {m.name: m for name in names() for m in measures_of(get(name))}
 EVERYWHERE = [name for name in names() if applies(get(name), spaces.get("nano-gpt2"))]
@@ -164,6 +184,7 @@ def test_the_second_call_is_a_look_up(context: Context, monkeypatch: pytest.Monk
         np.testing.assert_array_equal(get(name).score(space, archs(4), fresh), expected)
 
 
+@pytest.mark.slow
 def test_two_jobs_give_the_same_as_one(context: Context, tmp_path: Path) -> None:
     space, measures = spaces.get("nano-gpt2"), [MEASURES["snip"], MEASURES["ntkt"]]
     two = Context(folder=tmp_path, workers=Workers(2))
@@ -236,21 +257,40 @@ def test_one_failing_architecture_has_no_score_and_the_others_do(
     assert "no room" in caplog.text
 
 
-@pytest.mark.parametrize("name", [n for n in EVERYWHERE if hasattr(get(n), "block_scores")])
+ASKED_FOR_BLOCKS = [n for n in EVERYWHERE if hasattr(get(n), "block_scores")]
+WITH_BLOCKS = [n for n in ASKED_FOR_BLOCKS if get(n).has_blocks]  # type: ignore[attr-defined]
+# A combination of ranks has blocks whose values are ranks: see the test after these.
+ADDING_UP = [n for n in WITH_BLOCKS if getattr(get(n), "how", "sum") == "sum"]
+
+
+@pytest.mark.parametrize("name", ASKED_FOR_BLOCKS)
+def test_a_proxy_has_blocks_if_all_its_measures_have(name: str, context: Context) -> None:
+    proxy: Any = get(name)
+    space, four = spaces.get("nano-gpt2"), archs(4)
+    blocks = [context.measure(space, four, [m])[m.name][0].blocks for m in measures_of(proxy)]
+    assert proxy.has_blocks == all(found is not None for found in blocks)
+
+
+@pytest.mark.parametrize("name", sorted(set(ASKED_FOR_BLOCKS) - set(WITH_BLOCKS)))
+def test_blocks_of_a_proxy_without_them_are_refused(name: str, context: Context) -> None:
+    proxy: Any = get(name)
+    with pytest.raises(ValueError, match="block"):
+        proxy.block_scores(spaces.get("nano-gpt2"), archs(4), context)
+
+
+@pytest.mark.parametrize("name", WITH_BLOCKS)
+def test_every_block_has_a_value(name: str, context: Context) -> None:
+    proxy: Any = get(name)
+    space, four = spaces.get("nano-gpt2"), archs(4)
+    blocks = proxy.block_scores(space, four, context)
+    assert [len(values) for values in blocks] == [space.depth(arch) for arch in four]
+
+
+@pytest.mark.parametrize("name", ADDING_UP)
 def test_values_of_blocks_add_up(name: str, context: Context) -> None:
     proxy: Any = get(name)
     space, four = spaces.get("nano-gpt2"), archs(4)
-    measures = measures_of(proxy)
-    blocky = [context.measure(space, four, [m])[m.name][0].blocks is not None for m in measures]
-    assert proxy.has_blocks == all(blocky)
-    if not proxy.has_blocks:
-        with pytest.raises(ValueError, match="block"):
-            proxy.block_scores(space, four, context)
-        return
     blocks = proxy.block_scores(space, four, context)
-    assert [len(values) for values in blocks] == [space.depth(arch) for arch in four]
-    if isinstance(proxy, Combined) and proxy.how != "sum":  # of ranks, checked below
-        return
     if name == "lpzero-gpt2":  # a mean over blocks
         total = np.array([values.mean() for values in blocks])
     else:
@@ -338,6 +378,7 @@ def test_pooling_is_neither_attention_nor_feed_forward() -> None:
     assert len(get("snip").measure.function(staged())[2]) == 6
 
 
+@pytest.mark.slow
 def test_dss_knows_weights_and_an_input_of_ones_alone(tmp_path: Path) -> None:
     space, four = spaces.get("nano-gpt2"), archs(4)
     one, other = (Context(batch_seed=seed, folder=tmp_path) for seed in (0, 1))

@@ -38,7 +38,7 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
 from spaces.tables import split
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
 EARLIER = '{"schema": 1, "version": "0.1.0"}'
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&$\\frac$"
@@ -133,6 +133,7 @@ def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Pat
         assert counter["proxy"] in text
 
 
+@pytest.mark.slow
 @pytest.mark.drawn
 def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path) -> None:
     first, second = write(open_run(campaign)), write(open_run(copy))
@@ -197,8 +198,11 @@ def test_an_exhaustive_run_has_a_page(exhausted: Path) -> None:
     low, high = result["best"]["judged"]["made-up"]["test"]["rho_ci"]
     assert f"{result['best']['rho']['test']:.3f} [{low:.3f}, {high:.3f}]" in text
     assert {path.stem for path in written.figures} == {
-        "scores-made-up", "ranks-made-up", "counters-made-up", "pairs"
-    }  # fmt: skip
+        "scores-made-up",
+        "ranks-made-up",
+        "counters-made-up",
+        "pairs",
+    }
 
 
 def test_an_unfinished_exhaustive_run_says_so(exhausted: Path, tmp_path: Path) -> None:
@@ -235,7 +239,8 @@ def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
     assert path.read_bytes().endswith(b'"gen')
 
 
-@pytest.mark.parametrize("name", [layout.RESULT, layout.HALL, layout.HISTORY, "scores.json"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [layout.RESULT, layout.HALL, layout.HISTORY, layout.SCORES])
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])
 def test_a_broken_file_gives_a_page_or_one_line(
     copy: Path, name: str, content: bytes, capsys: pytest.CaptureFixture[str]
@@ -306,6 +311,7 @@ def poison(folder: Path) -> None:
     (folder / "scores.json").write_text(json.dumps(sheet))
 
 
+@pytest.mark.slow
 @pytest.mark.drawn
 def test_names_from_files_lead_nowhere_and_are_drawn_as_they_are(copy: Path) -> None:
     poison(copy)
@@ -352,6 +358,7 @@ def test_markup_in_a_file_stays_text(copy: Path) -> None:
     assert sum(tag == "script" for tag, _ in found.tags) == 1
 
 
+@pytest.mark.slow
 def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) -> None:
     discovery(tmp_path / "seed", seed=4).run()
     discovery(tmp_path / "other", method="random").run()
@@ -374,8 +381,9 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("search") / "search"
     constants = {"samples": 40}
     bounds = Constraints({"parameters": (None, 400_000.0)})
-    run_search(Request("nano-gpt2", "random", "depth", constants=constants, constraints=bounds),
-               out=out)  # fmt: skip
+    run_search(
+        Request("nano-gpt2", "random", "depth", constants=constants, constraints=bounds), out=out
+    )
     return out
 
 
@@ -429,6 +437,7 @@ def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
     assert convergence.arms(runs[:1]) == {"this run": [["1"]]}
 
 
+@pytest.mark.slow
 def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
     both = [table(), table(name="another made-up")]
     discovery(tmp_path / "both", table=both, generations=2).run()
@@ -448,6 +457,7 @@ def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FormulaProxy, "score", score)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_made_up_tables")
 def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: Path) -> None:
     other = table(name="another made-up")
@@ -490,6 +500,7 @@ def test_a_ranking_gives_a_figure_of_all_proxies(
     assert "lpzero rank TABLE --format json" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_printed_command_makes_the_same_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

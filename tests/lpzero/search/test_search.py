@@ -42,9 +42,12 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def asked(**changes: Any) -> Request:
     fields: dict[str, Any] = {
-        "space": "nano-gpt2", "loop": "etas", "proxy": "attention-parameters",
-        "evaluator": "surrogate", "constants": SMALL,
-    }  # fmt: skip
+        "space": "nano-gpt2",
+        "loop": "etas",
+        "proxy": "attention-parameters",
+        "evaluator": "surrogate",
+        "constants": SMALL,
+    }
     return Request(**(fields | changes))
 
 
@@ -71,12 +74,15 @@ def test_a_search_cut_anywhere_goes_on_to_the_same_bytes(
 @pytest.mark.parametrize(
     ("loop", "proxy", "constants"),
     [
-        ("trazor", "rank-sum(snip, grad-norm)",
-         {"population": 4, "mutations": 2, "crossovers": 2, "steps": 2}),
+        (
+            "trazor",
+            "rank-sum(snip, grad-norm)",
+            {"population": 4, "mutations": 2, "crossovers": 2, "steps": 2},
+        ),
         ("random", "depth", {"samples": 20, "evaluations": 4}),
         ("regularised", "depth", {"population": 4, "tournament": 2, "evaluations": 12}),
     ],
-)  # fmt: skip
+)
 def test_every_loop_goes_on_to_the_same_bytes(
     tmp_path: Path, loop: str, proxy: str, constants: dict[str, int]
 ) -> None:
@@ -110,6 +116,7 @@ def test_a_resumed_search_computes_nothing_it_knows(
     assert content(out) == content(whole)
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     constants = {"samples": 4, "mutants": 3, "iterations": 1}
     found = []
@@ -121,6 +128,7 @@ def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-m", __spec__.name, str(out)])
@@ -225,6 +233,7 @@ def test_formulas_score_a_table_on_its_sketches(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.concatenate(blocks[0]), np.concatenate(blocks[1]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_surrogate_predicts_rows_it_has_not_seen() -> None:
     table = load("nano-gpt2")
     surrogate = Surrogate(table.space, table)
@@ -244,8 +253,12 @@ def test_the_surrogate_says_what_lies_outside_its_table() -> None:
     larger = replace(wide, n_head=(4,) * 6, d_inner=(512,) * 6)
     assert "parameters" in surrogate.outside(larger)
     assert "width" not in surrogate.outside(larger)
-    request = asked(loop="regularised", proxy="parameters", evaluator="surrogate",
-                    constants={"population": 5, "evaluations": 10, "tournament": 2})  # fmt: skip
+    request = asked(
+        loop="regularised",
+        proxy="parameters",
+        evaluator="surrogate",
+        constants={"population": 5, "evaluations": 10, "tournament": 2},
+    )
     best = run(request).best
     assert best["outside_table"] == surrogate.outside(table.space.from_json(best["arch"]))
 

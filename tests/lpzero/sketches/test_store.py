@@ -181,12 +181,14 @@ def fill(folder: Path, jobs: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT, start_new_session=True)
 
 
+@pytest.mark.slow
 def test_two_processes_fill_one_store(tmp_path: Path, reference: dict[str, bytes]) -> None:
     writers = [fill(tmp_path, 1) for _ in range(2)]
     assert [writer.wait(120) for writer in writers] == [0, 0]
     assert contents(tmp_path) == reference
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_and_started_again(
     tmp_path: Path, reference: dict[str, bytes]
 ) -> None:

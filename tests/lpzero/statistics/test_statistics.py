@@ -29,14 +29,30 @@ TINY = FlexiBertSpace(
     name="tiny", hidden=(32,), n_layers=(1, 2), ffn=(64,), vocabulary=300, embedding=32
 )
 VISION = AutoFormerSpace(
-    name="tiny-vision", hidden=(12,), n_layers=(2,), heads=(1, 2), ratios=(1.5, 2.0), image=12,
-    patch=4, classes=5, head_width=6, n_images=3,
-)  # fmt: skip
+    name="tiny-vision",
+    hidden=(12,),
+    n_layers=(2,),
+    heads=(1, 2),
+    ratios=(1.5, 2.0),
+    image=12,
+    patch=4,
+    classes=5,
+    head_width=6,
+    n_images=3,
+)
 IMAGES = AutoFormerArch(12, (AutoFormerLayer(2, 1.5), AutoFormerLayer(1, 2.0)))
 STAGES = PitSpace(
-    name="tiny-stages", base_dims=(4,), ratios=(2,), depths=((1,), (1, 2), (1,)), heads=(1, 2, 4),
-    image=18, patch=4, stride=2, classes=5, n_images=3,
-)  # fmt: skip
+    name="tiny-stages",
+    base_dims=(4,),
+    ratios=(2,),
+    depths=((1,), (1, 2), (1,)),
+    heads=(1, 2, 4),
+    image=18,
+    patch=4,
+    stride=2,
+    classes=5,
+    n_images=3,
+)
 STAGED = PitArch(4, 2, (1, 2, 1), (1, 2, 4))
 NANO_GPT2 = Gpt2Arch(32, (2, 4), (64, 96), -1, 1)
 
@@ -109,6 +125,7 @@ def test_ones_give_an_encoder_no_gradient_but_rounding(operation: str) -> None:
     real = statistics.of(space, arch, SketchOptions(loss="cotangent"))
     for without, with_ in zip(zero, real, strict=True):
         for name in ("G", "J"):
+            assert without[name]
             for nothing, something in zip(without[name], with_[name], strict=True):
                 assert float(nothing.norm()) < 1e-4 * float(something.norm())
 
@@ -173,6 +190,7 @@ def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
     objective(model(tokens), tokens, slice(0, len(tokens))).backward()
     for block, found in zip(model.blocks, blocks, strict=True):
         weights = statistics.weight_matrices(block)
+        assert weights
         for weight, piece in zip(weights, found["G"], strict=True):
             assert weight.grad is not None
             torch.testing.assert_close(piece.values, weight.grad.flatten(1), rtol=1e-4, atol=1e-7)
@@ -181,15 +199,24 @@ def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
 def test_stages_have_statistics_of_their_own_width_and_length() -> None:
     blocks = statistics.of(STAGES, STAGED)
     assert [tuple(block["A"][0].shape) for block in blocks] == [
-        (3 * 65, 8), (3 * 17, 16), (3 * 17, 16), (3 * 5, 32)
-    ]  # fmt: skip
+        (3 * 65, 8),
+        (3 * 17, 16),
+        (3 * 17, 16),
+        (3 * 5, 32),
+    ]
     # What enters the first block of a stage is still the stage before.
     assert [tuple(block["J"][0].shape) for block in blocks] == [
-        (3 * 65, 4), (3 * 65, 4), (3 * 17, 8), (3 * 17, 8)
-    ]  # fmt: skip
+        (3 * 65, 4),
+        (3 * 65, 4),
+        (3 * 17, 8),
+        (3 * 17, 8),
+    ]
     assert [tuple(block["S"][0].shape) for block in blocks] == [
-        (3 * 1 * 65, 65), (3 * 2 * 17, 17), (3 * 2 * 17, 17), (3 * 4 * 5, 5)
-    ]  # fmt: skip
+        (3 * 1 * 65, 65),
+        (3 * 2 * 17, 17),
+        (3 * 2 * 17, 17),
+        (3 * 4 * 5, 5),
+    ]
     assert all(m.isfinite().all() for b in blocks for found in b.values() for m in found)
 
 
@@ -246,6 +273,7 @@ def test_the_callers_gradient_mode_does_not_matter(context: Callable[[], Any]) -
     assert torch.equal(found[0]["G"][0].values, expected[0]["G"][0].values)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     space=st.sampled_from([TINY, spaces.get("nano-gpt2"), VISION]),
@@ -317,9 +345,12 @@ def test_what_cannot_be_used_is_named() -> None:
         extract(TwoDoublings(), tokens, loss="next-token")
     with pytest.raises(StatisticsError, match="unknown"):
         extract(TwoDoublings(), tokens, loss="mse")
-    if not torch.cuda.is_available():
-        with pytest.raises(StatisticsError, match="no GPU"):
-            statistics.resolve_device("cuda")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_missing_gpu_is_named() -> None:
+    with pytest.raises(StatisticsError, match="no GPU"):
+        statistics.resolve_device("cuda")
 
 
 def test_one_thread_inside_as_many_as_before_after() -> None:

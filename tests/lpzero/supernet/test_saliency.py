@@ -19,9 +19,16 @@ from spaces.autoformer.supernet import largest
 from spaces.errors import ArchitectureError
 
 SPACE = AutoFormerSpace(
-    name="tiny-vision", hidden=(16, 12), n_layers=(1, 2, 3), heads=(1, 3, 2), ratios=(1.5, 2.0),
-    image=12, patch=4, classes=5, head_width=6,
-)  # fmt: skip
+    name="tiny-vision",
+    hidden=(16, 12),
+    n_layers=(1, 2, 3),
+    heads=(1, 3, 2),
+    ratios=(1.5, 2.0),
+    image=12,
+    patch=4,
+    classes=5,
+    head_width=6,
+)
 SAMPLES = [SPACE.sample(random.Random(seed)) for seed in range(20)]
 SUPERNET_PROXIES = ["supernet-snip", "supernet-snip-normalised"]
 

@@ -58,6 +58,7 @@ def n_lines(path: Path) -> int:
     return path.read_text().count("\n") if path.exists() else 0
 
 
+@pytest.mark.slow
 def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -> None:
     straight = build(PLAN, tmp_path / "straight", 1, silent)
     folder = tmp_path / "killed"
@@ -77,6 +78,7 @@ def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -
     assert n_lines(journal) == 1 + 4 + 3
 
 
+@pytest.mark.slow
 def test_a_journal_of_another_plan_is_refused(tmp_path: Path) -> None:
     build(PLAN, tmp_path, 1, silent)
     with pytest.raises(TableError, match="another plan"):
@@ -87,6 +89,7 @@ def test_a_longer_plan_begins_with_the_same_architectures() -> None:
     assert sample_architectures(replace(PLAN, n_archs=9))[:4] == sample_architectures(PLAN)
 
 
+@pytest.mark.slow
 def test_an_unknown_table_is_one_line_and_exit_code_2() -> None:
     command = [sys.executable, "-m", "spaces.training", "build", "nano-gtp2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

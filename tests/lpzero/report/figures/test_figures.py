@@ -59,6 +59,7 @@ DRAWINGS: dict[str, Callable[[], Figure]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWINGS)
 @pytest.mark.parametrize("form", style.FORMATS)
 def test_equal_data_give_equal_bytes(name: str, form: str) -> None:
@@ -66,6 +67,7 @@ def test_equal_data_give_equal_bytes(name: str, form: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_nothing_is_cut_off_and_axes_are_labelled(name: str) -> None:
     figure = DRAWINGS[name]()
@@ -123,9 +125,13 @@ def test_scores_over_many_magnitudes_are_drawn_on_a_logarithm() -> None:
 
 @pytest.mark.parametrize(
     ("values", "targets", "parts"),
-    [([], [], None), ([1.0], [1.0, 2.0], None), ([1.0, float("nan")], [1, 2], None),
-     ([1.0, 2.0], [1, 2], ["train"])],
-)  # fmt: skip
+    [
+        ([], [], None),
+        ([1.0], [1.0, 2.0], None),
+        ([1.0, float("nan")], [1, 2], None),
+        ([1.0, 2.0], [1, 2], ["train"]),
+    ],
+)
 def test_scores_that_do_not_fit_are_refused(values: Any, targets: Any, parts: Any) -> None:
     with pytest.raises(InputError):
         scatter.scores("p", "t", "y", values, targets, parts)
@@ -199,9 +205,10 @@ def test_the_heat_map_holds_the_best_of_each_pair_either_way_round() -> None:
 
 def test_transfer_takes_the_best_formula_of_each_table() -> None:
     def line(formula: str, a: float, b: float) -> dict[str, Any]:
-        return {"formula": formula,
-                "rho_by_table": {"a": {"train": a, "test": a / 2},
-                                 "b": {"train": b, "test": b / 2}}}  # fmt: skip
+        return {
+            "formula": formula,
+            "rho_by_table": {"a": {"train": a, "test": a / 2}, "b": {"train": b, "test": b / 2}},
+        }
 
     data = transfer.of_campaign([line("f", 0.9, 0.4), line("g", 0.6, 0.8)])
     assert data.formulas == ("f", "g")

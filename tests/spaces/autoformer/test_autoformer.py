@@ -16,9 +16,16 @@ from spaces.errors import ArchitectureError
 from spaces.images import noise_images, random_labels
 
 TINY = AutoFormerSpace(
-    name="tiny-vision", hidden=(12, 16), n_layers=(1, 2), heads=(1, 2), ratios=(1.5, 2.0), image=12,
-    patch=4, classes=5, head_width=6,
-)  # fmt: skip
+    name="tiny-vision",
+    hidden=(12, 16),
+    n_layers=(1, 2),
+    heads=(1, 2),
+    ratios=(1.5, 2.0),
+    image=12,
+    patch=4,
+    classes=5,
+    head_width=6,
+)
 
 
 def arch(hidden: int, ratios: list[float], heads: list[int]) -> AutoFormerArch:
@@ -90,8 +97,9 @@ def pair_vectors(module: RelativePositions, g: int) -> Tensor:
         row, column = 0, 0
         if i and j:
             down, right = (j - 1) // g - (i - 1) // g, (j - 1) % g - (i - 1) % g
-            row, column = (max(-module.clip, min(module.clip, d)) + module.clip + 1
-                           for d in (down, right))  # fmt: skip
+            row, column = (
+                max(-module.clip, min(module.clip, d)) + module.clip + 1 for d in (down, right)
+            )
         vectors[i, j] = module.vertical[row] + module.horizontal[column]
     return vectors
 

@@ -1,4 +1,7 @@
-"""One network's tensors as a model has them, as the reference takes them, and as a sketch."""
+"""The tensors of one random network in three forms: as in a model, for the reference, as a sketch.
+
+And a formula exported in any form, to be scored on them.
+"""
 
 from __future__ import annotations
 

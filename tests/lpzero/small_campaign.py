@@ -1,4 +1,8 @@
-"""A small made-up table with drawn sketches, for campaigns that take a second."""
+"""A small made-up table with random sketches, and campaigns on it that take a second.
+
+Run as a module (`python -m tests.lpzero.small_campaign FOLDER GENERATIONS`) it runs or resumes
+the campaign of that folder, for tests that kill it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import spaces
 from lpzero.discover.discovery import Discovery
 from lpzero.sketches.sketch import Sketch
 from spaces.tables.table import Table, make_table
-from tests.lpzero import drawn
+from tests.lpzero import random_sketches
 
 N = 40
 
@@ -32,9 +36,9 @@ def table(n: int = N, name: str = "made-up") -> Table:
 
 @lru_cache(maxsize=4)
 def sketches(n: int = N) -> list[Sketch]:
-    """A drawn sketch for each architecture, with as many blocks as it has."""
+    """A random sketch for each architecture, with as many blocks as it has."""
     made = table(n)
-    return [drawn.sketch(i, made.space.depth(arch)) for i, arch in enumerate(made.archs)]
+    return [random_sketches.sketch(i, made.space.depth(arch)) for i, arch in enumerate(made.archs)]
 
 
 def discovery(out: Path | str | None = None, **options: Any) -> Discovery:

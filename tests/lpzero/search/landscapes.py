@@ -1,4 +1,4 @@
-"""A small space, landscapes planted in it, and benches that need no network."""
+"""A small space, landscapes with a known optimum on it, and environments that need no network."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from lpzero.proxies.ranking import Ranking
 from tests.lpzero.proxies.test_ranking import TABLE
 
 
+@pytest.mark.slow
 def test_ours_stand_beside_the_printed(tmp_path: Path) -> None:
     table = replace(TABLE, name="gpt2-wt103")
     context = Context(folder=tmp_path / "cache")

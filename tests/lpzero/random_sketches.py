@@ -1,17 +1,13 @@
-"""Drawn sketches and formulas for the tests of everything from the sketch onward."""
+"""Sketches of random numbers, for the tests of everything that starts from a sketch."""
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numpy as np
 
 from lpzero.sketches.sketch import STATISTICS, Sketch
 from primitives import naive
-from primitives.expressions import Apply, Combine, Expression, Leaf
-from primitives.formula import REDUCTIONS, Formula
-from primitives.registry import BINARIES, UNARIES
 
 # (rows, kept, true) of a block's tensors: square and not, whole and cut.
 _WEIGHTS = [(8, 8, 8), (8, 4, 8), (12, 3, 8), (6, 5, 10), (8, 8, 8)]
@@ -19,7 +15,7 @@ _SHAPES = {"A": [(10, 6, 16)], "J": [(10, 8, 8)], "H": [(10, 4, 8)] * 3, "S": [(
 
 
 def sketch(seed: int, n_blocks: int = 2) -> Sketch:
-    """A sketch of drawn numbers; blocks differ in their number of weights."""
+    """A sketch of random numbers; blocks differ in their number of weights."""
     rng = np.random.default_rng(seed)
     blocks: list[dict[str, Any]] = []
     numbers = []
@@ -41,23 +37,3 @@ def blocks_of(one: Sketch) -> list[naive.Block]:
     return [
         {name: one.matrices(block, name) for name in STATISTICS} for block in range(one.n_blocks)
     ]
-
-
-def chain(rng: random.Random, length: int) -> list[str]:
-    """Unary operations in the order applied."""
-    return [rng.choice(list(UNARIES)) for _ in range(length)]
-
-
-def tree(rng: random.Random, depth: int) -> Expression:
-    """An expression of at most that depth, without dead branches."""
-    if depth == 0 or rng.random() < 0.15:
-        return Leaf(rng.choice(STATISTICS))
-    if rng.random() < 0.6:
-        alive = [name for name in UNARIES if name != "disconnect"]
-        return Apply(rng.choice(alive), tree(rng, depth - 1))
-    return Combine(rng.choice(list(BINARIES)), tree(rng, depth - 1), tree(rng, depth - 1))
-
-
-def formula(rng: random.Random, depth: int) -> Formula:
-    """A formula over a drawn tree."""
-    return Formula(tree(rng, depth), rng.choice(REDUCTIONS), rng.choice((1, -1)))

@@ -12,9 +12,16 @@ from spaces.autoformer.supernet import Supernet, largest
 from spaces.errors import ArchitectureError
 
 SPACE = AutoFormerSpace(
-    name="tiny-vision", hidden=(12, 16), n_layers=(1, 2, 3), heads=(1, 2, 3), ratios=(1.5, 2.0),
-    image=12, patch=4, classes=5, head_width=6,
-)  # fmt: skip
+    name="tiny-vision",
+    hidden=(12, 16),
+    n_layers=(1, 2, 3),
+    heads=(1, 2, 3),
+    ratios=(1.5, 2.0),
+    image=12,
+    patch=4,
+    classes=5,
+    head_width=6,
+)
 SAMPLES = [SPACE.sample(random.Random(seed)) for seed in range(12)]
 
 
@@ -30,6 +37,7 @@ def test_the_largest_holds_every_architecture(supernet: Supernet) -> None:
     assert sum(p.numel() for p in supernet.parameters()) == SPACE.parameters(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", SAMPLES)
 def test_a_subnet_is_the_built_model_with_inherited_weights(
     supernet: Supernet, arch: AutoFormerArch

@@ -1,4 +1,4 @@
-"""A real browser without a screen, spoken to over a pipe in the DevTools protocol.
+"""A headless browser for the tests of the page, driven over a pipe in the DevTools protocol.
 
 No driver and no port: Chromium reads messages from descriptor 3 and writes to 4.
 """
@@ -38,12 +38,18 @@ class Browser:
     def __enter__(self) -> Browser:
         (theirs_in, self._to), (self._from, theirs_out) = os.pipe(), os.pipe()
         arguments = [
-            self.path, "--headless=new", "--remote-debugging-pipe", "--disable-gpu",
-            "--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check",
-            "--disable-background-networking", "--disable-component-update",
+            self.path,
+            "--headless=new",
+            "--remote-debugging-pipe",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--no-default-browser-check",
+            "--disable-background-networking",
+            "--disable-component-update",
             "--no-sandbox",  # which root and many containers cannot have; the pages are our own
             f"--user-data-dir={self.profile}",
-        ]  # fmt: skip
+        ]
         # The shell puts the pipes where Chromium expects them.
         script = f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}'
         self._process = subprocess.Popen(
@@ -129,8 +135,13 @@ class Tab:
         return self.browser.call(method, self.session, **params)
 
     def resize(self, width: int, height: int = 900) -> None:
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=1, mobile=width < 600)  # fmt: skip
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
+        )
 
     def open(self, path: Path) -> Tab:
         self.call("Page.navigate", url=path.resolve().as_uri())
@@ -139,8 +150,9 @@ class Tab:
 
     def run(self, script: str) -> Any:
         """The value of a JavaScript expression."""
-        found = self.call("Runtime.evaluate", expression=script, returnByValue=True,
-                          awaitPromise=True)  # fmt: skip
+        found = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in found:
             raise RuntimeError(found["exceptionDetails"]["exception"]["description"])
         return found["result"].get("value")
@@ -148,8 +160,9 @@ class Tab:
     def press(self, key: str, code: int, text: str = "") -> None:
         for kind in ("keyDown", "keyUp"):
             shown = {"text": text} if text and kind == "keyDown" else {}
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code,
-                      **shown)  # fmt: skip
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **shown
+            )
 
     def type(self, text: str) -> None:
         self.call("Input.insertText", text=text)
@@ -163,8 +176,14 @@ class Tab:
             " return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left",
-                      clickCount=1)  # fmt: skip
+            self.call(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=place[0],
+                y=place[1],
+                button="left",
+                clickCount=1,
+            )
 
     def screenshot(self, path: Path, whole: bool = True) -> None:
         found = self.call("Page.captureScreenshot", captureBeyondViewport=whole)

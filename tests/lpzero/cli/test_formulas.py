@@ -22,6 +22,7 @@ def test_rules_are_listed_with_what_they_remove() -> None:
     assert removed == 26_460 - shown["sizes"][0]["kept"]
 
 
+@pytest.mark.slow
 def test_the_table_ends_with_the_sizes_of_both_spaces() -> None:
     done = CliRunner().invoke(rules, [])
     assert done.exit_code == 0
@@ -29,6 +30,7 @@ def test_the_table_ends_with_the_sizes_of_both_spaces() -> None:
     assert "chains of 2: 11,668,860 formulas" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_rule_turned_off_removes_nothing() -> None:
     done = CliRunner().invoke(rules, ["--unaries", "1", "--off", "constant", "--format", "json"])
     row = next(r for r in json.loads(done.stdout)["rules"] if r["rule"] == "constant")

@@ -12,9 +12,17 @@ import spaces
 from spaces.pit import PitArch, PitBlock, PitSpace
 
 TINY = PitSpace(
-    name="tiny-pit", base_dims=(2, 4), ratios=(1, 2), depths=((1, 2), (1,), (1, 2)),
-    heads=(1, 2, 4), image=18, patch=4, stride=2, classes=5, n_images=3,
-)  # fmt: skip
+    name="tiny-pit",
+    base_dims=(2, 4),
+    ratios=(1, 2),
+    depths=((1, 2), (1,), (1, 2)),
+    heads=(1, 2, 4),
+    image=18,
+    patch=4,
+    stride=2,
+    classes=5,
+    n_images=3,
+)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Networks small enough to compute everything the slow way; none is from our spaces."""
+"""Networks small enough to compute every proxy the slow way; none is from the spaces package."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Block(nn.Module):
 
 
 class Foreign(nn.Module):
-    """Tokens (B, T) to logits (B, T, vocabulary), blocks under a name we never heard of."""
+    """Tokens (B, T) to logits (B, T, vocabulary), its blocks under a name that no space uses."""
 
     def __init__(self, d: int = 3, f: int = 4, n_blocks: int = 2, vocabulary: int = 5) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def next_token(logits: Tensor, tokens: Tensor) -> Tensor:
 
 
 def network(seed: int = 0, chunk: int | None = None) -> Network:
-    """The foreign model under the proxies' eyes."""
+    """The foreign model as the proxies take it."""
     return Network(foreign(seed), TOKENS, next_token, layout=LAYOUT, seed=seed, chunk=chunk)
 
 
