@@ -181,6 +181,7 @@ def test_several_tables_have_their_figures(
     assert [row["table"] for row in rows[:2]] == ["made-up", "another"]
 
 
+@pytest.mark.slow
 def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
     few, space, context = table().archs[:3], table().space, Context(folder=tmp_path)
     scores = {}

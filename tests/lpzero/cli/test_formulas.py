@@ -12,6 +12,7 @@ from primitives.pruning import RULES
 from primitives.sizes import measure
 
 
+@pytest.mark.slow
 def test_rules_are_listed_with_what_they_remove() -> None:
     done = CliRunner().invoke(rules, ["--unaries", "1", "--format", "json"])
     shown = json.loads(done.stdout)

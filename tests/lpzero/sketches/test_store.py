@@ -58,6 +58,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return files
 
 
+@pytest.mark.slow
 def test_two_jobs_write_the_same_bytes(tmp_path: Path, reference: dict[str, bytes]) -> None:
     build(SPACE, ARCHS, Builder(store=Store(tmp_path), workers=Workers(2)))
     assert contents(tmp_path) == reference
