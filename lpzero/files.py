@@ -84,6 +84,14 @@ def read_object(path: Path) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def move(source: Path, target: Path) -> None:
+    """Rename a file or folder within one file system."""
+    try:
+        os.replace(source, target)
+    except OSError as error:
+        raise write_error(target, error) from error
+
+
 def write_error(path: Path, error: OSError) -> WriteError:
     """The error to raise when writing to the path failed."""
     remedy = "; make room and run the same command again" if error.errno in _FULL else ""

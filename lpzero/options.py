@@ -15,7 +15,7 @@ import dataclasses
 import math
 import numbers
 import re
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -87,18 +87,22 @@ SHARE = Real(0, 1)
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of the known names; `what` says in an error what they are names of."""
+    """One of the known names; `what` says in an error what they are names of.
+
+    `reads` turns what a user writes into one of them, where short words are allowed too.
+    """
 
     what: str
     known: Collection[str]
     is_optional: bool = False
+    reads: Callable[[str], str] | None = None
 
     def check(self, name: str, value: Any) -> None:
         if not (value is None and self.is_optional):
             _check_known(self.what, [value], self.known)
 
     def read(self, text: str) -> str:
-        return text
+        return text if self.reads is None else self.reads(text)
 
     def words(self, flag: str, value: Any) -> list[str]:
         return [] if value is None else [flag, str(value)]

@@ -43,6 +43,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sketches": _BASE | {"parallel", "statistics"},
     "scores": _BASE | {"parallel", "judgement", "statistics", "sketches"},
     "runs": _MEASURED,
+    "downloads": _BASE,
+    "training": _RUN,
     "discover": _RUN,
     "exhaust": _RUN,
     "supernet": _RUN,
@@ -57,7 +59,6 @@ MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 KNOWN_IMPORTS: set[tuple[str, str]] = {
     ("lpzero/export/source.py", "proxies"),
     ("lpzero/search/curves.py", "report"),
-    ("lpzero/search/directory.py", "discover"),
     ("lpzero/statistics/extraction.py", "sketches"),
     ("lpzero/statistics/losses.py", "sketches"),
     ("lpzero/supernet/saliency.py", "proxies"),
@@ -65,16 +66,7 @@ KNOWN_IMPORTS: set[tuple[str, str]] = {
 
 WRITER = "lpzero/files.py"
 # Files that still write on their own today: remove an entry when it writes through WRITER.
-KNOWN_WRITERS: set[str] = {
-    "lpzero/export/forms.py",
-    "lpzero/runs/directory.py",
-    "lpzero/runs/journal.py",
-    "lpzero/sketches/store.py",
-    "spaces/tables/archive.py",
-    "spaces/tables/download.py",
-    "spaces/tables/fetch.py",
-    "spaces/training/table_builder.py",
-}
+KNOWN_WRITERS: set[str] = set()
 
 
 class Import(NamedTuple):
@@ -152,6 +144,8 @@ def _is_write(call: ast.Call) -> bool:
     name = _name(call.func)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     of = owner.id if isinstance(owner, ast.Name) else ""
+    if of == "files":  # lpzero.files, which is where files are written
+        return False
     if (of, name) in _WRITING_FUNCTIONS or (owner is not None and name in _WRITING_METHODS):
         return True
     if name in ("replace", "rename") and owner is not None:
@@ -322,6 +316,7 @@ def test_paths_named_in_the_documentation_exist() -> None:
         for page in pages
         if page.name != "CHANGELOG.md"  # which speaks of earlier trees too
         for found in path.findall(page.read_text(encoding="utf-8"))
+        if "NAME" not in found  # a place to fill in
     ]
     assert len(named) > 10
     assert not [f"{p.relative_to(ROOT)}: {to}" for p, to in named if not (ROOT / to).exists()]

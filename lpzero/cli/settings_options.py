@@ -127,7 +127,7 @@ def _type(kind: Kind) -> click.ParamType[Any]:
     if isinstance(kind, Real):
         return click.FLOAT if kind == Real() else click.FloatRange(kind.least, kind.most)
     if isinstance(kind, OneOf):
-        return click.Choice(list(kind.known))
+        return click.Choice(list(kind.known)) if kind.reads is None else _Word(kind, "name")
     if isinstance(kind, SomeOf):
         return _Word(kind, "names" if kind.separator else "letters")
     assert isinstance(kind, Bytes), f"no option is known for {kind}"

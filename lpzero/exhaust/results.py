@@ -33,8 +33,8 @@ class Query:
 
     by: str = option(
         RHO,
-        "The measure on the training rows that orders the formulas.",
-        OneOf("measure", MEASURES),
+        "The measure on the training rows that orders the formulas: rho, given-params or within.",
+        OneOf("measure", MEASURES, reads=read_measure),
     )
     reduction: Reduction | None = option(
         None,

@@ -23,7 +23,7 @@ READERS = {
     "campaign": "lpzero.discover.record",
     "exhaustive run": "lpzero.exhaust.record",
     "search": "lpzero.search.record",
-    "table build": "lpzero.runs.table_record",
+    "table build": "lpzero.training.record",
 }
 
 

@@ -11,13 +11,13 @@ import torch
 import yaml
 
 import spaces
+from lpzero.downloads.fetch import fetch
 from spaces import tables
 from spaces.base import Space
 from spaces.flexibert import FlexiBertSpace
 from spaces.flexibert.model import FlexiBert
 from spaces.gpt2 import Gpt2Space
 from spaces.gpt2.model import Gpt2
-from spaces.tables.fetch import fetch
 
 
 def laid_out_parameters(space: Space[Any], arch: Any) -> int:

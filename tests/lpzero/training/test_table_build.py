@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 
 import spaces
+from lpzero.errors import RunError
+from lpzero.parallel import Workers
+from lpzero.runs import layout
+from lpzero.runs.directory import locked
+from lpzero.training.table_build import build_table
 from spaces.batches import pydoc_digest
-from spaces.errors import TableError
 from spaces.tables import nano
 from spaces.training.recipes import PLANS
-from spaces.training.table_builder import build, sample_architectures, train_one
+from spaces.training.table_rows import sample_architectures, train_one
 from spaces.training.trainer import Recipe
 
 PLAN = replace(
@@ -34,23 +38,19 @@ def without_seconds(path: Path) -> dict:
     return table
 
 
-def silent(done: int, total: int) -> None:
-    pass
-
-
 BUILD_IN_ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
 from dataclasses import replace
+from lpzero.training.table_build import build_table
 from spaces.training.recipes import PLANS
-from spaces.training.table_builder import build
 from spaces.training.trainer import Recipe
 
 plan = replace(
     PLANS["nano-gpt2"], recipe=Recipe(steps=2, learning_rate=1e-3, windows=2),
     n_archs=4, n_repeated=3, n_repeated_seeds=2,
 )
-build(plan, Path(sys.argv[1]), 1, lambda done, total: None)
+build_table(plan, Path(sys.argv[1]))
 """
 
 
@@ -60,9 +60,9 @@ def n_lines(path: Path) -> int:
 
 @pytest.mark.slow
 def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -> None:
-    straight = build(PLAN, tmp_path / "straight", 1, silent)
+    straight = build_table(PLAN, tmp_path / "straight")
     folder = tmp_path / "killed"
-    journal = folder / "nano-gpt2.jsonl"
+    journal = folder / layout.JOURNAL
     process = subprocess.Popen([sys.executable, "-c", BUILD_IN_ANOTHER_PROCESS, str(folder)])
     deadline = time.monotonic() + 120
     while n_lines(journal) < 3 and time.monotonic() < deadline:
@@ -73,16 +73,30 @@ def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -
     assert n_saved >= 3
     with journal.open("a") as lines:
         lines.write('{"index": 3, "targ')  # a line torn by the kill
-    resumed = build(PLAN, folder, 2, silent)
+    resumed = build_table(PLAN, folder, Workers(2))
     assert without_seconds(resumed) == without_seconds(straight)
-    assert n_lines(journal) == 1 + 4 + 3
+    assert n_lines(journal) == 4 + 3
 
 
 @pytest.mark.slow
 def test_a_journal_of_another_plan_is_refused(tmp_path: Path) -> None:
-    build(PLAN, tmp_path, 1, silent)
-    with pytest.raises(TableError, match="another plan"):
-        build(replace(PLAN, sampling_seed=1), tmp_path, 1, silent)
+    build_table(PLAN, tmp_path)
+    with pytest.raises(RunError, match="started with sampling_seed 20, not 1"):
+        build_table(replace(PLAN, sampling_seed=1), tmp_path)
+    with locked(tmp_path), pytest.raises(RunError, match="in use"):
+        build_table(PLAN, tmp_path)
+
+
+def test_a_target_that_is_not_finite_is_trained_again(tmp_path: Path) -> None:
+    build_table(PLAN, tmp_path)
+    journal = tmp_path / layout.JOURNAL
+    whole = journal.read_text()
+    last = json.loads(whole.splitlines()[-1]) | {"target": float("nan")}
+    journal.write_text("\n".join([*whole.splitlines()[:-1], json.dumps(last)]) + "\n")
+    build_table(PLAN, tmp_path)
+    assert [json.loads(line)["target"] for line in journal.read_text().splitlines()] == [
+        json.loads(line)["target"] for line in whole.splitlines()
+    ]
 
 
 def test_a_longer_plan_begins_with_the_same_architectures() -> None:
@@ -91,7 +105,7 @@ def test_a_longer_plan_begins_with_the_same_architectures() -> None:
 
 @pytest.mark.slow
 def test_an_unknown_table_is_one_line_and_exit_code_2() -> None:
-    command = [sys.executable, "-m", "spaces.training", "build", "nano-gtp2"]
+    command = [sys.executable, "-m", "lpzero.cli.main", "train", "nano-gtp2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

@@ -18,14 +18,17 @@ import os
 import re
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from lpzero.downloads.archive import unpack
+from lpzero.errors import WriteError
+from lpzero.files import AppendFile, move
 from spaces.errors import FetchError, TableError
-from spaces.tables.archive import unpack
 from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
 from spaces.tables.source import Origin, Source
 
@@ -112,7 +115,7 @@ def _install(entry: Source, origin: Origin, place: Path, part: Path) -> None:
     """Turn the downloaded bytes into the verified table at its place."""
     if origin.members is None:
         _verify(entry, origin, part)
-        os.replace(part, place)
+        move(part, place)
         return
     with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as scratch:
         fresh = Path(scratch) / "new"
@@ -120,8 +123,8 @@ def _install(entry: Source, origin: Origin, place: Path, part: Path) -> None:
         unpack(part, origin.path, origin.members, fresh)
         _verify(entry, origin, fresh)
         if place.exists():
-            os.replace(place, Path(scratch) / "old")
-        os.replace(fresh, place)
+            move(place, Path(scratch) / "old")
+        move(fresh, place)
 
 
 def _verify(entry: Source, origin: Origin, path: Path) -> None:
@@ -180,7 +183,7 @@ def download(url: str, part: Path, timeout: float, progress: Progress) -> bool:
         ) from error
     except (OSError, http.client.HTTPException) as error:
         # Our own words, or a file of ours that cannot be written: not the server's fault.
-        if isinstance(error, FetchError) or getattr(error, "filename", None):
+        if isinstance(error, (FetchError, WriteError)) or getattr(error, "filename", None):
             raise
         reason = getattr(error, "reason", None) or error or type(error).__name__
         raise FetchError(f"{url}: {reason}; run the same command again to resume") from error
@@ -195,10 +198,11 @@ def _transfer(url: str, part: Path, start: int, timeout: float, progress: Progre
         start = start if resumed else 0
         length = response.headers.get("Content-Length")
         total = start + int(length) if length is not None and length.isdigit() else None
-        with part.open("ab" if resumed else "wb") as file:
+        with closing(AppendFile(part)) as file:
+            if not resumed:
+                file.cut(0)
             done = _receive(url, response, file, start, total, progress)
-            file.flush()
-            os.fsync(file.fileno())
+            file.sync()
     if total is not None and done != total:
         raise FetchError(
             f"{url}: the connection closed after {done} of {total} bytes; "
@@ -216,7 +220,7 @@ def _begins(response: Any, start: int) -> bool:
 
 
 def _receive(
-    url: str, response: Any, file: Any, done: int, total: int | None, progress: Progress
+    url: str, response: Any, file: AppendFile, done: int, total: int | None, progress: Progress
 ) -> int:
     while chunk := response.read(_CHUNK):
         done += len(chunk)
@@ -224,6 +228,6 @@ def _receive(
             raise FetchError(
                 f"{url}: more than {_LARGEST_DOWNLOAD} bytes; this is not the expected file"
             )
-        file.write(chunk)
+        file.append(chunk)
         progress(done, total)
     return done

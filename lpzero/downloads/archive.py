@@ -8,11 +8,11 @@ wanted ones, is refused as a whole.
 from __future__ import annotations
 
 import re
-import shutil
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
 
+from lpzero.files import write_bytes
 from spaces.errors import FetchError
 
 LARGEST_MEMBER = 16 << 20
@@ -71,6 +71,5 @@ def _copy(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, archive: Pa
     content = tar.extractfile(member)
     if content is None or path.exists():
         raise FetchError(f"{archive}: {member.name!r} comes twice; the archive is refused")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with content, path.open("wb") as file:
-        shutil.copyfileobj(content, file)
+    with content:
+        write_bytes(path, content.read(LARGEST_MEMBER))

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from lpzero.downloads.fetch import Fetched, fetch, tree_digest
 from spaces.errors import FetchError, TableError
 from spaces.tables import registry
-from spaces.tables.fetch import Fetched, fetch, tree_digest
 
 SISTERS = ("pit-c100-kd", "pit-flowers")
 CONTENT = bytes(range(256)) * 1000
