@@ -15,11 +15,13 @@ from typing import Any
 
 from deap import gp
 
+from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula
 from primitives.properties import Gives
-from primitives.registry import BINARIES, STATISTICS, UNARIES, on_change, reads_whole_tensor
+from primitives.registry import BINARIES, UNARIES, reads_whole_tensor
+from primitives.statistics import STATISTICS
 
 
 class MatrixNode:

@@ -110,9 +110,8 @@ def discover(context: click.Context, /, **given: Any) -> None:
 
 def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of the settings that were asked for."""
-    from lpzero.exhaust import NEEDS_GRADIENTS
     from primitives.pruning import DEFAULT_RULES
-    from primitives.registry import STATISTICS
+    from primitives.statistics import STATISTICS, gradient_statistics
 
     same = ("generations", "population", "offspring", "unaries", "depth", "across", "archs",
             "crossover", "mutation", "choose", "seed")  # fmt: skip
@@ -121,7 +120,7 @@ def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
         changes["statistics"] = tuple(given["statistics"].replace(",", "").replace(" ", ""))
     if given["forward_only"]:
         allowed = changes.get("statistics", tuple(STATISTICS))
-        changes["statistics"] = tuple(s for s in allowed if s not in NEEDS_GRADIENTS)
+        changes["statistics"] = tuple(s for s in allowed if s not in gradient_statistics())
     if given["objective"] is not None:
         changes["objectives"] = tuple(given["objective"].split(","))
     if given["start"]:

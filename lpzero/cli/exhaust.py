@@ -12,6 +12,7 @@ import click
 from lpzero.cli import output
 from lpzero.parallel import Workers
 from lpzero.sketches.sketch import SketchOptions
+from primitives.statistics import STATISTICS, gradient_statistics
 
 if TYPE_CHECKING:
     from lpzero.exhaust import Exhaustion, Query
@@ -72,7 +73,9 @@ class MemorySize(click.ParamType[int]):
     type=click.Choice(["add", "sub", "mul", "matmul", "one-sided"]),
     help="Only formulas of this operation.",
 )
-@click.option("--using", type=click.Choice(list("AJGHWS")), help="Only formulas of this statistic.")
+@click.option(
+    "--using", type=click.Choice(list(STATISTICS)), help="Only formulas of this statistic."
+)
 @click.option("--forward-only", is_flag=True, help="Only formulas that need no gradient.")
 @click.option(
     "--by",
@@ -97,13 +100,13 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
     A second call with the same directory computes nothing and may ask for something else (--by,
     --using, --forward-only ...); an interrupted one goes on.
     """  # fmt: skip
-    from lpzero.exhaust import NEEDS_GRADIENTS, Exhaustion, Query
+    from lpzero.exhaust import Exhaustion, Query
 
     start = time.perf_counter()
     asked = Exhaustion(
         given["unaries"], given["same_statistic"], given["memory"], Workers(given["jobs"]), True
     )
-    without = NEEDS_GRADIENTS if given["forward_only"] else ()
+    without = gradient_statistics() if given["forward_only"] else ()
     query = Query(given["by"], given["reduction"], given["operation"], given["using"], without,
                   given["top"])  # fmt: skip
     try:

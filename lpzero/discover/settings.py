@@ -13,7 +13,7 @@ from typing import Any
 from lpzero.errors import InputError
 from primitives.errors import did_you_mean
 from primitives.pruning import DEFAULT_RULES, RULES
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
 # Names a user writes -> rows of a measures's measures.

@@ -29,7 +29,6 @@ from primitives.formula import REDUCTIONS, Formula, Reduction
 
 SCHEMA = 1
 RUN, RESULT = "run.json", "result.json"
-NEEDS_GRADIENTS = frozenset("GJ")
 
 
 @dataclass(frozen=True, slots=True)

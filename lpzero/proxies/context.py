@@ -135,7 +135,8 @@ class _MeasureTask:
     store: Store
 
     def __call__(self, task: tuple[str, Any]) -> dict[str, Record] | str:
-        from lpzero.statistics import StatisticsError, single_thread
+        from lpzero.statistics.errors import StatisticsError
+        from lpzero.statistics.isolation import single_thread
 
         name, arch = task
         records = _read(self.store, self.space.name, name)
@@ -153,7 +154,7 @@ class _MeasureTask:
 
     def _network(self, arch: Any) -> Network:
         from lpzero.proxies.network import Network
-        from lpzero.statistics import resolve_device
+        from lpzero.statistics.isolation import resolve_device
 
         model = self.space.build(arch, self.options.seed).to(resolve_device(self.device))
         seed = self.options.batch_seed

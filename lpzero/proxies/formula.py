@@ -20,6 +20,7 @@ from primitives.expressions import Leaf, walk
 from primitives.formula import Formula
 from primitives.naive import Axis
 from primitives.rejection import Rejected
+from primitives.statistics import gradient_statistics
 from spaces.base import Space
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class FormulaProxy:
     def needs(self) -> Needs:
         used = {n.statistic for n in walk(self.formula.expression) if isinstance(n, Leaf)}
         forward = Needs.FORWARD | Needs.TAPS
-        return forward | Needs.GRADIENT | Needs.LABELS if used & {"G", "J"} else forward
+        return forward | Needs.GRADIENT | Needs.LABELS if used & gradient_statistics() else forward
 
     @property
     def direction(self) -> int:
@@ -157,7 +158,7 @@ class _BlockValues:
     softmax_axis: Axis
 
     def __call__(self, network: Network) -> Terms:
-        from lpzero.statistics import extract
+        from lpzero.statistics.extraction import extract
         from primitives.naive import block_values
         from primitives.tensors import Matrix
 

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from lpzero.discover.settings import PRESETS
-from lpzero.exhaust import NEEDS_GRADIENTS
 from lpzero.report.formula_run import CAMPAIGN, FormulaRun, result_of
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from primitives.pruning import DEFAULT_RULES, RULES
-from primitives.registry import STATISTICS
 from primitives.sizes import measure
+from primitives.statistics import STATISTICS, gradient_statistics
 
 # Reasons of those that no pruning rule names.
 _OTHER_REASONS = {
@@ -179,7 +178,7 @@ def _option(key: str, value: Any) -> list[str]:
     if key == "rules":
         return ["--rules", "on" if value else "off"]
     if key == "statistics":
-        is_forward = set(value) == set(STATISTICS) - NEEDS_GRADIENTS
+        is_forward = set(value) == set(STATISTICS) - gradient_statistics()
         return ["--forward-only"] if is_forward else ["--statistics", "".join(value)]
     if key == "start":
         return [word for formula in value for word in ("--start", formula)]

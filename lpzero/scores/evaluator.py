@@ -26,8 +26,9 @@ from primitives.expressions import Apply, Combine, Expression, chain_of, drop_de
 from primitives.facts import facts
 from primitives.formula import Formula
 from primitives.properties import Kind
-from primitives.registry import STATISTICS, get_binary, get_unary
+from primitives.registry import get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
+from primitives.statistics import STATISTICS
 
 _OVERFLOW = Rejected(NON_FINITE, "an operation left the range of float64 on these tensors")
 _NOTHING = Rejected("both-disconnected", "every branch is disconnected: nothing is left to score")

@@ -49,7 +49,7 @@ class Saliency:
     ) -> Saliency:
         """One forward and backward pass of the space's supernet on its batch."""
         from lpzero.proxies.network import Network, flat
-        from lpzero.statistics import resolve_device, single_thread
+        from lpzero.statistics.isolation import resolve_device, single_thread
 
         if not isinstance(space, AutoFormerSpace):
             raise InputError(f"space {space.name} has no supernet; use an AutoFormer space")

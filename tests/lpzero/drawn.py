@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.sketches.sketch import STATISTICS, Sketch
+from lpzero.sketches.sketch import Sketch
 from primitives import naive
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula
 from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 
 # (rows, kept, true) of a block's tensors: square and not, whole and cut.
 _WEIGHTS = [(8, 8, 8), (8, 4, 8), (12, 3, 8), (6, 5, 10), (8, 8, 8)]
@@ -51,7 +52,7 @@ def chain(rng: random.Random, length: int) -> list[str]:
 def tree(rng: random.Random, depth: int) -> Expression:
     """An expression of at most that depth, without dead branches."""
     if depth == 0 or rng.random() < 0.15:
-        return Leaf(rng.choice(STATISTICS))
+        return Leaf(rng.choice(list(STATISTICS)))
     if rng.random() < 0.6:
         alive = [name for name in UNARIES if name != "disconnect"]
         return Apply(rng.choice(alive), tree(rng, depth - 1))

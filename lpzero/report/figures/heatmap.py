@@ -19,7 +19,8 @@ from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import style
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.formula import Formula
-from primitives.registry import BINARIES, STATISTICS
+from primitives.registry import BINARIES
+from primitives.statistics import STATISTICS
 
 ONE_SIDED = "one-sided"
 EMPTY: FloatArray = np.empty((0, 0, 0))

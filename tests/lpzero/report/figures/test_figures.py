@@ -16,7 +16,7 @@ from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import bars, convergence, heatmap, ranks, scatter, style, transfer
 from primitives.parser import parse
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 
 def points(n: int = 30) -> scatter.Scores:
