@@ -30,9 +30,9 @@ TOLERANCE = 1e-5
 def score(blocks: Sequence[Block], limit: int | None = LIMIT) -> float:
     """The network's score, larger is better; nan where a number left float64.
 
-    blocks[i]["W"] is the list of the block's tensors of the statistic W: those of weights, and
-    gradients at them, as the model stores them, all others (..., features). The engine keeps `limit` elements of each tensor, in whole
-    columns; None takes the whole tensors.
+    blocks[i]["W"] is the list of the block's tensors of the statistic W: weights and gradients at
+    them as the model stores them, all others (..., features). The engine keeps `limit` elements of
+    each tensor, in whole columns; None takes the whole tensors.
     """
     if not blocks:
         raise ValueError("no blocks were given; a network has at least one")

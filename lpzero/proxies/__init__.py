@@ -13,9 +13,10 @@ from lpzero.proxies import sizes as sizes
 from lpzero.proxies import supernet as supernet
 from lpzero.proxies import trazor as trazor
 from lpzero.proxies.combined import Combined, rank_mean, rank_sum
-from lpzero.proxies.context import Context, Record, evaluate
+from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import find
+from lpzero.proxies.measurements import Measurements, Record, evaluate
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import (
     Measure,
@@ -36,6 +37,7 @@ __all__ = [
     "FormulaProxy",
     "Layout",
     "Measure",
+    "Measurements",
     "Needs",
     "Network",
     "NetworkProxy",

@@ -21,6 +21,7 @@ from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.measurements import Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
 
@@ -59,19 +60,20 @@ def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None)
         if not applies(proxy, table.space):
             fitting = "without --proxy all that can are taken"
             raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
-    judgements = _Judge(table, ranking)
+    measurements = Measurements(ranking.context)
+    judgements = _Judge(table, ranking, measurements)
     for contexts in ranking.others().values():
         for context in contexts:
-            prefetch(table, proxies, context)
+            prefetch(table, proxies, measurements.at(context))
     rows = [judgements.row(proxy) for proxy in proxies]
     return sorted(rows, key=lambda row: -row["rho"])
 
 
-def prefetch(table: Table, proxies: Sequence[Proxy], context: Context) -> None:
+def prefetch(table: Table, proxies: Sequence[Proxy], measurements: Measurements) -> None:
     """Compute what the proxies need of every network, all of one network together."""
     measures = {m.name: m for proxy in proxies for m in measures_of(proxy)}
     if measures:
-        context.measure(table.space, table.archs, list(measures.values()))
+        measurements.records(table.space, table.archs, list(measures.values()))
 
 
 def measures_of(proxy: Proxy) -> list[Measure]:
@@ -95,10 +97,10 @@ def chosen_on(proxy: Proxy) -> dict[str, int | None]:
 class _Judge:
     """Makes the rows of one table."""
 
-    def __init__(self, table: Table, ranking: Ranking) -> None:
+    def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
         from spaces.tables import split
 
-        self.table, self.ranking = table, ranking
+        self.table, self.ranking, self.measurements = table, ranking, measurements
         self.parameters = counters.score("parameters", table)
         self.groups = table.groups("depth-width")
         self.parts = {}
@@ -107,8 +109,8 @@ class _Judge:
             self.parts = {"train": parts.train, "valid": parts.valid, "test": parts.open_test()}
 
     def row(self, proxy: Proxy) -> Row:
-        table, context = self.table, self.ranking.context
-        scores = proxy.score(table.space, table.archs, context)
+        table = self.table
+        scores = proxy.score(table.space, table.archs, self.measurements)
         whole = self._judged(scores, np.arange(len(table)))
         parts = {part: self._judged(scores, rows) for part, rows in self.parts.items()}
         return {
@@ -134,7 +136,7 @@ class _Judge:
         whole = proxy.exact()
         # Whole tensors take much room: networks are run, and no sketch of them is kept.
         way = whole if whole.needs_sketches else whole.on_networks()
-        found = way.score(self.table.space, self.table.archs, self.ranking.context)
+        found = way.score(self.table.space, self.table.archs, self.measurements)
         rows = np.flatnonzero(np.isfinite(found) & np.isfinite(scores))
         if len(rows) < _LEAST:
             return {"rho_exact": 0.0, "alike": 0.0}
@@ -166,7 +168,8 @@ class _Judge:
         return found
 
     def _rho(self, proxy: Proxy, context: Context) -> float:
-        scores = proxy.score(self.table.space, self.table.archs, context)
+        measurements = self.measurements.at(context)
+        scores = proxy.score(self.table.space, self.table.archs, measurements)
         rows = np.flatnonzero(np.isfinite(scores))
         return spearman(scores[rows], self.table.targets[rows]) if len(rows) >= _LEAST else 0.0
 
@@ -176,5 +179,5 @@ class _Judge:
         if not measures:
             return 0.0 if isinstance(proxy, SizeProxy) else None
         table = self.table
-        found = self.ranking.context.measure(table.space, table.archs, measures)
+        found = self.measurements.records(table.space, table.archs, measures)
         return float(np.median(np.sum([[r.seconds for r in rs] for rs in found.values()], axis=0)))

@@ -33,7 +33,7 @@ def measure(
 ) -> Transfer:
     """Rho of each run's winner on the test rows of every run's table, the sign as it was fitted."""
     from lpzero.parallel import Workers
-    from lpzero.proxies import Context
+    from lpzero.proxies import Context, Measurements
     from lpzero.proxies.formula import FormulaProxy
     from lpzero.sketches.store import default_folder
     from spaces.tables import split
@@ -55,9 +55,11 @@ def measure(
             workers=workers or Workers(),
             label=table.name,
         )
+        measurements = Measurements(context)
         test = split(table, int(run.config["split_seed"])).open_test()
         for row, text in zip(rho, formulas, strict=True):
-            scores = FormulaProxy(text, parse(text)).score(table.space, table.archs, context)
+            proxy = FormulaProxy(text, parse(text))
+            scores = proxy.score(table.space, table.archs, measurements)
             row.append(_rho(scores[test], table.targets[test]))
     return transfer(names, formulas, rho)
 

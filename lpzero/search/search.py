@@ -12,7 +12,7 @@ from typing import Any
 
 from lpzero.judgement import counters
 from lpzero.parallel import Workers
-from lpzero.proxies import Context
+from lpzero.proxies import Context, Measurements
 from lpzero.search import evaluators
 from lpzero.search import ledger as facts
 from lpzero.search.constraints import COUNTED
@@ -119,7 +119,7 @@ def _bench(
     )
     pool = None if evaluator is None else evaluator.pool
     sampler = Sampler(space, request.constraints, clock, pool)
-    scorer = Scorer(request.made_proxy, space, context, ledger, pool)
+    scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
     return Environment(sampler, scorer, evaluator, ledger, random.Random(request.seed), around.show)
 
 

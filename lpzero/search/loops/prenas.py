@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from lpzero.errors import InputError
 from lpzero.search.environment import Environment, best
 from lpzero.search.loops.checks import check
-from lpzero.supernet import Saliency, has_supernet, representatives
+from lpzero.supernet import has_supernet, representatives
 from spaces.base import Space
 
 
@@ -49,13 +49,7 @@ class PreNas:
         return None
 
     def run(self, environment: Environment) -> Any:
-        context = environment.scorer.context
-        saliency = Saliency.of(
-            environment.space,
-            seed=context.seed,
-            batch_seed=context.batch_seed,
-            device=context.device,
-        )
+        saliency = environment.scorer.measurements.saliency(environment.space)
         elected = dict.fromkeys(map(environment.sampler.settle, representatives(saliency)))
         allowed = [arch for arch in elected if environment.sampler.allows(arch)]
         if not allowed:

@@ -17,7 +17,7 @@ from lpzero.cli.export import _FORMS
 from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.exhaust.results import keep
-from lpzero.proxies import Context, find
+from lpzero.proxies import Context, Measurements, find
 from primitives.parser import parse
 from spaces.tables import split
 from tests.lpzero.smalltable import discovery, sketches, table
@@ -136,10 +136,10 @@ def test_an_exported_file_is_a_source_and_a_proxy(
     few = table().archs[:3]
     from_campaign: Any = find(str(file))
     written_out = find(from_campaign.definition)
-    context = Context(folder=tmp_path)
+    measurements = Measurements(Context(folder=tmp_path))
     space = table().space
-    assert list(from_campaign.score(space, few, context)) == list(
-        written_out.score(space, few, context)
+    assert list(from_campaign.score(space, few, measurements)) == list(
+        written_out.score(space, few, measurements)
     )
 
 
@@ -170,7 +170,11 @@ def test_several_tables_have_their_figures(
 
 
 def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
-    few, space, context = table().archs[:3], table().space, Context(folder=tmp_path)
+    few, space, measurements = (
+        table().archs[:3],
+        table().space,
+        Measurements(Context(folder=tmp_path)),
+    )
     scores = {}
     for options in ({"limit": 64}, {"limit": None}, {"seed": 5}, {"batch_seed": 2}):
         sketch = lpzero.sketches.sketch.SketchOptions(**options)  # type: ignore[arg-type]
@@ -180,9 +184,9 @@ def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
         file = tmp_path / "x.json"
         file.write_text(lpzero.export.export(lpzero.export.Selection([made], []), "json"))
         proxy: Any = find(str(file))
-        assert proxy.sketching(context) == sketch
-        scores[str(options)] = list(proxy.score(space, few, context))
-        later: Any = Context(seed=1, loss="ones", folder=tmp_path)
+        assert proxy.sketching(measurements) == sketch
+        scores[str(options)] = list(proxy.score(space, few, measurements))
+        later: Any = Measurements(Context(seed=1, loss="ones", folder=tmp_path))
         assert proxy.sketching(later).seed == sketch.seed + 1
         assert proxy.sketching(later).loss == "ones"
     assert len(set(map(tuple, scores.values()))) == 4

@@ -270,8 +270,8 @@ def test_splitting_the_batch_changes_rounding_only(
     whole_batch = extract(model, tokens, limit=limit)
     split = extract(model, tokens, limit=limit, chunk=chunk)
     for one, other in zip(whole_batch, split, strict=True):
-        for statistic in STATISTICS:
-            for a, b in zip(one[statistic], other[statistic], strict=True):
+        for name in STATISTICS:
+            for a, b in zip(one[name], other[name], strict=True):
                 assert a.true_columns == b.true_columns
                 torch.testing.assert_close(a.values, b.values, rtol=1e-6, atol=1e-10)
 
@@ -279,8 +279,8 @@ def test_splitting_the_batch_changes_rounding_only(
 def test_a_chunk_of_one_equals_the_whole_in_float32() -> None:
     model, tokens = TINY.build(tiny_encoder("wma", "dct"), 0), TINY.batch(0)
     for one, other in zip(extract(model, tokens), extract(model, tokens, chunk=1), strict=True):
-        for statistic in STATISTICS:
-            for a, b in zip(one[statistic], other[statistic], strict=True):
+        for name in STATISTICS:
+            for a, b in zip(one[name], other[name], strict=True):
                 scale = float(a.values.abs().max())
                 torch.testing.assert_close(a.values, b.values, rtol=1e-3, atol=1e-4 * scale)
 
@@ -308,8 +308,8 @@ def test_cuda_gives_the_same_up_to_rounding(name: str, arch: Any) -> None:
     space = spaces.get(name)
     on_cpu, on_gpu = (whole(space, arch, device=device) for device in ("cpu", "cuda"))
     for one, other in zip(on_cpu, on_gpu, strict=True):
-        for statistic in STATISTICS:
-            for a, b in zip(one[statistic], other[statistic], strict=True):
+        for name in STATISTICS:
+            for a, b in zip(one[name], other[name], strict=True):
                 torch.testing.assert_close(a, b.cpu(), rtol=1e-2, atol=1e-3 * float(a.abs().max()))
 
 
@@ -372,7 +372,7 @@ def test_a_new_statistic_is_its_declaration_and_the_models_that_have_it(text: st
         for block in found
     ]
     module: dict[str, Any] = {"__name__": "exported"}
-    exec(export(select(text), "python"), module)  # our own text
+    exec(export(select(text), "python"), module)  # noqa: S102  our own text
     on_model = module["score_model"](model, tokens, lambda output, _: output.sum() / 4)
     assert on_model == pytest.approx(score(parse(text), blocks))
     assert all(mine == pytest.approx(engine) for mine, engine in module["self_test"]())
