@@ -139,6 +139,7 @@ class SizeProxy:
 
 
 _PROXIES: dict[str, Proxy] = {}
+_LOADERS: list[Callable[[], None]] = []
 
 
 def register(proxy: Proxy) -> Proxy:
@@ -181,10 +182,14 @@ def known() -> list[str]:
 
 def names() -> list[str]:
     """Every proxy's name, in the order of the families, then those of plug-ins."""
-    from lpzero.proxies import plugins
-
-    plugins.load()
+    for load in _LOADERS:
+        load()
     return known()
+
+
+def add_loader(load: Callable[[], None]) -> None:
+    """Call `load`, which registers further proxies, when all names or an unknown one are wanted."""
+    _LOADERS.append(load)
 
 
 def applies(proxy: Proxy, space: Space[Any]) -> bool:

@@ -19,8 +19,7 @@ from lpzero.scores.branch_table import BranchTable, branch_table, over_blocks, o
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, surviving
 from lpzero.scores.matrices import Matrices
-from lpzero.scores.meeting import NonFiniteError, finite
-from lpzero.scores.stacks import apply
+from lpzero.scores.stacks import NonFiniteError, apply, finite
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, chain_of, drop_dead, walk
 from primitives.facts import facts

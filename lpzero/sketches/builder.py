@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
+from lpzero.parallel import Lost, Workers, stream
 from lpzero.sketches.sketch import (
     Sketch,
     SketchError,
@@ -28,7 +29,6 @@ from lpzero.sketches.store import Failure, Store, StoreError, default_folder
 from lpzero.statistics.errors import StatisticsError
 
 if TYPE_CHECKING:
-    from lpzero.parallel import Workers
     from spaces.base import Space
 
 logger = logging.getLogger(__name__)
@@ -158,8 +158,6 @@ def _survey(
 
 def _fill(space: Space[Any], tasks: list[tuple[str, Any]], builder: Builder) -> dict[str, str]:
     """Make these sketches; the reasons of those that failed, by address."""
-    from lpzero.parallel import Lost, stream
-
     reasons: dict[str, str] = {}
     task = _SketchTask(space, builder.options, builder.store, builder.device, builder.chunk)
     with closing(stream(task, tasks, builder.workers, builder.label)) as outcomes:

@@ -82,7 +82,7 @@ def space_identity(space: Space[Any]) -> dict[str, Any]:
     }
     named |= {"kind": type(space).__name__, "version": space.version}
     if space.reads_text:
-        from spaces.batches import pydoc_digest
+        from spaces.batches import pydoc_digest  # loads torch, which an address rarely needs
 
         named["text"] = pydoc_digest()
     return dict(json.loads(_canonical(named)))

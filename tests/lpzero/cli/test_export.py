@@ -232,7 +232,7 @@ def test_bad_options_are_one_line(
         ("sum(blur(W))", "unknown name 'blur'"),
         ("sum(disconnect(W))", "disconnected"),
         ("synflow", "no formula that says the same"),
-        ("grasp", "is no formula"),
+        ("grasp", "is not a formula"),
         ("snap", "did you mean 'snip'"),
         ("none.json", "no file none.json"),
         ("runs/none", "no directory and no file runs/none"),
