@@ -4,7 +4,7 @@ Importing this package loads NumPy only; sympy, LaTeX and DEAP live in modules o
 (`primitives.symbolic`, `primitives.latex`, `primitives.deap_set`).
 """
 
-from primitives import binary as _binary  # noqa: F401  declares the binaries and statistics
+from primitives import binary as _binary  # noqa: F401  declares the binaries
 from primitives import unary as _unary  # noqa: F401  declares the unaries
 from primitives.errors import (
     DeclarationError,
@@ -17,8 +17,9 @@ from primitives.expressions import Apply, Combine, Expression, Leaf, branch
 from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
+from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix, cut, kept_columns, whole
 
 __all__ = [

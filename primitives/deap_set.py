@@ -15,11 +15,13 @@ from typing import Any
 
 from deap import gp
 
+from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula
 from primitives.properties import Gives
-from primitives.registry import BINARIES, STATISTICS, UNARIES, on_change, reads_whole_tensor
+from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 
 
 class MatrixNode:
@@ -37,20 +39,15 @@ class ScoreNode:
 _LETTER: dict[type, str] = {MatrixNode: "m", ScalarNode: "s"}
 
 
-def build_set(degenerate: bool = True) -> Any:
-    """A PrimitiveSetTyped that expresses every formula.
-
-    Without `degenerate` operations, reductions and normalisations of scalars are left out, which
-    pruning would reject anyway.
-    """
+def build_set() -> Any:
+    """A PrimitiveSetTyped that expresses every formula."""
     made = gp.PrimitiveSetTyped("formula", [], ScoreNode)
     for name in STATISTICS:
         made.addTerminal(name, MatrixNode, name=name)
     for name, primitive in UNARIES.items():
         gives = ScalarNode if primitive.traits.gives is Gives.SCALAR else MatrixNode
         _add(made, name, [MatrixNode], gives)
-        if degenerate or not reads_whole_tensor(primitive):
-            _add(made, f"{name}_s", [ScalarNode], ScalarNode)
+        _add(made, f"{name}_s", [ScalarNode], ScalarNode)
     for name, kinds in product(BINARIES, product(_LETTER, repeat=2)):
         gives = ScalarNode if kinds == (ScalarNode, ScalarNode) else MatrixNode
         _add(made, _binary_name(name, kinds), list(kinds), gives)
@@ -183,7 +180,5 @@ def _uncallable(name: str) -> Callable[..., Any]:
 def _look_up(primitive_set: Any, name: str) -> Any:
     found = primitive_set.mapping.get(name)
     if found is None:
-        raise FormulaError(
-            f"the primitive set has no {name!r}; build it with degenerate=True to express this"
-        )
+        raise FormulaError(f"the primitive set has no {name!r}; build a set that has it")
     return found

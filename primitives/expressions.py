@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from primitives.properties import REALS, Gives
-from primitives.registry import get_binary, get_statistic, get_unary
+from primitives.registry import get_binary, get_unary
+from primitives.statistics import get_statistic
 
 
 @dataclass(frozen=True, slots=True)

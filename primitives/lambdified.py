@@ -14,7 +14,8 @@ from primitives.errors import TensorError
 from primitives.formula import Formula
 from primitives.guards import SPREAD_FLOOR
 from primitives.naive import Block
-from primitives.registry import BINARIES, STATISTICS, UNARIES, Binary
+from primitives.registry import BINARIES, UNARIES, Binary
+from primitives.statistics import STATISTICS
 from primitives.symbolic import OF_MATRICES, VOCABULARY, outermost, symbol
 
 

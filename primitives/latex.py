@@ -1,7 +1,6 @@
 r"""Formulas as LaTeX, from the templates that the primitives declare.
 
-The mean that ends every block is left unwritten, as in the paper's equation 2; `explicit_mean`
-writes it as an overline.
+The mean that ends every block is left unwritten, as in the paper's equation 2.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ _BARS = (r"\left|", r"\left\|")
 _REDUCTIONS = {"sum": r"\sum_{i=1}^{N}", "mean": r"\frac{1}{N}\sum_{i=1}^{N}"}
 
 
-def to_latex(formula: Formula, explicit_mean: bool = False) -> str:
+def to_latex(formula: Formula) -> str:
     r"""The formula as an equation, without its math delimiters.
 
     >>> from primitives.parser import parse
     >>> to_latex(parse("-mean(square(W))"))
     '\\varphi(\\theta_W) = -\\frac{1}{N}\\sum_{i=1}^{N} \\left( \\left(\\theta_W\\right)^2 \\right)'
     """
-    return f"{left_side(formula)} = {right_side(formula, explicit_mean)}"
+    return f"{left_side(formula)} = {right_side(formula)}"
 
 
 def left_side(formula: Formula) -> str:
@@ -35,11 +34,9 @@ def left_side(formula: Formula) -> str:
     return rf"\varphi({arguments})"
 
 
-def right_side(formula: Formula, explicit_mean: bool = False, names: Names | None = None) -> str:
+def right_side(formula: Formula, names: Names | None = None) -> str:
     r"""What stands right of the equation's sign; parts that have names appear by them."""
     body = _render(_alive(formula), names or {})
-    if explicit_mean:
-        body = rf"\overline{{{body}}}"
     sign = "-" if formula.sign < 0 else ""
     return rf"{sign}{_REDUCTIONS[formula.reduction]} \left( {body} \right)"
 
@@ -53,7 +50,7 @@ def in_parts(formula: Formula, size: int) -> list[tuple[str, str]]:
     whole = _alive(formula)
     _name_parts(whole, size, names)
     names.pop(whole, None)
-    lines = [(left_side(formula), right_side(formula, names=names))]
+    lines = [(left_side(formula), right_side(formula, names))]
     for part, name in names.items():
         others = {node: other for node, other in names.items() if node != part}
         lines.append((name, _render(part, others)))

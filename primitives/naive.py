@@ -18,8 +18,9 @@ from primitives.errors import TensorError
 from primitives.expressions import Apply, Expression, Leaf, drop_dead
 from primitives.formula import Formula
 from primitives.properties import Gives
-from primitives.registry import Binary, get_binary, get_statistic, get_unary
+from primitives.registry import Binary, get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
+from primitives.statistics import get_statistic
 from primitives.tensors import Array, Matrix, kept_columns, namespace
 
 Block = Mapping[str, Sequence[Matrix]]

@@ -14,7 +14,8 @@ import re
 from primitives.errors import FormulaError, UnknownPrimitiveError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import MAX_DEPTH, REDUCTIONS, Formula, check_reduction
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 
 MAX_LENGTH = 20_000
 _TOKEN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[(),\-]", re.ASCII)

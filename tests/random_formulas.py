@@ -6,7 +6,8 @@ from random import Random
 
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 
 
 def random_formula(rng: Random, max_unaries: int = 2) -> Formula:

@@ -28,13 +28,14 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.families import family_scorer
 from lpzero.scores.tabulation import tabulate
-from lpzero.sketches.builder import Builder, sketches
-from lpzero.sketches.sketch import STATISTICS, Sketch, SketchOptions, take
+from lpzero.sketches.builder import Builder, sketches, take
+from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.sketches.store import Store, default_folder
 from primitives import naive
 from primitives.enumeration import families
 from primitives.formula import Formula
 from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 from spaces.tables import load
 
 GIGABYTE = 1 << 30
@@ -173,7 +174,7 @@ class Bench:
             formulas = [
                 Formula.of(
                     rng.choice(list(BINARIES)),
-                    *((rng.choice(STATISTICS), rng.choices(alive, k=length)) for _ in "ab"),
+                    *((rng.choice(list(STATISTICS)), rng.choices(alive, k=length)) for _ in "ab"),
                 )
                 for _ in range(40)
             ]
@@ -207,7 +208,7 @@ def spearmanr(scores: Any, targets: Any) -> float:
 
 
 def blocks_of(sketch: Sketch) -> list[naive.Block]:
-    names = STATISTICS
+    names = list(STATISTICS)
     return [{s: sketch.matrices(b, s) for s in names} for b in range(sketch.n_blocks)]
 
 

@@ -21,13 +21,14 @@ from lpzero.cli.output import (
     note,
     print_rows,
 )
-from lpzero.exhaust import NEEDS_GRADIENTS, Exhaustion, Query, choose, exhaust
+from lpzero.exhaust import Exhaustion, Query, choose, exhaust
 from lpzero.judgement import counters
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.store import Store, default_folder
+from primitives.statistics import gradient_statistics
 from spaces.tables import load, split
 
 SETTINGS = ("flexibert", "flexibert-upstream", "gpt2-wt103")
@@ -39,7 +40,7 @@ QUERIES = {
     "mean": Query(reduction="mean", top=1),
     "best within groups": Query(by="rho_within", top=1),
     "best given parameters": Query(by="rho_given_params", top=1),
-    "forward only": Query(without=NEEDS_GRADIENTS, top=1),
+    "forward only": Query(without=gradient_statistics(), top=1),
 }
 
 

@@ -87,12 +87,12 @@ def discover(context: click.Context, /, **given: Any) -> None:
 
 def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of the settings that were asked for."""
-    from lpzero.exhaust import NEEDS_GRADIENTS
+    from primitives.statistics import gradient_statistics
 
     changes = given_settings(context, options(Settings), given)
     if given["forward_only"]:
         allowed = changes.get("statistics", PRESETS["default"].statistics)
-        changes["statistics"] = tuple(s for s in allowed if s not in NEEDS_GRADIENTS)
+        changes["statistics"] = tuple(s for s in allowed if s not in gradient_statistics())
     if given["is_random"]:
         if changes.get("method", "random") != "random":
             raise click.UsageError(f"--random and --method {changes['method']}: give one of them")

@@ -11,10 +11,11 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.settings_options import given_settings, settings_options
-from lpzero.exhaust import NEEDS_GRADIENTS, Exhaustion, Query
+from lpzero.exhaust import Exhaustion, Query
 from lpzero.options import options
 from lpzero.parallel import Workers
 from lpzero.sketches.sketch import SketchOptions
+from primitives.statistics import gradient_statistics
 
 _UPSTREAM = "flexibert-upstream"
 
@@ -54,7 +55,7 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
     )
     query = Query(**given_settings(context, options(Query), given))
     if given["forward_only"]:
-        query = replace(query, without=tuple(sorted({*query.without, *NEEDS_GRADIENTS})))
+        query = replace(query, without=tuple(sorted({*query.without, *gradient_statistics()})))
     try:
         result = _result(given, asked, query)
     except KeyboardInterrupt:

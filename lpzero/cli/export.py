@@ -59,10 +59,11 @@ def export(
     from lpzero.export.forms import write_file
     from lpzero.export.source import exact as with_whole_tensors
     from lpzero.export.untrusted import check_text
+    from lpzero.proxies.lookup import named_formula
 
     if (top is not None) + everything + (formula is not None) > 1:
         raise click.UsageError("--top, --all and --formula exclude each other; give one")
-    found = select(source, Choice(top, everything, formula))
+    found = select(source, Choice(top, everything, formula), named_formula)
     entries = found.entries
     if name is not None:
         if len(entries) != 1:

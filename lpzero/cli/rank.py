@@ -10,7 +10,7 @@ import click
 
 from lpzero.cli import output
 from lpzero.parallel import Workers
-from lpzero.sketches.sketch import LOSSES
+from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
     from lpzero.proxies import Proxy

@@ -24,7 +24,7 @@ from lpzero.runs.journal import read_journal
 from lpzero.runs.layout import CONFIG, HALL, HISTORY, JOURNAL, RESULT, SCORES
 from lpzero.runs.run import read_file
 from primitives.parser import parse
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 from primitives.sizes import SpaceSize, measure
 
 

@@ -27,7 +27,7 @@ from lpzero.options import (
 )
 from primitives.errors import did_you_mean
 from primitives.pruning import DEFAULT_RULES, RULES
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
 ACROSS = ("min", "pareto")

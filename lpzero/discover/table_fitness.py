@@ -26,8 +26,8 @@ from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
-from primitives.registry import STATISTICS
 from primitives.rejection import NON_FINITE, Rejected
+from primitives.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from spaces.tables import Split, Table

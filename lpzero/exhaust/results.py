@@ -22,9 +22,9 @@ from lpzero.runs.formula_run import ONE_SIDED
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
 from primitives.formula import REDUCTIONS, Formula, Reduction
-from primitives.registry import BINARIES, STATISTICS
+from primitives.registry import BINARIES
+from primitives.statistics import STATISTICS
 
-NEEDS_GRADIENTS = frozenset("GJ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from lpzero.export.exporter import Exporter
 from lpzero.export.record import Batch, Exported, Figures, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
-from lpzero.sketches.sketch import LOSSES, SketchOptions
+from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.losses import LOSSES
 from primitives.formula import REDUCTIONS, Formula
 from primitives.naive import Axis
 from primitives.parser import parse

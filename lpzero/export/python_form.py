@@ -23,7 +23,8 @@ from lpzero.version import VERSION
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
 from primitives.properties import Gives, Kind
-from primitives.registry import STATISTICS, get_binary, get_unary
+from primitives.registry import get_binary, get_unary
+from primitives.statistics import STATISTICS
 
 _WIDTH = 96
 _OPENING, _CLOSING = ("score", "score_model"), ("networks", "self_test", "main")
@@ -144,18 +145,24 @@ def _constants(one: Exported, uses: tuple[str, ...]) -> str:
         "REDUCTION": one.formula.reduction,
         "SIGN": one.formula.sign,
         "USES": uses,
+        "SOURCES": {name: STATISTICS[name].source.value for name in uses},
+        "GRADIENTS": tuple(name for name in uses if STATISTICS[name].is_gradient),
         "LIMIT": one.options.limit,
         "SOFTMAX_AXIS": axis,
         "LOSS": one.options.loss,
         "BATCH_SEED": one.options.batch_seed,
         "TRIAL_LIMIT": trial.LIMIT,
+        "TRIAL_TENSORS": {name: trial.drawn_as(name) for name in uses},
         "TRIAL_SCORES": one.trial,
         "TOLERANCE": trial.TOLERANCE,
     }
     comments = {
         "REDUCTION": "over blocks",
         "USES": "the statistics in the formula",
+        "SOURCES": "the tensors of a block that each one reads",
+        "GRADIENTS": "those that are the loss's gradient at these tensors",
         "LIMIT": "elements kept of each tensor; None keeps all",
+        "TRIAL_TENSORS": "which of the made-up tensors stand for each statistic",
     }
     text = [
         f"{name} = {shown!a}" + (f"  # {comments[name]}" if name in comments else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.layout import RESULT
 from lpzero.runs.run import open_run, understood
 from primitives.classics import CLASSICS, Fidelity
+from primitives.formula import Formula
 from primitives.parser import parse
 
 _REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
@@ -74,8 +75,13 @@ class Selection:
     beside: list[Beside]
 
 
-def select(source: str, choice: Choice | None = None) -> Selection:
-    """The formulas that the source means: a directory, a file, a name or a formula."""
+def select(
+    source: str, choice: Choice | None = None, named: Callable[[str], Formula] | None = None
+) -> Selection:
+    """The formulas that the source means: a directory, a file, a name or a formula.
+
+    Names are those of the classics, and those that `named` finds a formula for.
+    """
     choice = choice or Choice()
     if os.path.isdir(source):
         return _run(Path(source), choice)
@@ -83,7 +89,7 @@ def select(source: str, choice: Choice | None = None) -> Selection:
         return Selection(choice.of(from_file(Path(source)), None, source), [])
     if os.sep in source and "(" not in source:
         raise InputError(f"there is no directory and no file {source}")
-    return Selection(choice.of([_named(source)], None, "the formula"), [])
+    return Selection(choice.of([_named(source, named)], None, "the formula"), [])
 
 
 def from_file(path: Path) -> list[Exported]:
@@ -95,7 +101,7 @@ def from_file(path: Path) -> list[Exported]:
     return json_form.load(path)
 
 
-def _named(source: str) -> Exported:
+def _named(source: str, named: Callable[[str], Formula] | None) -> Exported:
     """A formula as it is written, or the formula of a known name."""
     if "(" in source:
         return Exported("formula", parse(source), Provenance("formula"))
@@ -107,12 +113,9 @@ def _named(source: str) -> Exported:
                     f" {classic.text!r} can be exported as it is"
                 )
             return Exported(source, classic.formula, Provenance("proxy"))
-    from lpzero.proxies import FormulaProxy, get
-
-    proxy = get(source)
-    if not isinstance(proxy, FormulaProxy):
-        raise InputError(f"proxy {source} is no formula; only formulas can be exported")
-    return Exported(source, proxy.formula, Provenance("proxy"))
+    if named is None:
+        raise InputError(f"{source!a} is not a directory, a file, a formula or a formula's name")
+    return Exported(source, named(source), Provenance("proxy"))
 
 
 def _run(folder: Path, choice: Choice) -> Selection:

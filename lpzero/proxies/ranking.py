@@ -20,6 +20,7 @@ from lpzero.judgement.table import ALL, LEAST_ARCHS, JudgedTable
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.measurements import Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
 from spaces.tables import split
@@ -59,19 +60,20 @@ def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None)
         if not applies(proxy, table.space):
             fitting = "without --proxy all that can are taken"
             raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
-    judged = _RankedTable(table, ranking)
+    measurements = Measurements(ranking.context)
+    judged = _RankedTable(table, ranking, measurements)
     for contexts in ranking.others().values():
         for context in contexts:
-            prefetch(table, proxies, context)
+            prefetch(table, proxies, measurements.at(context))
     rows = [judged.row(proxy) for proxy in proxies]
     return sorted(rows, key=lambda row: -row["rho"])
 
 
-def prefetch(table: Table, proxies: Sequence[Proxy], context: Context) -> None:
+def prefetch(table: Table, proxies: Sequence[Proxy], measurements: Measurements) -> None:
     """Compute what the proxies need of every network, all of one network together."""
     measures = {m.name: m for proxy in proxies for m in measures_of(proxy)}
     if measures:
-        context.measure(table.space, table.archs, list(measures.values()))
+        measurements.records(table.space, table.archs, list(measures.values()))
 
 
 def measures_of(proxy: Proxy) -> list[Measure]:
@@ -95,14 +97,14 @@ def chosen_on(proxy: Proxy) -> dict[str, int | None]:
 class _RankedTable:
     """A table with a row for each proxy asked of it."""
 
-    def __init__(self, table: Table, ranking: Ranking) -> None:
-        self.table, self.ranking = table, ranking
+    def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
+        self.table, self.ranking, self.measurements = table, ranking, measurements
         parts = split(table, ranking.split_seed) if len(table) >= LEAST else None
         self.judged = JudgedTable(table, parts, with_test=True)
 
     def row(self, proxy: Proxy) -> Row:
-        table, context = self.table, self.ranking.context
-        scores = proxy.score(table.space, table.archs, context)
+        table = self.table
+        scores = proxy.score(table.space, table.archs, self.measurements)
         found = {part: judged.to_json() for part, judged in self.judged.judge(scores).items()}
         return {
             "proxy": proxy.name,
@@ -127,7 +129,7 @@ class _RankedTable:
         whole = proxy.exact()
         # Whole tensors take much room: networks are run, and no sketch of them is kept.
         way = whole if whole.needs_sketches else whole.on_networks()
-        found = way.score(self.table.space, self.table.archs, self.ranking.context)
+        found = way.score(self.table.space, self.table.archs, self.measurements)
         both = np.isfinite(found) & np.isfinite(scores)
         alike = spearman(scores[both], found[both]) if both.sum() >= LEAST_ARCHS else 0.0
         return {"rho_exact": self.judged.rho(np.where(both, found, np.nan)), "alike": alike}
@@ -144,7 +146,8 @@ class _RankedTable:
         return found
 
     def _rho(self, proxy: Proxy, context: Context) -> float:
-        return self.judged.rho(proxy.score(self.table.space, self.table.archs, context))
+        measurements = self.measurements.at(context)
+        return self.judged.rho(proxy.score(self.table.space, self.table.archs, measurements))
 
     def seconds(self, proxy: Proxy) -> float | None:
         """The median cost of an architecture; None where it is not known (formulas)."""
@@ -152,5 +155,5 @@ class _RankedTable:
         if not measures:
             return 0.0 if isinstance(proxy, SizeProxy) else None
         table = self.table
-        found = self.ranking.context.measure(table.space, table.archs, measures)
+        found = self.measurements.records(table.space, table.archs, measures)
         return float(np.median(np.sum([[r.seconds for r in rs] for rs in found.values()], axis=0)))

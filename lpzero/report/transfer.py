@@ -29,7 +29,7 @@ def measure(
 ) -> Transfer:
     """Rho of each run's winner on the test rows of every run's table, the sign as it was fitted."""
     from lpzero.parallel import Workers
-    from lpzero.proxies import Context
+    from lpzero.proxies import Context, Measurements
     from lpzero.proxies.formula import FormulaProxy
     from lpzero.sketches.store import default_folder
     from spaces.tables import split
@@ -53,8 +53,10 @@ def measure(
         )
         parts = split(table, int(run.request["split_seed"]))
         judged = JudgedTable(table, parts, with_test=True)
+        measurements = Measurements(context)
         for row, text in zip(rho, formulas, strict=True):
-            scores = FormulaProxy(text, parse(text)).score(table.space, table.archs, context)
+            proxy = FormulaProxy(text, parse(text))
+            scores = proxy.score(table.space, table.archs, measurements)
             row.append(judged.rho(scores, "test"))
     return transfer(names, formulas, rho)
 

@@ -17,7 +17,7 @@ from lpzero.scores.chains import Chain
 from lpzero.scores.tabulation import PRODUCTS
 from primitives.enumeration import Branch, Family
 from primitives.properties import Kind
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 
 @dataclass(frozen=True, eq=False)

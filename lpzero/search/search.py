@@ -12,7 +12,7 @@ from typing import Any
 
 from lpzero.judgement import counters
 from lpzero.parallel import Workers
-from lpzero.proxies import Context
+from lpzero.proxies import Context, Measurements
 from lpzero.runs.config import SCHEMA
 from lpzero.runs.journal import Journal
 from lpzero.search import evaluators
@@ -122,7 +122,7 @@ def _environment(
     )
     pool = None if evaluator is None else evaluator.pool
     sampler = Sampler(space, request.constraints, clock, pool)
-    scorer = Scorer(request.made_proxy, space, context, ledger, pool)
+    scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
     return Environment(sampler, scorer, evaluator, ledger, random.Random(request.seed), around.show)
 
 

@@ -1,8 +1,8 @@
-"""A sketch: the six statistics of one architecture, cut to a stated size, as safe bytes.
+"""A sketch: the statistics of one architecture, cut to a stated size, as safe bytes.
 
 A file is a sealed envelope (`lpzero.files`). The header says what was sketched and how, and the
-shape of every matrix; the numbers are little-endian float32, matrix after matrix. Equal inputs
-give equal bytes.
+shape of every matrix; the numbers are little-endian float32, matrix after matrix, statistics in the
+order of their declaration. Equal inputs give equal bytes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from lpzero import files
 from lpzero.errors import EnvelopeError, InputError, LPZeroError
+from lpzero.statistics.losses import LOSSES
+from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 # Raised whenever extraction or the format changes what a file holds.
 SCHEMA = 1
 MAGIC = b"LPZSKT01"
-STATISTICS = ("A", "J", "G", "H", "W", "S")
-LOSSES = ("auto", "next-token", "labels", "cotangent", "ones")
 
 
 class SketchError(LPZeroError, RuntimeError):
@@ -40,7 +40,7 @@ class SketchError(LPZeroError, RuntimeError):
 class SketchOptions:
     """How a sketch is taken; part of its address.
 
-    limit: elements kept per matrix (None: all); loss: see `statistics.extract`; seed: of the
+    limit: elements kept per matrix (None: all); loss: see `statistics.extraction`; seed: of the
     weights; batch_seed: of the tokens or images, and of the labels or the cotangent.
     """
 
@@ -80,7 +80,7 @@ def space_identity(space: Space[Any]) -> dict[str, Any]:
     }
     named |= {"kind": type(space).__name__, "version": space.version}
     if space.reads_text:
-        from spaces.batches import pydoc_digest
+        from spaces.batches import pydoc_digest  # loads torch, which an address rarely needs
 
         named["text"] = pydoc_digest()
     return dict(json.loads(files.canonical_json(named)))
@@ -92,6 +92,12 @@ class Sketch:
 
     header: Mapping[str, Any]
     numbers: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        for block in self.header["blocks"]:
+            if block.keys() != STATISTICS.keys():
+                held, declared = " ".join(block), " ".join(STATISTICS)
+                raise SketchError(f"the sketch holds statistics {held}; {declared} are declared")
 
     @property
     def n_blocks(self) -> int:
@@ -116,7 +122,7 @@ class Sketch:
     def _places(self) -> dict[tuple[int, str], list[tuple[int, int, int, int]]]:
         places: dict[tuple[int, str], list[tuple[int, int, int, int]]] = {}
         start = 0
-        for index, name, shapes in _in_order(self.header["blocks"]):
+        for index, name, shapes in in_order(self.header["blocks"]):
             places[index, name] = []
             for rows, kept, true in shapes:
                 places[index, name].append((start, rows, kept, true))
@@ -124,45 +130,11 @@ class Sketch:
         return places
 
 
-def _in_order(blocks: list[dict[str, Any]]) -> Iterator[tuple[int, str, Any]]:
+def in_order(blocks: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, Any]]:
+    """(block, statistic, what stands there), as a file holds them."""
     for index, block in enumerate(blocks):
         for name in STATISTICS:
             yield index, name, block[name]
-
-
-def take(
-    space: Space[Any],
-    arch: Any,
-    options: SketchOptions,
-    device: str = "cpu",
-    chunk: int | None = None,
-) -> Sketch:
-    """Build the architecture, run it once, keep its sketch."""
-    from lpzero import statistics
-
-    model = space.build(arch, options.seed).to(statistics.resolve_device(device))
-    with statistics.single_thread():
-        blocks = statistics.extract(
-            model,
-            space.batch(options.batch_seed),
-            loss=options.loss,
-            seed=options.batch_seed,
-            chunk=chunk,
-            limit=options.limit,
-        )
-    shapes: list[dict[str, list[list[int]]]] = [{} for _ in blocks]
-    numbers = []
-    for index, name, pieces in _in_order(blocks):
-        if not pieces:
-            raise SketchError(f"statistic {name} of block {index} is empty: the block has no tap")
-        shapes[index][name] = [[*piece.values.shape, piece.true_columns] for piece in pieces]
-        for piece in pieces:
-            values = piece.values.float().cpu().numpy()
-            if not np.isfinite(values).all():
-                raise SketchError(f"statistic {name} of block {index} is not finite")
-            numbers.append(values.ravel())
-    header = {**identity(space, arch, options), "blocks": shapes}
-    return Sketch(header, np.concatenate(numbers))
 
 
 def encode(sketch: Sketch) -> bytes:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.sketches.sketch import STATISTICS, Sketch
+from lpzero.sketches.sketch import Sketch
 from primitives import naive
+from primitives.statistics import STATISTICS
 
 # (rows, kept, true) of a block's tensors: square and not, whole and cut.
 _WEIGHTS = [(8, 8, 8), (8, 4, 8), (12, 3, 8), (6, 5, 10), (8, 8, 8)]

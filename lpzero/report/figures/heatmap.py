@@ -12,7 +12,8 @@ from lpzero.arrays import FloatArray
 from lpzero.report.figures import style
 from lpzero.report.figures.drawn import Drawn, FigureKind, Material
 from lpzero.runs.formula_run import ONE_SIDED, PairRho
-from primitives.registry import BINARIES, STATISTICS
+from primitives.registry import BINARIES
+from primitives.statistics import STATISTICS
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lpzero.errors import InputError
 from lpzero.options import Whole, check, option
 from lpzero.search.best import best
-from lpzero.supernet import Saliency, has_supernet, representatives
+from lpzero.supernet import has_supernet, representatives
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
@@ -52,13 +52,7 @@ class PreNas:
         return None
 
     def run(self, environment: Environment) -> Any:
-        context = environment.scorer.context
-        saliency = Saliency.of(
-            environment.space,
-            seed=context.seed,
-            batch_seed=context.batch_seed,
-            device=context.device,
-        )
+        saliency = environment.scorer.measurements.saliency(environment.space)
         elected = dict.fromkeys(map(environment.sampler.settle, representatives(saliency)))
         allowed = [arch for arch in elected if environment.sampler.allows(arch)]
         if not allowed:

@@ -18,7 +18,7 @@ from lpzero import exhaust
 from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.exhaust.run import exhaustive_config
-from lpzero.proxies import Context, find
+from lpzero.proxies import Context, Measurements, find
 from lpzero.runs.directory import RunDirectory
 from primitives.parser import parse
 from spaces.tables import split
@@ -147,10 +147,10 @@ def test_an_exported_file_is_a_source_and_a_proxy(
     few = table().archs[:3]
     from_campaign: Any = find(str(file))
     written_out = find(from_campaign.definition)
-    context = Context(folder=tmp_path)
+    measurements = Measurements(Context(folder=tmp_path))
     space = table().space
-    assert list(from_campaign.score(space, few, context)) == list(
-        written_out.score(space, few, context)
+    assert list(from_campaign.score(space, few, measurements)) == list(
+        written_out.score(space, few, measurements)
     )
 
 
@@ -183,7 +183,11 @@ def test_several_tables_have_their_figures(
 
 @pytest.mark.slow
 def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
-    few, space, context = table().archs[:3], table().space, Context(folder=tmp_path)
+    few, space, measurements = (
+        table().archs[:3],
+        table().space,
+        Measurements(Context(folder=tmp_path)),
+    )
     scores = {}
     for options in ({"limit": 64}, {"limit": None}, {"seed": 5}, {"batch_seed": 2}):
         sketch = lpzero.sketches.sketch.SketchOptions(**options)  # type: ignore[arg-type]
@@ -193,9 +197,9 @@ def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
         file = tmp_path / "x.json"
         file.write_text(lpzero.export.export(lpzero.export.Selection([made], []), "json"))
         proxy: Any = find(str(file))
-        assert proxy.sketching(context) == sketch
-        scores[str(options)] = list(proxy.score(space, few, context))
-        later: Any = Context(seed=1, loss="ones", folder=tmp_path)
+        assert proxy.sketching(measurements) == sketch
+        scores[str(options)] = list(proxy.score(space, few, measurements))
+        later: Any = Measurements(Context(seed=1, loss="ones", folder=tmp_path))
         assert proxy.sketching(later).seed == sketch.seed + 1
         assert proxy.sketching(later).loss == "ones"
     assert len(set(map(tuple, scores.values()))) == 4
@@ -241,7 +245,7 @@ def test_bad_options_are_one_line(
         ("sum(blur(W))", "unknown name 'blur'"),
         ("sum(disconnect(W))", "disconnected"),
         ("synflow", "no formula that says the same"),
-        ("grasp", "is no formula"),
+        ("grasp", "is not a formula"),
         ("snap", "did you mean 'snip'"),
         ("none.json", "no file none.json"),
         ("runs/none", "no directory and no file runs/none"),

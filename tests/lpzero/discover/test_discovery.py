@@ -16,8 +16,8 @@ from lpzero.judgement.counters import score
 from lpzero.scores.evaluator import FormulaEvaluator
 from primitives.canonical import key_up_to_sign
 from primitives.parser import parse
-from primitives.registry import STATISTICS
 from primitives.rejection import Rejected
+from primitives.statistics import STATISTICS
 from spaces.errors import TableError, UnknownNameError
 from tests.lpzero.small_campaign import discovery, sketches, table
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from lpzero.errors import WriteError
 from lpzero.downloads.fetch import Fetched, fetch, tree_digest
 from spaces.errors import FetchError, TableError
 from spaces.tables import registry
@@ -382,7 +383,7 @@ def test_a_place_that_cannot_be_written_is_not_blamed_on_the_server(
 ) -> None:
     server.body = CONTENT
     (tmp_path / "root/flexibert/.BERT_benchmark.json.part").mkdir(parents=True)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(WriteError, match="Is a directory"):
         get()
 
 

@@ -14,10 +14,11 @@ import torch
 
 from lpzero.export import Exported, Provenance, Selection, export
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.sketches.sketch import STATISTICS, Sketch, SketchOptions
+from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.formula import Formula
 from primitives.naive import Block
 from primitives.parser import parse
+from primitives.statistics import STATISTICS
 from primitives.tensors import cut, whole
 
 LIMIT = 40

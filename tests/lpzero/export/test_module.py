@@ -17,7 +17,8 @@ from torch import nn
 import spaces
 from lpzero.errors import InputError
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.sketches.sketch import SketchOptions, take
+from lpzero.sketches.builder import take
+from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 from primitives.properties import Interval, Monotone
 from primitives.registry import forget, unary

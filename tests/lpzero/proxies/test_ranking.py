@@ -13,7 +13,7 @@ import spaces
 from lpzero.arrays import FloatArray
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import kendall_many, partial_spearman, spearman
-from lpzero.proxies import Context, Needs, find, get, names
+from lpzero.proxies import Context, Measurements, Needs, find, get, names
 from lpzero.proxies.published import figures
 from lpzero.proxies.ranking import Ranking, measures_of, rank
 from spaces.tables import load, split
@@ -42,13 +42,13 @@ class Given:
     def __init__(self, name: str, scores: FloatArray) -> None:
         self.name, self.scores = name, scores
 
-    def score(self, space: Any, archs: Any, context: Context) -> FloatArray:
+    def score(self, space: Any, archs: Any, measurements: Measurements) -> FloatArray:
         return self.scores
 
 
 def test_a_row_shows_what_a_result_must_show(tmp_path: Path) -> None:
     [row] = rank(TABLE, [get("snip")], Ranking(Context(folder=tmp_path)))
-    scores = get("snip").score(SPACE, ARCHS, Context(folder=tmp_path))
+    scores = get("snip").score(SPACE, ARCHS, Measurements(Context(folder=tmp_path)))
     parameters = counters.score("parameters", TABLE)
     assert row["proxy"] == "snip"
     assert (row["n"], row["missing"], row["flaw"]) == (12, 0, None)
@@ -92,7 +92,7 @@ def test_seeds_and_batches_are_compared(tmp_path: Path) -> None:
         assert row["rho_seeds"][0] == row["rho_batches"][0] == pytest.approx(row["rho"])
         assert row["rho_seeds_mean"] == pytest.approx(np.mean(row["rho_seeds"]))
     assert rows["depth"]["rho_seeds_std"] == 0
-    other = Context(seed=2, folder=tmp_path)
+    other = Measurements(Context(seed=2, folder=tmp_path))
     scores = find("sum(fro(G))").score(SPACE, ARCHS, other)
     assert rows["sum(fro(G))"]["rho_seeds"][2] == spearman(scores, TABLE.targets)
 
@@ -147,12 +147,12 @@ def test_counters_on_the_released_tables(real_data: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_formulas_are_compared_with_their_scores_on_whole_tensors(tmp_path: Path) -> None:
-    context = Context(folder=tmp_path)
+    measurements = Measurements(Context(folder=tmp_path))
     cut: Any = find("sum(l1(zscore(A)))")
-    rows = rank(TABLE, [cut, get("depth")], Ranking(context, exact=True))
+    rows = rank(TABLE, [cut, get("depth")], Ranking(measurements.context, exact=True))
     found = {row["proxy"]: row for row in rows}
     assert "alike" not in found["depth"]
-    on_sketches, on_tensors = (p.score(SPACE, ARCHS, context) for p in (cut, cut.exact()))
+    on_sketches, on_tensors = (p.score(SPACE, ARCHS, measurements) for p in (cut, cut.exact()))
     assert list(on_sketches) != list(on_tensors)
     row = found[cut.name]
     assert row["alike"] == pytest.approx(spearman(on_sketches, on_tensors))

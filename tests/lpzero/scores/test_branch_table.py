@@ -16,13 +16,14 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.pieces import gather
 from lpzero.scores.tabulation import tabulate
 from lpzero.sketches.builder import BuildReport, Sketches
-from lpzero.sketches.sketch import STATISTICS, SketchError, encode
+from lpzero.sketches.sketch import SketchError, encode
 from lpzero.sketches.store import Store
 from primitives import naive
 from primitives.enumeration import surviving_branches
 from primitives.expressions import branch
 from primitives.formula import Formula
 from primitives.registry import UNARIES, forget, unary
+from primitives.statistics import STATISTICS
 from tests.lpzero.random_sketches import blocks_of, sketch
 
 AXES = ("first", "last")

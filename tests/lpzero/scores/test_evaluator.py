@@ -16,13 +16,15 @@ from lpzero.errors import InputError
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.sketches.sketch import STATISTICS, Sketch, SketchOptions, take
+from lpzero.sketches.builder import take
+from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives import naive
 from primitives.formula import REDUCTIONS, Formula
 from primitives.parser import parse
 from primitives.pruning import check
 from primitives.registry import BINARIES
 from primitives.rejection import Rejected
+from primitives.statistics import STATISTICS
 from tests.lpzero import random_sketches
 from tests.random_formulas import random_chain, random_live_formula
 

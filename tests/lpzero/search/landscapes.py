@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.proxies import Context, Needs, Proxy
+from lpzero.proxies import Measurements, Needs, Proxy
 from lpzero.proxies.registry import SizeProxy
 from lpzero.search.constraints import Constraints
 from lpzero.search.environment import Environment
@@ -59,11 +59,13 @@ class BlockProxy:
     has_blocks: bool = True
     value: Callable[[Any], float] = value_of_block
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
-        return np.array([values.sum() for values in self.block_scores(space, archs, context)])
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        return np.array([values.sum() for values in self.block_scores(space, archs, measurements)])
 
     def block_scores(
-        self, space: Space[Any], archs: Sequence[Any], context: Context
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         return [np.array([float(self.value(b)) for b in space.blocks(a)]) for a in archs]
 
@@ -98,5 +100,5 @@ def environment(
 ) -> Environment:
     ledger = Ledger(SPACE)
     sampler = Sampler(SPACE, constraints or Constraints(), lambda arch: 0.0, pool)
-    scorer = Scorer(guide, SPACE, Context(), ledger)
+    scorer = Scorer(guide, SPACE, Measurements(), ledger)
     return Environment(sampler, scorer, evaluator, ledger, random.Random(seed))

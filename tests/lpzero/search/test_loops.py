@@ -11,7 +11,7 @@ import pytest
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.proxies import Context, find
+from lpzero.proxies import Measurements, find
 from lpzero.search import loops
 from lpzero.search.constraints import Constraints
 from lpzero.search.environment import Environment
@@ -195,7 +195,7 @@ def test_trazor_evaluates_its_winner_alone() -> None:
 def test_prenas_is_its_selector() -> None:
     space = replace(spaces.get("autoformer-tiny"), image=32, patch=16, n_layers=(2, 3), classes=10)
     ledger = Ledger(space)
-    scorer = Scorer(find("supernet-snip"), space, Context(), ledger)
+    scorer = Scorer(find("supernet-snip"), space, Measurements(), ledger)
     limit = Constraints({"parameters": (None, 1_600_000)})
     sampler = Sampler(space, limit, lambda arch: 0.0)
     place = Environment(sampler, scorer, None, ledger, random.Random(0))

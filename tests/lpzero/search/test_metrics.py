@@ -13,7 +13,7 @@ import pytest
 
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
-from lpzero.proxies import Context, get
+from lpzero.proxies import Measurements, get
 from lpzero.search import Request, Resources
 from lpzero.search.comparison import compare, place
 from lpzero.search.curves import curve_rows, draw
@@ -95,7 +95,7 @@ def test_mapd_by_hand() -> None:
 
 def test_mapd_of_decoder_parameters_is_as_published(real_data: Path) -> None:
     table = load("gpt2-lm1b-corei7-pareto", real_data)
-    scores = get("decoder-parameters").score(table.space, table.archs, Context())
+    scores = get("decoder-parameters").score(table.space, table.archs, Measurements())
     # 0.6% in Table 5 of ETAS, of LTS, which ranks by decoder parameters
     assert mapd(scores, -table.targets, table.extra["latency"]) == pytest.approx(0.006, abs=5e-4)
 

@@ -17,7 +17,7 @@ import pytest
 import spaces
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
-from lpzero.proxies import Context, find
+from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Constraints, Request, Resources, run
 from lpzero.search import evaluators as evaluating
 from lpzero.search.evaluators.surrogate import Surrogate
@@ -222,9 +222,9 @@ def test_the_table_evaluator_looks_up() -> None:
 def test_formulas_score_a_table_on_its_sketches(tmp_path: Path) -> None:
     table = load("nano-gpt2")
     pool = sorted(table.archs, key=table.space.flops)[:6]
-    context = Context(folder=tmp_path)
+    measurements = Measurements(Context(folder=tmp_path))
     scorers = [
-        Scorer(find(FORMULA), table.space, context, Ledger(table.space), known)
+        Scorer(find(FORMULA), table.space, measurements, Ledger(table.space), known)
         for known in (None, pool)
     ]
     on_networks, on_sketches = (scorer.scores(pool[2:4]) for scorer in scorers)
@@ -295,13 +295,13 @@ def test_training_is_the_trainer() -> None:
 def test_rank_combinations_are_ranked_among_all_scored_so_far(tmp_path: Path) -> None:
     table = load("nano-gpt2")
     small = sorted(table.archs, key=table.space.flops)[:9]
-    context = Context(folder=tmp_path)
+    measurements = Measurements(Context(folder=tmp_path))
     proxy = find("rank-sum(depth, rank-mean(snip, parameters))")
-    scorer = Scorer(proxy, table.space, context, Ledger(table.space))
+    scorer = Scorer(proxy, table.space, measurements, Ledger(table.space))
     first = scorer.scores(small[:4])
-    np.testing.assert_allclose(first, proxy.score(table.space, small[:4], context))
+    np.testing.assert_allclose(first, proxy.score(table.space, small[:4], measurements))
     scorer.scores(small[4:])
-    whole = proxy.score(table.space, small, context)
+    whole = proxy.score(table.space, small, measurements)
     np.testing.assert_allclose(scorer.scores(small[:4]), whole[:4])
     assert scorer.n_scored == 9
 
@@ -309,21 +309,23 @@ def test_rank_combinations_are_ranked_among_all_scored_so_far(tmp_path: Path) ->
 def test_an_architecture_without_a_score_is_the_worst() -> None:
     table = load("nano-gpt2")
     ledger = Ledger(table.space)
-    scorer = Scorer(find("rank-mean(depth, parameters)"), table.space, Context(), ledger)
+    scorer = Scorer(find("rank-mean(depth, parameters)"), table.space, Measurements(), ledger)
     ledger.find("score", [table.archs[0]], lambda archs: [[None, 3.0]])
     scores = scorer.scores(table.archs[:5])
     assert scores[0] == -np.inf
-    others = find("rank-mean(depth, parameters)").score(table.space, table.archs[1:5], Context())
+    others = find("rank-mean(depth, parameters)").score(
+        table.space, table.archs[1:5], Measurements()
+    )
     np.testing.assert_allclose(scores[1:], others)
 
 
 def test_no_proxy_is_a_random_number_of_the_seed_and_the_architecture() -> None:
     table = load("nano-gpt2")
-    whole = NoProxy(1).score(table.space, table.archs, Context())
+    whole = NoProxy(1).score(table.space, table.archs, Measurements())
     np.testing.assert_array_equal(
-        whole[3:5], NoProxy(1).score(table.space, table.archs[3:5], Context())
+        whole[3:5], NoProxy(1).score(table.space, table.archs[3:5], Measurements())
     )
-    assert not np.array_equal(whole, NoProxy(2).score(table.space, table.archs, Context()))
+    assert not np.array_equal(whole, NoProxy(2).score(table.space, table.archs, Measurements()))
     assert len(set(whole)) == len(set(table.archs))
 
 

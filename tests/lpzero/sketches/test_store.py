@@ -19,11 +19,11 @@ import pytest
 import spaces
 from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
-from lpzero.sketches.builder import Builder, build, sketches
+from lpzero.sketches.builder import Builder, build, sketches, take
 from lpzero.sketches.maintenance import listing, prune
-from lpzero.sketches.sketch import SketchError, SketchOptions, encode, take
+from lpzero.sketches.sketch import SketchError, SketchOptions, encode
 from lpzero.sketches.store import Store
-from lpzero.statistics import StatisticsError
+from lpzero.statistics.errors import StatisticsError
 from spaces.flexibert import FlexiBertSpace
 
 ROOT = Path(__file__).parents[3]
@@ -98,7 +98,7 @@ def test_a_broken_file_is_reported_and_made_again(
         store.load(SPACE.name, name)
     report, _ = build(SPACE, ARCHS[:1], Builder(store=store))
     assert (report.built, report.corrupt) == (1, 1)
-    assert "made again" in caplog.text
+    assert "rebuilding" in caplog.text
     assert path.read_bytes() == whole
 
 
@@ -167,7 +167,7 @@ from pathlib import Path
 import spaces
 from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
-from lpzero.statistics import StatisticsError
+from lpzero.statistics.errors import StatisticsError
 from lpzero.sketches.builder import Builder, build
 from lpzero.sketches.store import Store
 if __name__ == "__main__":

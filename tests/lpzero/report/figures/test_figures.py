@@ -18,7 +18,7 @@ from lpzero.report.figures import bars, convergence, heatmap, ranks, scatter, st
 from lpzero.runs.formula_run import pairs_in
 from primitives.formula import Formula
 from primitives.parser import parse
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 
 def points(n: int = 30) -> scatter.Scores:
