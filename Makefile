@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tools lint types unit format clean
+.PHONY: help run test quick tools lint types unit format hooks clean
 
 help:  ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,10 @@ run: $(STAMP)  ## the main job: a small campaign on the embedded table nano-gpt2
 	$(BIN)/lpzero discover nano-gpt2 --out runs/nano-gpt2 --resume --jobs $(JOBS)
 	@$(BIN)/lpzero report runs/nano-gpt2
 
-test: lint types unit  ## lint, types and every test
+test: lint types unit  ## lint, types and every test, the slow ones too: what CI runs
+
+quick: $(STAMP)  ## the tests that are not marked slow: under a minute on two idle cores
+	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
 
 tools:  ## a browser, pdflatex and poppler for the tests that use them (apt, root; best effort)
 	@.ci/tools
@@ -40,6 +43,10 @@ unit: $(STAMP)  ## the tests (LPZERO_DATA=folder adds those on the real tables)
 format: $(STAMP)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+hooks: $(STAMP)  ## run lint and types before every commit (needs pre-commit: pipx install pre-commit)
+	@command -v pre-commit >/dev/null || { echo 'pre-commit is not installed: pipx install pre-commit' >&2; exit 1; }
+	pre-commit install
 
 clean:  ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build dist

@@ -79,8 +79,19 @@ def write(folder: Path, name: str, rows: Sequence[Row], title: str) -> Path:
     """NAME.json, NAME.md and NAME.png in the folder; the Markdown's path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(list(rows), indent=1) + "\n")
-    columns = ("proxy", "n", "rho_printed", "rho", "rho_difference", "rho_ci", "tau_printed", "tau",
-               "rho_given_params", "rho_within", "seconds")  # fmt: skip
+    columns = (
+        "proxy",
+        "n",
+        "rho_printed",
+        "rho",
+        "rho_difference",
+        "rho_ci",
+        "tau_printed",
+        "tau",
+        "rho_given_params",
+        "rho_within",
+        "seconds",
+    )
     path = folder / f"{name}.md"
     path.write_text(f"# {title}\n\n{markdown(rows, columns)}", encoding="utf-8")
     draw(rows, folder / f"{name}.png", title)

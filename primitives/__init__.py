@@ -4,7 +4,7 @@ Importing this package loads NumPy only; sympy, LaTeX and DEAP live in modules o
 (`primitives.symbolic`, `primitives.latex`, `primitives.deap_set`).
 """
 
-from primitives import binary as _binary  # noqa: F401  declares the binaries and statistics
+from primitives import binary as _binary  # noqa: F401  declares the binaries
 from primitives import unary as _unary  # noqa: F401  declares the unaries
 from primitives.block_sizes import SIZES
 from primitives.errors import (
@@ -19,9 +19,10 @@ from primitives.formula import Formula
 from primitives.naive import score
 from primitives.network import Network
 from primitives.parser import parse
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula, Column, Join, Score, Transform
+from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix, cut, kept_columns, whole
 
 __all__ = [

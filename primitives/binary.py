@@ -1,4 +1,4 @@
-"""The 4 binary primitives of Table 2 of LPZero and the six statistics they are applied to.
+"""The 4 binary primitives of Table 2 of LPZero.
 
 How tensors of different shapes meet is the evaluator's business (`primitives.naive`); a body here
 sees two matrices that fit, or a 1 x 1 scalar and a matrix.
@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primitives.properties import REALS, UNIT
-from primitives.registry import binary, statistic
-
-statistic("A", "FFN activation outputs, tokens x features", "A", REALS, at_ends=True)
-statistic(
-    "J", "gradient of the loss at the block's input, tokens x features", "J", REALS, at_ends=True
-)
-statistic("G", "gradients of the weight matrices", "weights", REALS, at_ends=True)
-statistic("H", "projections feeding the heads, tokens x features", "H", REALS)
-statistic("W", "weight matrices", "weights", REALS, at_ends=True)
-statistic("S", "attention probabilities, (heads x queries) x keys", "S", UNIT)
+from primitives.registry import binary
 
 
 @binary(latex="{x} + {y}", sympy=lambda x, y, s: x + y, commutes=True, is_linear=True)

@@ -20,8 +20,9 @@ from primitives.expressions import Apply, Expression, Leaf, drop_dead
 from primitives.formula import Formula
 from primitives.network import Block
 from primitives.properties import Gives
-from primitives.registry import Binary, get_binary, get_statistic, get_unary
+from primitives.registry import Binary, get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
+from primitives.statistics import get_statistic
 from primitives.tensors import Array, Matrix, kept_columns, namespace
 
 Axis = Literal["first", "last"]
@@ -64,8 +65,11 @@ def evaluate(expression: Expression, block: Block, softmax_axis: Axis = "first")
     if isinstance(expression, Leaf):
         return _leaf(expression, block)
     if isinstance(expression, Apply):
-        return _apply(expression.operation, evaluate(expression.operand, block, softmax_axis),
-                      _AXES[softmax_axis])  # fmt: skip
+        return _apply(
+            expression.operation,
+            evaluate(expression.operand, block, softmax_axis),
+            _AXES[softmax_axis],
+        )
     left = evaluate(expression.left, block, softmax_axis)
     right = evaluate(expression.right, block, softmax_axis)
     return _combine(get_binary(expression.operation), left, right)
@@ -117,8 +121,9 @@ def _meet(primitive: Binary, a: Matrix, b: Matrix, scalar_involved: bool) -> Mat
     if scalar_involved:
         wide = a if a.true_columns >= b.true_columns else b
         xp = namespace(a.values)
-        plain = a.values * b.values if primitive.contracts else primitive.body(
-            a.values, b.values, xp)  # fmt: skip
+        plain = (
+            a.values * b.values if primitive.contracts else primitive.body(a.values, b.values, xp)
+        )
         return Matrix(_finite(plain), wide.true_columns)
     if primitive.contracts:
         return _contract(primitive, a, b)

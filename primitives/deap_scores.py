@@ -56,14 +56,13 @@ def build_score_set(
     reductions: Sequence[Reduction] = tuple(POSITION_REDUCTIONS),
     sizes: Sequence[str] = tuple(SIZES),
     sums: bool = False,
-    degenerate: bool = True,
 ) -> Any:
     """A PrimitiveSetTyped for scores with these columns, reductions and sizes.
 
     A product has at most MAX_OPERANDS factors at one node; `sums` adds add and sub of terms.
     """
     made = gp.PrimitiveSetTyped("score", [], ScoreNode)
-    add_expressions(made, degenerate)
+    add_expressions(made)
     for name in sizes:
         made.addTerminal(name, ScalarNode, name=name)
     for name in columns:

@@ -16,11 +16,13 @@ from typing import Any
 from deap import gp
 
 from primitives.block_sizes import SIZES
+from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula
 from primitives.properties import Gives
-from primitives.registry import BINARIES, STATISTICS, UNARIES, on_change, reads_whole_tensor
+from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 
 
 class MatrixNode:
@@ -38,28 +40,23 @@ class ScoreNode:
 LETTER: dict[type, str] = {MatrixNode: "m", ScalarNode: "s"}
 
 
-def build_set(degenerate: bool = True) -> Any:
-    """A PrimitiveSetTyped that expresses every formula.
-
-    Without `degenerate` operations, reductions and normalisations of scalars are left out, which
-    pruning would reject anyway.
-    """
+def build_set() -> Any:
+    """A PrimitiveSetTyped that expresses every formula of the paper's form."""
     made = gp.PrimitiveSetTyped("formula", [], ScoreNode)
-    add_expressions(made, degenerate)
+    add_expressions(made)
     for reduction, sign, kind in product(REDUCTIONS, (1, -1), LETTER):
         add(made, _root_name(reduction, sign, kind), [kind], ScoreNode)
     return made
 
 
-def add_expressions(made: Any, degenerate: bool) -> None:
+def add_expressions(made: Any) -> None:
     """Add the statistics and every operation below the reductions."""
     for name in STATISTICS:
         made.addTerminal(name, MatrixNode, name=name)
     for name, primitive in UNARIES.items():
         gives = ScalarNode if primitive.traits.gives is Gives.SCALAR else MatrixNode
         add(made, name, [MatrixNode], gives)
-        if degenerate or not reads_whole_tensor(primitive):
-            add(made, f"{name}_s", [ScalarNode], ScalarNode)
+        add(made, f"{name}_s", [ScalarNode], ScalarNode)
     for name, kinds in product(BINARIES, product(LETTER, repeat=2)):
         gives = ScalarNode if kinds == (ScalarNode, ScalarNode) else MatrixNode
         add(made, _binary_name(name, kinds), list(kinds), gives)
@@ -189,8 +186,5 @@ def _uncallable(name: str) -> Callable[..., Any]:
 def look_up(primitive_set: Any, name: str) -> Any:
     found = primitive_set.mapping.get(name)
     if found is None:
-        raise FormulaError(
-            f"the primitive set has no {name!r}; build it with degenerate=True, or with the"
-            " sizes, columns and sums that the formula has"
-        )
+        raise FormulaError(f"the primitive set has no {name!r}; build a set that has it")
     return found

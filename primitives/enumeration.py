@@ -13,13 +13,15 @@ from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 
 from primitives.canonical import canonical_part
+from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, branch, chain_of, drop_dead
 from primitives.facts import facts
 from primitives.formula import Formula, Reduction
 from primitives.properties import Kind
 from primitives.pruning import DEFAULT_RULES, check, check_expression, has_zero_mean
-from primitives.registry import STATISTICS, UNARIES, on_change
+from primitives.registry import UNARIES
+from primitives.statistics import STATISTICS
 
 MAX_UNARIES = 3  # 9,261 chains per statistic; beyond this the space is searched, not enumerated
 
@@ -139,8 +141,10 @@ def families(
         a = surviving_branches(left, unaries, rules)
         b = surviving_branches(right, unaries, rules)
         aligned = STATISTICS[left].group == STATISTICS[right].group
-        found = [*_sums(a, b, rules), *(_aligned(a, b, rules) if aligned else
-                                        _products_of_means(a.terms, b.terms, rules))]  # fmt: skip
+        found = [
+            *_sums(a, b, rules),
+            *(_aligned(a, b, rules) if aligned else _products_of_means(a.terms, b.terms, rules)),
+        ]
         yield from (family for family in found if len(family))
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
 from primitives.properties import REALS, Gives
-from primitives.registry import get_binary, get_statistic, get_unary
+from primitives.registry import get_binary, get_unary
+from primitives.statistics import get_statistic
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,11 @@ from functools import lru_cache
 import numpy as np
 
 from primitives.block_sizes import get_size
+from primitives.changes import on_change
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.properties import REALS, Blind, Gives, Interval, Kind
-from primitives.registry import Unary, get_binary, get_statistic, get_unary, on_change
+from primitives.registry import Unary, get_binary, get_unary
+from primitives.statistics import get_statistic
 
 _TINY = 5e-324
 

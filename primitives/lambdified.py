@@ -16,7 +16,8 @@ from primitives.formula import Formula
 from primitives.guards import SPREAD_FLOOR
 from primitives.network import Block, Network, as_network
 from primitives.reductions import POSITION_REDUCTIONS, Reduction
-from primitives.registry import BINARIES, STATISTICS, UNARIES, Binary
+from primitives.registry import BINARIES, UNARIES, Binary
+from primitives.statistics import STATISTICS
 from primitives.symbolic import OF_MATRICES, VOCABULARY, outermost, symbol
 
 
@@ -62,9 +63,14 @@ def as_numpy(form: Any, names: Sequence[str], numbers: Sequence[Any] = ()) -> An
     reachable = form.xreplace({sympy.zoo: sympy.nan})
     functions = of_tensors()
     names_of_ours = {name: name for name in (*own, *functions)}
-    printer = _Printer({"fully_qualified_modules": False, "inline": True,
-                        "allow_unknown_functions": True,
-                        "user_functions": names_of_ours})  # fmt: skip
+    printer = _Printer(
+        {
+            "fully_qualified_modules": False,
+            "inline": True,
+            "allow_unknown_functions": True,
+            "user_functions": names_of_ours,
+        }
+    )
     modules = [functions, own, "numpy"]
     return sympy.lambdify([*arguments, *numbers], reachable, modules=modules, printer=printer)
 

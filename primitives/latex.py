@@ -1,8 +1,8 @@
 r"""Formulas as LaTeX, from the templates that the primitives declare.
 
-The mean that ends every block is left unwritten, as in the paper's equation 2; `explicit_mean`
-writes it as an overline. A formula of the paper's form is written in the paper's notation (blocks
-1 to N); everything beyond it names the position \ell, because that is what it is about.
+The mean that ends every block is left unwritten, as in the paper's equation 2. A formula of
+the paper's form is written in the paper's notation (blocks 1 to N); everything beyond it names the
+position \ell, because that is what it is about.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from primitives.score_latex import column_latex, term_latex, tree_latex
 _REDUCTIONS = {"sum": r"\sum_{i=1}^{N}", "mean": r"\frac{1}{N}\sum_{i=1}^{N}"}
 
 
-def to_latex(formula: AnyFormula, explicit_mean: bool = False) -> str:
+def to_latex(formula: AnyFormula) -> str:
     r"""The formula as an equation, without its math delimiters.
 
     >>> from primitives.parser import parse
@@ -25,7 +25,7 @@ def to_latex(formula: AnyFormula, explicit_mean: bool = False) -> str:
     >>> right_side(parse("mul(depth, inverse(sqrt(inner(params))))"))
     '\\frac{\\mathrm{depth}}{\\left(\\sum_{\\ell<L} P_\\ell\\right)^{1/2}}'
     """
-    return f"{left_side(formula)} = {right_side(formula, explicit_mean)}"
+    return f"{left_side(formula)} = {right_side(formula)}"
 
 
 def left_side(formula: AnyFormula) -> str:
@@ -37,7 +37,7 @@ def left_side(formula: AnyFormula) -> str:
     return rf"\varphi({arguments})"
 
 
-def right_side(formula: AnyFormula, explicit_mean: bool = False, names: Names | None = None) -> str:
+def right_side(formula: AnyFormula, names: Names | None = None) -> str:
     r"""What stands right of the equation's sign; parts that have names appear by them."""
     sign = "-" if formula.sign < 0 else ""
     if not isinstance(formula, Formula):
@@ -48,8 +48,6 @@ def right_side(formula: AnyFormula, explicit_mean: bool = False, names: Names | 
         text = term_latex(formula, names or {})
         return rf"{sign}\left({text}\right)" if sign and text.startswith("-") else sign + text
     body = render(alive(formula), names or {})
-    if explicit_mean:
-        body = rf"\overline{{{body}}}"
     return rf"{sign}{_REDUCTIONS[formula.reduction]} \left( {body} \right)"
 
 
@@ -68,7 +66,7 @@ def in_parts(formula: AnyFormula, size: int) -> list[tuple[str, str]]:
         names.pop(alive(formula), None)
     is_papers = isinstance(formula, Formula) and _is_papers(formula)
     index = None if is_papers else min(indices, default=None)
-    lines = [(left_side(formula), right_side(formula, names=names))]
+    lines = [(left_side(formula), right_side(formula, names))]
     for part, name in names.items():
         others = {node: other for node, other in names.items() if node != part}
         lines.append((name, render(part, others, index)))

@@ -18,7 +18,7 @@ from primitives.errors import FormulaError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import MAX_DEPTH, Formula
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, check_reduction
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, UNARIES
 from primitives.scanner import Scanner, shown
 from primitives.score import (
     COLUMN_NAME,
@@ -32,6 +32,7 @@ from primitives.score import (
     is_reserved,
     signed,
 )
+from primitives.statistics import STATISTICS
 
 MAX_LENGTH = 20_000
 

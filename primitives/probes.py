@@ -25,8 +25,17 @@ def _samples() -> tuple[Doubles, ...]:
     extremes = np.array(_MAGNITUDES + [-m for m in _MAGNITUDES]).reshape(7, 4)
     gentle = rng.normal(size=(6, 5))
     constant = np.full((3, 4), 0.1)
-    return (extremes, gentle, np.abs(gentle), -np.abs(gentle), np.zeros((3, 2)), constant,
-            np.full((1, 1), -2.0), gentle * 1e-6, rng.normal(size=(4, 6)) * 10)  # fmt: skip
+    return (
+        extremes,
+        gentle,
+        np.abs(gentle),
+        -np.abs(gentle),
+        np.zeros((3, 2)),
+        constant,
+        np.full((1, 1), -2.0),
+        gentle * 1e-6,
+        rng.normal(size=(4, 6)) * 10,
+    )
 
 
 SAMPLES = _samples()

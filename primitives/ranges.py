@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from primitives.changes import on_change
 from primitives.expressions import Apply, Combine, Expression, drop_dead
 from primitives.facts import facts
 from primitives.formula import Formula
 from primitives.properties import NON_NEGATIVE, NON_POSITIVE, REALS, Interval
-from primitives.registry import get_unary, on_change
+from primitives.registry import get_unary
 from primitives.score import Column, ScoreTree, Transform
 
 Names = frozenset[str]

@@ -15,9 +15,11 @@ from types import MappingProxyType
 from typing import Any
 
 from primitives.block_sizes import SIZES
+from primitives.changes import announce_change
 from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
-from primitives.properties import Gives, Interval, Traits
+from primitives.properties import Gives, Traits
 from primitives.reductions import POSITION_REDUCTIONS
+from primitives.statistics import STATISTICS
 from primitives.tensors import Array, namespace
 
 Body = Callable[..., Array]
@@ -60,28 +62,10 @@ class Binary:
     contracts: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """One of the network's tensors, with the range of its elements.
-
-    Statistics of one `group` are aligned: their tensors in a block correspond one to one.
-    `at_ends`: the embedding and the head have it too.
-    """
-
-    name: str
-    meaning: str
-    group: str
-    range: Interval
-    at_ends: bool = False
-
-
 _unaries: dict[str, Unary] = {}
 _binaries: dict[str, Binary] = {}
-_statistics: dict[str, Statistic] = {}
 UNARIES: Mapping[str, Unary] = MappingProxyType(_unaries)
 BINARIES: Mapping[str, Binary] = MappingProxyType(_binaries)
-STATISTICS: Mapping[str, Statistic] = MappingProxyType(_statistics)
-_on_change: list[Callable[[], None]] = []
 # Words with another meaning; the reduction `mean` is told from the unary one by its place.
 _RESERVED = (frozenset(POSITION_REDUCTIONS) | frozenset(SIZES)) - {"mean"}
 
@@ -99,7 +83,7 @@ def unary(*, latex: str, sympy: Symbolic | None = None, **traits: Any) -> Callab
         name = _fresh_name(body)
         primitive = probe(Unary(name, body, Traits(**traits), latex, sympy, "itself"))
         _unaries[name] = primitive
-        _announce_change()
+        announce_change()
         return primitive
 
     return declare
@@ -122,20 +106,10 @@ def binary(
         primitive = Binary(name, body, latex, sympy, commutes, is_linear, contracts)
         probe_binary(primitive)
         _binaries[name] = primitive
-        _announce_change()
+        announce_change()
         return primitive
 
     return declare
-
-
-def statistic(
-    name: str, meaning: str, group: str, range: Interval, at_ends: bool = False
-) -> Statistic:
-    """Declare a statistic."""
-    if name in _statistics:
-        raise DeclarationError(f"the statistic {name!r} is declared twice; rename one of them")
-    _statistics[name] = Statistic(name, meaning, group, range, at_ends)
-    return _statistics[name]
 
 
 def get_unary(name: str) -> Unary:
@@ -154,33 +128,16 @@ def get_binary(name: str) -> Binary:
     return _binaries[name]
 
 
-def get_statistic(name: str) -> Statistic:
-    """The statistic of that name."""
-    if name not in _statistics:
-        raise UnknownPrimitiveError(f"no statistic {name!r}; {did_you_mean(name, _statistics)}")
-    return _statistics[name]
-
-
 def forget(name: str) -> None:
-    """Take a primitive out again: for tests and notebooks that declare and redeclare."""
+    """Remove a primitive: for tests and notebooks that declare and redeclare."""
     _unaries.pop(name, None)
     _binaries.pop(name, None)
-    _announce_change()
-
-
-def on_change(callback: Callable[[], None]) -> None:
-    """Call back whenever a primitive comes or goes: what is cached of the language is then old."""
-    _on_change.append(callback)
-
-
-def _announce_change() -> None:
-    for callback in _on_change:
-        callback()
+    announce_change()
 
 
 def _fresh_name(body: Body) -> str:
     name = body.__name__
-    if name in _unaries or name in _binaries or name in _statistics or name in _RESERVED:
+    if name in _unaries or name in _binaries or name in STATISTICS or name in _RESERVED:
         raise DeclarationError(f"the name {name!r} is taken; rename the function")
     if not name.isidentifier() or not name.isascii():
         raise DeclarationError(f"{name!r} cannot be a primitive's name; use ASCII letters")

@@ -15,7 +15,8 @@ from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError, UnknownPrimitiveError, did_you_mean
 from primitives.formula import MAX_DEPTH, Formula
 from primitives.reductions import POSITION_REDUCTIONS
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 
 TRANSFORMS = ("sqrt", "square", "inverse", "abs", "log")
 JOINS = ("mul", "add", "sub")

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from primitives.canonical import canonical as canonical_term
+from primitives.changes import on_change
 from primitives.expressions import Apply
 from primitives.facts import facts
 from primitives.formula import MAX_DEPTH, Formula
@@ -20,7 +21,6 @@ from primitives.guards import INVERSE_FLOOR
 from primitives.powers import HALF, Product, of_base, times, tree_of
 from primitives.properties import NON_NEGATIVE
 from primitives.ranges import NO_NAMES, Names, keeps_sign, range_of
-from primitives.registry import on_change
 from primitives.score import (
     AnyFormula,
     Column,
@@ -116,8 +116,9 @@ def _term(term: Formula) -> Product:
         least = INVERSE_FLOOR if inside.operation == "inverse" else 0.0
         if known.group is None and known.interval.low >= least:
             below = _term(Formula(inside.operand, term.reduction))
-            return Product(reduced.sign * below.sign,
-                           below.raised(_EXPONENTS[inside.operation]).powers)  # fmt: skip
+            return Product(
+                reduced.sign * below.sign, below.raised(_EXPONENTS[inside.operation]).powers
+            )
     found = of_base(reduced if reduced.sign > 0 else -reduced)
     return Product(found.sign * reduced.sign, found.powers)
 

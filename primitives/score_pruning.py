@@ -11,15 +11,17 @@ from fractions import Fraction
 from functools import lru_cache
 
 from primitives.block_sizes import SIZES
+from primitives.changes import on_change
 from primitives.formula import Formula
 from primitives.properties import NON_NEGATIVE, Blind
 from primitives.pruning import DEFAULT_RULES, Rule
 from primitives.pruning import check as check_term
 from primitives.ranges import Names, keeps_sign, range_of
-from primitives.registry import STATISTICS, get_unary, on_change
+from primitives.registry import get_unary
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula, Join, Score, ScoreTree, Transform, nodes
 from primitives.score_canonical import as_product, ranking
+from primitives.statistics import STATISTICS
 
 MAX_FACTORS = 4
 EXPONENTS = frozenset(Fraction(numerator, 4) for numerator in (1, 2, 4, 8))

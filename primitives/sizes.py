@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from primitives.canonical import canonical
+from primitives.changes import on_change
 from primitives.enumeration import chains, families, statistic_pairs
 from primitives.expressions import Combine, Expression, branch, drop_dead
 from primitives.facts import facts
 from primitives.formula import Formula
 from primitives.pruning import DEFAULT_RULES, check, check_expression, has_zero_mean
-from primitives.registry import BINARIES, STATISTICS, UNARIES, on_change
+from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 
 
 @dataclass(frozen=True, slots=True)

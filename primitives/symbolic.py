@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import sympy
-from sympy.core.function import AppliedUndef
 
 from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
@@ -73,25 +72,6 @@ def to_sympy(formula: Formula) -> Any:
     if expression is None:
         raise FormulaError(f"every branch of {formula} is disconnected; connect one")
     return VOCABULARY.block_mean(_symbolic(expression))
-
-
-def simplify(form: Any) -> Any:
-    """sympy's simplification, kept inside each function of a whole tensor.
-
-    sympy would otherwise pull the pieces of a Piecewise out of such a function, as if it worked
-    element by element: average of (log x or 0) is not (average of log x) or 0.
-    """
-    inside = {
-        node: node.func(*map(simplify, node.args))
-        for node in outermost(form, lambda node: isinstance(node, AppliedUndef))
-    }
-    names = {node: sympy.Dummy(real=True) for node in inside}
-    opaque = form.xreplace(names)
-    try:
-        simple = sympy.simplify(opaque)
-    except (TypeError, ValueError, NotImplementedError):
-        simple = opaque  # sympy gives up on some guards (it compares 1/0); the form stays right
-    return simple.xreplace({names[node]: inside[node] for node in inside})
 
 
 def _symbolic(expression: Expression) -> Any:

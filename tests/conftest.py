@@ -15,9 +15,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A shell that runs tests in the background has them and their children ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# A busy machine is no failure.
+# A busy machine must not fail a test.
 settings.register_profile("lpzero", deadline=None)
 settings.load_profile("lpzero")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what reads the released tables as slow: they are large."""
+    for item in items:
+        if "real_data" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Random formulas, for property tests."""
+"""Random chains, expressions and formulas, for the property tests of every package."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula
 from primitives.reductions import POSITION_REDUCTIONS
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, UNARIES
 from primitives.score import TRANSFORMS, AnyFormula, Column, Join, ScoreTree, Transform, signed
+from primitives.statistics import STATISTICS
 
 COLUMNS = ("depth", "depth-sqrt-width", "val_accuracy", "dss++")
 
@@ -30,6 +31,16 @@ def random_tree(rng: Random, depth: int) -> Formula:
     return Formula(_grow(rng, depth, list(STATISTICS)), rng.choice(REDUCTIONS), rng.choice((1, -1)))
 
 
+def random_chain(rng: Random, length: int) -> list[str]:
+    """Unary operations in the order applied."""
+    return [rng.choice(list(UNARIES)) for _ in range(length)]
+
+
+def random_live_formula(rng: Random, depth: int) -> Formula:
+    """A formula over an expression of at most that depth in which nothing is disconnected."""
+    return Formula(_grow_live(rng, depth), rng.choice(REDUCTIONS), rng.choice((1, -1)))
+
+
 def _grow(rng: Random, depth: int, leaves: Sequence[str]) -> Expression:
     draw = rng.random()
     if depth <= 1 or draw < 0.15:
@@ -39,6 +50,17 @@ def _grow(rng: Random, depth: int, leaves: Sequence[str]) -> Expression:
     operation = rng.choice(list(BINARIES))
     left, right = (_grow(rng, depth - 1, leaves) for _ in range(2))
     return Combine(operation, left, right)
+
+
+def _grow_live(rng: Random, depth: int) -> Expression:
+    if depth == 0 or rng.random() < 0.15:
+        return Leaf(rng.choice(list(STATISTICS)))
+    if rng.random() < 0.6:
+        alive = [name for name in UNARIES if name != "disconnect"]
+        return Apply(rng.choice(alive), _grow_live(rng, depth - 1))
+    return Combine(
+        rng.choice(list(BINARIES)), _grow_live(rng, depth - 1), _grow_live(rng, depth - 1)
+    )
 
 
 def random_score(rng: Random, depth: int = 3, columns: Sequence[str] = COLUMNS) -> AnyFormula:

@@ -21,20 +21,21 @@ from lpzero.cli.output import cache_option, data_option, format_option, print_ro
 from lpzero.exhaust.results import formula_at
 from lpzero.exhaust.shards import ShardTask, cut
 from lpzero.judgement.correlation import spearman_many
-from lpzero.judgement.measures import RankMeasures
 from lpzero.judgement.ranks import rank_targets
+from lpzero.judgement.table import JudgedTable
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.families import family_scorer
 from lpzero.scores.tabulation import tabulate
-from lpzero.sketches.builder import Builder, sketches
-from lpzero.sketches.sketch import STATISTICS, Sketch, SketchOptions, take
+from lpzero.sketches.builder import Builder, sketches, take
+from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.sketches.store import Store, default_folder
 from primitives import naive
 from primitives.enumeration import families
 from primitives.formula import Formula
 from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 from spaces.tables import load
 
 GIGABYTE = 1 << 30
@@ -57,7 +58,7 @@ def main(
     form: str,
     data: str | None,
 ) -> None:
-    """Print microseconds per formula for each way, and how they grow."""  # fmt: skip
+    """Print microseconds per formula for each way, and how they grow."""
     loaded = load(table, data)
     store = Store(Path(cache) if cache else default_folder())
     found = sketches(loaded, Builder(store=store))
@@ -106,7 +107,7 @@ class Bench:
     def space_seconds(self, branches: Any, rows: Any) -> tuple[float, int]:
         """Scores and measures of every formula with chains of two, sum and mean."""
         laid_out = family_scorer(branches)
-        stick = RankMeasures.of(self.table, rows)
+        stick = JudgedTable(self.table).measures(rows)
         task = ShardTask(laid_out, stick, self.families, Path(), GIGABYTE)
         seconds = clock(lambda: [task.measure(block) for block in cut(self.families)])
         return seconds, 2 * sum(map(len, self.families))
@@ -118,11 +119,13 @@ class Bench:
         picked = rng.choices(self.families, sizes, k=count)
         return [
             formula_at(
-                family, rng.randrange(len(family.left)), rng.randrange(max(1, len(family.right))),
+                family,
+                rng.randrange(len(family.left)),
+                rng.randrange(max(1, len(family.right))),
                 rng.choice(["sum", "mean"]),
             )
             for family in picked
-        ]  # fmt: skip
+        ]
 
     def check_equal(self, branches: Any, formulas: list[Formula], blocks: Any) -> None:
         """Stop unless both ways give the same scores."""
@@ -153,8 +156,12 @@ class Bench:
         chosen = [self.sketches[i] for i in picked]
         tables = clock(lambda: [tabulate(one, self.chains) for one in chosen])
         seconds, n = self.space_seconds(branch_table(chosen, self.chains), self.rows[picked])
-        return {"on": name, "tables_s": tables, "space_s": seconds, "us_per_formula":
-                1e6 * (tables + seconds) / n}  # fmt: skip
+        return {
+            "on": name,
+            "tables_s": tables,
+            "space_s": seconds,
+            "us_per_formula": 1e6 * (tables + seconds) / n,
+        }
 
     def chain_lengths(self) -> list[dict[str, Any]]:
         """Formulas evaluated one by one, as a campaign does, against the reference."""
@@ -167,7 +174,7 @@ class Bench:
             formulas = [
                 Formula.of(
                     rng.choice(list(BINARIES)),
-                    *((rng.choice(STATISTICS), rng.choices(alive, k=length)) for _ in "ab"),
+                    *((rng.choice(list(STATISTICS)), rng.choices(alive, k=length)) for _ in "ab"),
                 )
                 for _ in range(40)
             ]
@@ -180,8 +187,13 @@ class Bench:
 
 
 def way(name: str, seconds: float, ours: float, over: str) -> dict[str, Any]:
-    return {"way": name, "us_per_formula": 1e6 * seconds, "formulas_per_s": f"{1 / seconds:,.2f}",
-            "times_ours": f"{seconds / ours:,.1f}", "measured_on": over}  # fmt: skip
+    return {
+        "way": name,
+        "us_per_formula": 1e6 * seconds,
+        "formulas_per_s": f"{1 / seconds:,.2f}",
+        "times_ours": f"{seconds / ours:,.1f}",
+        "measured_on": over,
+    }
 
 
 def clock(work: Any) -> float:
@@ -196,7 +208,7 @@ def spearmanr(scores: Any, targets: Any) -> float:
 
 
 def blocks_of(sketch: Sketch) -> list[naive.Block]:
-    names = STATISTICS
+    names = list(STATISTICS)
     return [{s: sketch.matrices(b, s) for s in names} for b in range(sketch.n_blocks)]
 
 

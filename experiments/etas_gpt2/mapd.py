@@ -12,7 +12,7 @@ import click
 from lpzero.cli.output import data_option, print_rows
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
-from lpzero.proxies import Context, find
+from lpzero.proxies import Measurements, find
 from lpzero.search.metrics import front, mapd
 from spaces.tables import load
 
@@ -25,10 +25,10 @@ COSTS = ("latency", "memory")
 def main(proxies: tuple[str, ...], data: str | None) -> None:
     """Print the MAPD of each proxy by latency and by memory."""
     table = load("gpt2-lm1b-corei7-pareto", data)
-    context = Context()
+    measurements = Measurements()
     rows = []
     for name in [*counters.names(), "sept", *proxies]:
-        scores = find(name).score(table.space, table.archs, context)
+        scores = find(name).score(table.space, table.archs, measurements)
         row: dict[str, Any] = {"proxy": name, "rho": spearman(scores, table.targets)}
         for cost in COSTS:
             costs = table.extra[cost]

@@ -13,7 +13,7 @@ import click
 
 from experiments.etas_gpt2.settings import SETTINGS, Setting
 from lpzero.cli.output import data_option, jobs_option
-from lpzero.cli.searching import print_comparison
+from lpzero.cli.search import print_comparison
 from lpzero.search import Constraints, Request, Resources
 from lpzero.search.comparison import compare
 

@@ -20,7 +20,7 @@ import numpy as np
 from experiments.reproduction import markdown, reproduce, thin, write
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.parallel import Workers
-from lpzero.proxies import Context, get
+from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.ranking import Ranking
 from spaces.tables import load
 
@@ -39,26 +39,30 @@ TIES = 200  # orders of equal scores that are averaged
 @data_option
 def main(**given: Any) -> None:
     """Print our Table 3, one dataset after the other, and write it to OUT."""
-    context = Context(workers=Workers(given["jobs"]), label="autoformer")
+    measurements = Measurements(Context(workers=Workers(given["jobs"]), label="autoformer"))
     for name in TABLES:
         table = thin(load(name, given["data"]), given["archs"])
-        rows = reproduce(table, SOURCE, Ranking(context, given["seeds"]), COUNTERS)
+        rows = reproduce(table, SOURCE, Ranking(measurements.context, given["seeds"]), COUNTERS)
         title = f"{SOURCE}, {name}, {len(table)} architectures"
         page = write(given["out"], name, rows, title)
         with page.open("a", encoding="utf-8") as file:
             file.write("\n## The best accuracy among the first so many\n\n")
-            file.write(markdown(searched(table, [row["proxy"] for row in rows], context), COLUMNS))
+            file.write(
+                markdown(searched(table, [row["proxy"] for row in rows], measurements), COLUMNS)
+            )
         print(page.read_text())
 
 
 COLUMNS = ("proxy", *(f"best of {n}" for n in TRAINED))
 
 
-def searched(table: Any, proxies: Sequence[str], context: Context) -> list[dict[str, Any]]:
+def searched(
+    table: Any, proxies: Sequence[str], measurements: Measurements
+) -> list[dict[str, Any]]:
     """For each proxy the best target among its highest scores; drawing at random comes first."""
     rows = [_row("at random", [expected_best(table.targets, n) for n in TRAINED])]
     for name in proxies:
-        scores = get(name).score(table.space, table.archs, context)
+        scores = get(name).score(table.space, table.archs, measurements)
         rows.append(_row(name, [best_of_first(scores, table.targets, n) for n in TRAINED]))
     top = float(table.targets.max())
     return [*rows, _row("the table's best", [top] * len(TRAINED))]

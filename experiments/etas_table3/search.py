@@ -16,7 +16,7 @@ import click
 
 from experiments.etas_table3.run import TABLES
 from lpzero.cli.output import data_option, jobs_option
-from lpzero.cli.searching import print_comparison
+from lpzero.cli.search import print_comparison
 from lpzero.search import Request, Resources
 from lpzero.search.comparison import compare
 
@@ -35,10 +35,11 @@ def main(names: tuple[str, ...], seeds: int, out: Path, jobs: int, data: str | N
     for name in names:
         around = Resources(data=data, jobs=jobs, label=name)
         requests: list[Any] = [
-            Request("autoformer-tiny", "etas", proxy, evaluator="table", table=name,
-                    constants=CONSTANTS)
+            Request(
+                "autoformer-tiny", "etas", proxy, evaluator="table", table=name, constants=CONSTANTS
+            )
             for proxy in PROXIES
-        ]  # fmt: skip
+        ]
         found = compare(requests, seeds, around, out / name, resume=True)
         print(name)
         print_comparison(found, "table", str(out / name))

@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.evolution.arms import BUDGET, Arm
 from lpzero.report.figures import convergence, style
-from lpzero.runs import directory as folder
+from lpzero.runs import layout
 
 GRID = np.arange(80, BUDGET + 1, 10)
 PANELS = {
@@ -24,7 +24,7 @@ PANELS = {
 
 def history(run: Path) -> list[dict[str, Any]]:
     """A row per generation."""
-    with open(run / folder.HISTORY, newline="") as file:
+    with open(run / layout.HISTORY, newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -14,10 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-from lpzero.runs import directory as folder
+from lpzero.runs import layout
 
-COMPARED = (folder.JOURNAL, folder.STATE, folder.HALL, folder.HALL_CSV, folder.HISTORY,
-            folder.CONFIG, folder.RESULT)  # fmt: skip
+COMPARED = (layout.JOURNAL, layout.CHECKPOINT, layout.HALL, layout.HALL_CSV, layout.HISTORY,
+            layout.CONFIG, layout.RESULT)  # fmt: skip
 KILLS = 10
 
 
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _lines(out: Path) -> int:
-    path = out / folder.JOURNAL
+    path = out / layout.JOURNAL
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 

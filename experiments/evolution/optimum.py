@@ -41,6 +41,9 @@ def of_chains_of_two(found: Discovery, folder: Path, jobs: int) -> float:
 
 def _turned(formula: Formula) -> Formula:
     assert isinstance(formula.expression, Combine)
-    operation, left, right = (formula.expression.operation, formula.expression.left,
-                              formula.expression.right)  # fmt: skip
+    operation, left, right = (
+        formula.expression.operation,
+        formula.expression.left,
+        formula.expression.right,
+    )
     return Formula(Combine(operation, right, left), formula.reduction)

@@ -20,11 +20,12 @@ from experiments.evolution import optimum
 from experiments.evolution.arms import ARMS, ARMS_ONE, Arm
 from experiments.evolution.curves import draw
 from experiments.student import half_width
+from lpzero import files
 from lpzero.cli.output import print_rows
 from lpzero.discover.discovery import Discovery
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.counters import score
-from lpzero.runs import directory as folder
+from lpzero.runs import layout
 
 
 def main() -> None:
@@ -44,8 +45,10 @@ def main() -> None:
 
     _run(ARMS, range(given.seeds), given, out / "two")
     reference = Discovery(given.table, preset="paper")
-    best = _once(out / "optimum-two.json", lambda: optimum.of_chains_of_two(
-        reference, out / "exhaust-two", given.jobs))  # fmt: skip
+    best = _once(
+        out / "optimum-two.json",
+        lambda: optimum.of_chains_of_two(reference, out / "exhaust-two", given.jobs),
+    )
     rows = [_line(arm, out / "two", given.seeds, best, _parameters(reference)) for arm in ARMS]
     _publish(out / "table.csv", rows, f"{given.table}: chains of two, optimum {best:.4f}")
     draw(ARMS, out / "two", given.seeds, best, out / "curves.csv", out / "curves.png")
@@ -62,7 +65,7 @@ def _run(arms: Sequence[Arm], seeds: Sequence[int], given: Any, root: Path) -> N
     joblib.Parallel(given.jobs, verbose=5)(
         joblib.delayed(_campaign)(given.table, arm, seed, place(root, arm, seed))
         for arm, seed in todo
-        if not (place(root, arm, seed) / folder.RESULT).exists()
+        if not (place(root, arm, seed) / layout.RESULT).exists()
     )
 
 
@@ -72,7 +75,7 @@ def _campaign(table: str, arm: Arm, seed: int, out: Path) -> None:
 
 def _line(arm: Arm, root: Path, n_seeds: int, best: float, parameters: float) -> dict[str, Any]:
     runs = [place(root, arm, seed) for seed in range(n_seeds)]
-    results = [_read(run / folder.RESULT) for run in runs]
+    results = [_read(run / layout.RESULT) for run in runs]
     fitness = [max(line["fitness"][0] for line in result["top"]) for result in results]
     in_space = arm.settings.get("unaries", 2) == 2
     return {
@@ -83,12 +86,12 @@ def _line(arm: Arm, root: Path, n_seeds: int, best: float, parameters: float) ->
         "winning rate": _interval([_winning(run, parameters) for run in runs]),
         "rejected": _percent(results, lambda r: sum(r["rejected"].values()) / r["tried"]),
         "repeats": _percent(results, lambda r: r["repeats"] / r["tried"]),
-        "seconds": f"{np.mean([_read(run / folder.TIMING)['seconds'] for run in runs]):.1f}",
+        "seconds": f"{np.mean([_read(run / layout.TIMING)['seconds'] for run in runs]):.1f}",
     }
 
 
 def _share(arm: Arm, root: Path, n_seeds: int, best: float) -> dict[str, Any]:
-    results = [_read(place(root, arm, seed) / folder.RESULT) for seed in range(n_seeds)]
+    results = [_read(place(root, arm, seed) / layout.RESULT) for seed in range(n_seeds)]
     fitness = [max(line["fitness"][0] for line in result["top"]) for result in results]
     reached = sum(value >= best - 1e-9 for value in fitness)
     return {
@@ -102,7 +105,7 @@ def _share(arm: Arm, root: Path, n_seeds: int, best: float) -> dict[str, Any]:
 
 def _winning(run: Path, parameters: float) -> float:
     """The share of evaluated formulas that rank better than the number of parameters."""
-    lines = [json.loads(line) for line in (run / folder.JOURNAL).read_text().splitlines()]
+    lines = [json.loads(line) for line in (run / layout.JOURNAL).read_text().splitlines()]
     evaluated = [line for line in lines if "key" in line]
     return sum(line.get("fitness", [0])[0] > parameters for line in evaluated) / len(evaluated)
 
@@ -124,7 +127,7 @@ def _percent(results: Sequence[dict[str, Any]], of: Callable[[dict[str, Any]], f
 
 def _once(path: Path, compute: Callable[[], float]) -> float:
     if not path.exists():
-        folder.write_json(path, {"optimum": compute()})
+        files.write_json(path, {"optimum": compute()})
     return float(_read(path)["optimum"])
 
 
@@ -133,7 +136,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _publish(path: Path, rows: Sequence[dict[str, Any]], title: str) -> None:
-    folder.write_csv(path, rows)
+    files.write_csv(path, rows)
     print_rows(rows, "table", title=title)
     print()
 

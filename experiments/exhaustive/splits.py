@@ -21,13 +21,14 @@ from lpzero.cli.output import (
     note,
     print_rows,
 )
-from lpzero.exhaust import NEEDS_GRADIENTS, Exhaustion, Query, choose, exhaust
+from lpzero.exhaust import Exhaustion, Query, choose, exhaust
 from lpzero.judgement import counters
-from lpzero.judgement.correlation import partial_spearman, spearman, within_spearman
+from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.store import Store, default_folder
+from primitives.statistics import gradient_statistics
 from spaces.tables import load, split
 
 SETTINGS = ("flexibert", "flexibert-upstream", "gpt2-wt103")
@@ -37,9 +38,9 @@ QUERIES = {
     "sum or mean": Query(top=1),
     "sum": Query(reduction="sum", top=1),
     "mean": Query(reduction="mean", top=1),
-    "best within groups": Query(by="within", top=1),
-    "best given parameters": Query(by="given-params", top=1),
-    "forward only": Query(without=NEEDS_GRADIENTS, top=1),
+    "best within groups": Query(by="rho_within", top=1),
+    "best given parameters": Query(by="rho_given_params", top=1),
+    "forward only": Query(without=gradient_statistics(), top=1),
 }
 
 
@@ -62,7 +63,7 @@ def main(
     form: str,
     data: str | None,
 ) -> None:
-    """Print medians over the splits, the chosen formulas beside the counters."""  # fmt: skip
+    """Print medians over the splits, the chosen formulas beside the counters."""
     asked = Exhaustion(unaries, workers=Workers(jobs), progress=True)
     for name in names:
         table_name, space = IN_SPACE.get(name, (name, None))
@@ -76,8 +77,11 @@ def main(
                 lines.setdefault(key, []).append(line)
         rows = [summary(key, of_splits) for key, of_splits in lines.items()]
         print_rows(rows, form, f"{name}: medians over {splits} splits, range in brackets")
-        note(f"{name}, split {i}, {key}: {line['formula']}"
-             for key in QUERIES for i, line in enumerate(lines[key]))  # fmt: skip
+        note(
+            f"{name}, split {i}, {key}: {line['formula']}"
+            for key in QUERIES
+            for i, line in enumerate(lines[key])
+        )
 
 
 def one_split(
@@ -91,31 +95,30 @@ def one_split(
     chosen = {
         key: choose(closed, parts, results, evaluator, query)[0] for key, query in QUERIES.items()
     }
-    test = parts.open_test()
+    opened = JudgedTable(table, parts, with_test=True)
     lines = {
-        key: judged(table, parts.train, test, scores) | {"formula": str(entry.formula)}
+        key: judged(opened, scores) | {"formula": str(entry.formula)}
         for key, (entry, scores) in chosen.items()
     }
     for name in counters.names():
-        lines[name] = judged(table, parts.train, test, counters.score(name, table))
+        lines[name] = judged(opened, counters.score(name, table))
     return lines
 
 
-def judged(table: Any, train: Any, test: Any, scores: Any) -> dict[str, Any]:
-    targets, parameters = table.targets[test], counters.score("parameters", table)[test]
-    within = within_spearman(scores[test], targets, table.groups("depth-width")[test])
+def judged(table: JudgedTable, scores: Any) -> dict[str, Any]:
+    test = table.judge(scores, "test")["test"]
     return {
-        "train": spearman(scores[train], table.targets[train]),
-        "test": spearman(scores[test], targets),
-        "given_params": partial_spearman(scores[test], targets, parameters),
-        "within": within.rho if within else None,
+        "train": table.rho(scores, "train"),
+        "test": test.rho,
+        "rho_given_params": test.rho_given_params,
+        "rho_within": test.rho_within,
     }
 
 
 def summary(name: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
     """Medians, and the range of the test rho."""
     row: dict[str, Any] = {"chosen or counter": name}
-    for key in ("train", "test", "given_params", "within"):
+    for key in ("train", "test", "rho_given_params", "rho_within"):
         values = [line[key] for line in lines if line[key] is not None]
         row[key] = median(values) if values else None
         if key == "test":

@@ -19,12 +19,13 @@ import click
 import torch
 
 import spaces
-from lpzero import statistics
 from lpzero.cli.output import format_option, print_rows
 from lpzero.parallel import Workers
 from lpzero.sketches.builder import Builder, build
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store
+from lpzero.statistics.extraction import extract, weight_matrices
+from lpzero.statistics.objective import objective
 
 
 @click.command()
@@ -54,7 +55,7 @@ def cost(space: Any, n_archs: int, repeats: int) -> dict[str, Any]:
         ways = {
             "bare": lambda m=model, t=tokens: bare(m, t),
             "backward": lambda m=model, t=tokens: backward(m, t),
-            "extract": lambda m=model, t=tokens: statistics.extract(m, t, limit=4096),
+            "extract": lambda m=model, t=tokens: extract(m, t, limit=4096),
         }
         times.append({"build": building, **least(ways, repeats)})
     seconds = {f"{name}_ms": 1e3 * median(t[name] for t in times) for name in times[0]}
@@ -78,12 +79,12 @@ def least(ways: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
 
 
 def loss_of(model: Any, tokens: torch.Tensor) -> torch.Tensor:
-    objective = statistics.objective(model, "auto", tokens, 0)
-    return objective(model(tokens), tokens, slice(0, len(tokens)))
+    loss = objective(model, "auto", tokens, 0)
+    return loss(model(tokens), tokens, slice(0, len(tokens)))
 
 
 def bare(model: Any, tokens: torch.Tensor) -> None:
-    weights = [w for block in model.blocks for w in statistics.weight_matrices(block)]
+    weights = [w for block in model.blocks for w in weight_matrices(block)]
     torch.autograd.grad(loss_of(model, tokens), weights)
 
 

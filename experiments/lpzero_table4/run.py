@@ -20,8 +20,7 @@ from lpzero.proxies.ranking import Ranking
 from spaces.tables import load
 
 SOURCE = "LPZero Table 4"
-ALSO = ("attention-parameters", "depth-sqrt-width", "ntkt", "sept", "dss++",
-        "attention-saliency")  # fmt: skip
+ALSO = ("attention-parameters", "depth-sqrt-width", "ntkt", "sept", "dss++", "attention-saliency")
 
 
 @click.command()

@@ -89,8 +89,18 @@ def main(seeds: int, training_steps: int | None, out: Path, jobs: int) -> None:
     rows = [row(name, results, winners) for name, results in found.items()]
     rows.sort(key=lambda line: -line["trained_again"])
     (out / "story.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    text = markdown(rows, ("arm", "trainings", "found", "found_half_width", "trained_again",
-                           "trained_again_half_width", "parameters"))  # fmt: skip
+    text = markdown(
+        rows,
+        (
+            "arm",
+            "trainings",
+            "found",
+            "found_half_width",
+            "trained_again",
+            "trained_again_half_width",
+            "parameters",
+        ),
+    )
     (out / "story.md").write_text(text, encoding="utf-8")
     style.save(draw(curve_rows(found), "target", threshold=None), out / "story.png")
     print("\n" + text)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import click
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.cli.output import data_option, format_option, print_rows
-from lpzero.judgement.ranks import FloatArray
 from lpzero.supernet import Isomers, Saliency, isomers, mean_best_rank
 from spaces.tables import load, names
 

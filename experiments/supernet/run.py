@@ -16,12 +16,12 @@ import click
 import numpy as np
 
 import spaces
+from lpzero.arrays import FloatArray
 from lpzero.cli.output import format_option, print_rows
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies import Network, evaluate, get
-from lpzero.sketches.sketch import LOSSES
-from lpzero.statistics import single_thread
+from lpzero.statistics.isolation import single_thread
+from lpzero.statistics.losses import LOSSES
 from lpzero.supernet import Saliency
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 

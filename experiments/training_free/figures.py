@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import kendall_many
-from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import style
 
 COLUMNS = 3

@@ -22,14 +22,25 @@ from experiments.training_free.figures import scatter, strips
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
-from lpzero.proxies import Context, Proxy, get
+from lpzero.proxies import Context, Measurements, Proxy, get
 from lpzero.proxies.ranking import Ranking, prefetch, rank
 from spaces.tables import Table, load
 
-FEATURES = ("activation-distance", "synaptic-saliency", "synaptic-diversity", "head-importance",
-            "attention-confidence", "softmax-confidence")  # fmt: skip
-WHOLE = ("jacobian-covariance", "jacobian-cosine", "jacobian-cosine-large-noise",
-         "jacobian-cosine-more-noised", "parameters")  # fmt: skip
+FEATURES = (
+    "activation-distance",
+    "synaptic-saliency",
+    "synaptic-diversity",
+    "head-importance",
+    "attention-confidence",
+    "softmax-confidence",
+)
+WHOLE = (
+    "jacobian-covariance",
+    "jacobian-cosine",
+    "jacobian-cosine-large-noise",
+    "jacobian-cosine-more-noised",
+    "parameters",
+)
 FIGURES = {
     "figure2": (*(f"{name}-normalised" for name in FEATURES), *WHOLE),
     "figure11": (*FEATURES, *WHOLE),
@@ -50,17 +61,17 @@ def main(**given: Any) -> None:
     out.mkdir(parents=True, exist_ok=True)
     whole = load("flexibert", given["data"], given["space"])
     table, workers = thin(whole, given["archs"]), Workers(given["jobs"])
-    context = Context(workers=workers, label="figures 2 and 11")
+    measurements = Measurements(Context(workers=workers, label="figures 2 and 11"))
     for name, chosen in FIGURES.items():
         proxies = [get(one) for one in chosen]
-        rows = rank(table, proxies, Ranking(context))
+        rows = rank(table, proxies, Ranking(measurements.context))
         (out / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
         print(f"{name}\n\n{markdown(rows, ('proxy', 'n', 'tau', 'rho', 'rho_given_params'))}")
-        scores = {p.name: p.score(table.space, table.archs, context) for p in proxies}
+        scores = {p.name: p.score(table.space, table.archs, measurements) for p in proxies}
         scatter(scores, table.targets, out / f"{name}.png")
     few = thin(whole, N_ARCHS)
     for name, kind in ABLATIONS.items():
-        runs = [Context(**{kind: i}, workers=workers) for i in range(N_SEEDS)]
+        runs = [Measurements(Context(**{kind: i}, workers=workers)) for i in range(N_SEEDS)]
         found = ablation(few, [get(one) for one in FIGURES["figure2"][:-1]], runs)
         (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
         strips(found, out / f"{name}.png")
@@ -74,7 +85,9 @@ def agreement(runs: list[list[float]]) -> float:
     return float(np.mean([spearman(first, second) for first, second in pairs]))
 
 
-def ablation(few: Table, proxies: list[Proxy], runs: list[Context]) -> dict[str, list[list[float]]]:
+def ablation(
+    few: Table, proxies: list[Proxy], runs: list[Measurements]
+) -> dict[str, list[list[float]]]:
     """Of each proxy the scores of each run, architectures in the order of their targets."""
     order = np.argsort(few.targets)
     for run in runs:

@@ -20,7 +20,7 @@ from lpzero.cli.output import data_option, jobs_option
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
-from lpzero.proxies import Context, get, names
+from lpzero.proxies import Context, Measurements, get, names
 from lpzero.proxies.ranking import prefetch
 from lpzero.proxies.registry import applies
 from spaces import tables
@@ -39,20 +39,20 @@ def main(families: tuple[str, ...], out: Path, jobs: int, data: str | None) -> N
     for family in families:
         chosen = [n for n in tables.names() if n.startswith(f"{family}-")]
         sisters = {name.removeprefix(f"{family}-"): tables.load(name, data) for name in chosen}
-        context = Context(workers=Workers(jobs), label=family)
-        text = f"# {family}\n\n" + markdown(rows(sisters, context), ("proxy", *sisters))
+        measurements = Measurements(Context(workers=Workers(jobs), label=family))
+        text = f"# {family}\n\n" + markdown(rows(sisters, measurements), ("proxy", *sisters))
         (out / f"{family}.md").write_text(text, encoding="utf-8")
         print(text)
 
 
-def rows(sisters: dict[str, Any], context: Context) -> list[dict[str, Any]]:
+def rows(sisters: dict[str, Any], measurements: Measurements) -> list[dict[str, Any]]:
     """A row for each proxy with its rho on each table; highest mean over the distilled first."""
     first = next(iter(sisters.values()))
     proxies = [proxy for proxy in map(get, names()) if applies(proxy, first.space)]
-    prefetch(first, proxies, context)
+    prefetch(first, proxies, measurements)
     found = []
     for proxy in proxies:
-        scores = proxy.score(first.space, first.archs, context)
+        scores = proxy.score(first.space, first.archs, measurements)
         known = np.isfinite(scores)
         mark = "*" if proxy.name in counters.names() else ""
         row: dict[str, Any] = {"proxy": f"{mark}{proxy.name}{mark}"}

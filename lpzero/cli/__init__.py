@@ -1,1 +1,1 @@
-"""The command line: one module per group of verbs, `main` puts them together."""
+"""The command line: one module per verb, which `main` imports when it is called."""

@@ -12,38 +12,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from lpzero.cli import output
+from lpzero.cli.settings_options import given_settings, settings_options
+from lpzero.discover.settings import PRESETS, Settings
+from lpzero.options import options
 
 if TYPE_CHECKING:
     from lpzero.discover.campaign import Progress
 
 _QUIET_SECONDS = 2.0  # between lines where they do not replace each other
-
-
-def _settings_options(command: Any) -> Any:
-    """Options that are fields of the settings: None where the preset decides."""
-    integer, share = click.IntRange(min=0), click.FloatRange(0, 1)
-    for name, kind, text in reversed(
-        [
-            ("--generations", integer, "Generations after the first population."),
-            ("--population", click.IntRange(min=2), "Formulas that survive a generation."),
-            ("--offspring", click.IntRange(min=1), "New formulas evaluated per generation."),
-            ("--unaries", integer, "The most unary operations in a row."),
-            ("--depth", integer, "Binary operations on the way down; 1 is the paper's form."),
-            ("--statistics", str, "Which of A J G H W S may appear, as in AHWS."),
-            ("--objective", str, "rho, partial, within, or several with commas: a front."),
-            ("--across", click.Choice(["min", "pareto"]), "Several tables: the worst, or a front."),
-            ("--archs", click.IntRange(min=10), "Training rows the fitness is measured on."),
-            ("--crossover", share, "How often two parents are crossed."),
-            ("--mutation", share, "How often a child is mutated."),
-            ("--choose", click.Choice(["train", "valid"]), "What picks the winner of the front."),
-            ("--seed", int, "The seed of the search."),
-        ]
-    ):
-        command = click.option(name, type=kind, help=text)(command)
-    return command
 
 
 @click.command()
@@ -52,17 +30,15 @@ def _settings_options(command: Any) -> Any:
 @click.option("--resume", is_flag=True, help="Go on with the campaign in --out, if there is one.")
 @click.option(
     "--preset",
-    type=click.Choice(["default", "paper"]),
-    help="paper is Algorithm 1 of LPZero; default looks for a front.  [default: default]",
+    type=click.Choice(list(PRESETS)),
+    help="The settings that no option changes: paper is Algorithm 1 of LPZero.  [default: default]",
 )
-@_settings_options
-@click.option("--start", multiple=True, metavar="FORMULA", help="Begin with it; repeatable.")
+@settings_options(Settings, PRESETS)
 @click.option("--forward-only", is_flag=True, help="No gradients: leave out G and J.")
-@click.option("--same-statistic", is_flag=True, help="A statistic may meet itself.")
-@click.option("--rules", type=click.Choice(["on", "off"]), help="Pruning; off for comparisons.")
-@click.option("--random", "is_random", is_flag=True, help="Random search with the same budget.")
+@click.option("--random", "is_random", is_flag=True, help="The same as --method random.")
 @click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), help="Seconds.")
 @click.option("--split-seed", type=int, help="Which train, valid and test rows.  [default: 0]")
+@click.option("--sketch-seed", type=int, help="The seed of the networks.  [default: 0]")
 @click.option("--upstream-dims", is_flag=True, help="FlexiBERT as published: one size for all.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @output.running_options
@@ -92,6 +68,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             device=given["device"],
             jobs=given["jobs"],
             split_seed=given["split_seed"],
+            sketch_seed=given["sketch_seed"],
             time_limit=given["time_limit"],
             callbacks=[lambda progress: bool(asked_to_stop), *([] if quiet else [show])],
             progress=not quiet,
@@ -110,28 +87,16 @@ def discover(context: click.Context, /, **given: Any) -> None:
 
 def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of the settings that were asked for."""
-    from lpzero.exhaust import NEEDS_GRADIENTS
-    from primitives.pruning import DEFAULT_RULES
-    from primitives.registry import STATISTICS
+    from primitives.statistics import gradient_statistics
 
-    same = ("generations", "population", "offspring", "unaries", "depth", "across", "archs",
-            "crossover", "mutation", "choose", "seed")  # fmt: skip
-    changes = {name: given[name] for name in same if given[name] is not None}
-    if given["statistics"] is not None:
-        changes["statistics"] = tuple(given["statistics"].replace(",", "").replace(" ", ""))
+    changes = given_settings(context, options(Settings), given)
     if given["forward_only"]:
-        allowed = changes.get("statistics", tuple(STATISTICS))
-        changes["statistics"] = tuple(s for s in allowed if s not in NEEDS_GRADIENTS)
-    if given["objective"] is not None:
-        changes["objectives"] = tuple(given["objective"].split(","))
-    if given["start"]:
-        changes["start"] = tuple(given["start"])
-    if given["rules"] is not None:
-        changes["rules"] = () if given["rules"] == "off" else tuple(sorted(DEFAULT_RULES))
+        allowed = changes.get("statistics", PRESETS["default"].statistics)
+        changes["statistics"] = tuple(s for s in allowed if s not in gradient_statistics())
     if given["is_random"]:
+        if changes.get("method", "random") != "random":
+            raise click.UsageError(f"--random and --method {changes['method']}: give one of them")
         changes["method"] = "random"
-    if context.get_parameter_source("same_statistic") is ParameterSource.COMMANDLINE:
-        changes["same_statistic"] = True
     return changes
 
 
@@ -218,10 +183,13 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     click.echo(f"best formula, chosen on {result['chosen_on']}: {best['formula']}\n")
     for table in result["tables"]:
         name = table["name"]
-        rows = [{"best on": part, **_shown(line)} for part, line in best["judged"][name].items()]
+        rows = [
+            {"best on": part, **output.judged_columns(line)}
+            for part, line in best["judged"][name].items()
+        ]
         beside = [line for line in result["counters"] if line["table"] == name]
         rows += [
-            {"best on": f"test: {line['proxy']}", **_shown(line["judged"]["test"])}
+            {"best on": f"test: {line['proxy']}", **output.judged_columns(line["judged"]["test"])}
             for line in beside
         ]
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
@@ -239,8 +207,3 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         f" evaluated, {sum(result['rejected'].values()):,} rejected, {result['repeats']:,} repeats,"
         f" {result['seconds']:.1f} s; everything is in {result['out']}"
     )
-
-
-def _shown(judged: dict[str, Any]) -> dict[str, Any]:
-    shown = ("n", "rho", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
-    return {key: judged[key] for key in (*shown, "top_precision")}

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-# The names of lpzero.export.FORMS, which are not imported for --help.
-_FORMS = ("json", "python", "latex", "sympy", "csv")
+from lpzero.cli.settings_options import click_option, given_settings, shared_options
+from lpzero.export.forms import FORMS
+
+_OWN = shared_options({name: form.options for name, form in FORMS.items()})
+_KINDS = "; ".join(f"{name}: {form.help}" for name, form in FORMS.items())
+
+
+def _own_options(command: Any) -> Any:
+    """The options that single forms have."""
+    for entry in reversed(_OWN):
+        command = click_option(entry, entry.help)(command)
+    return command
 
 
 @click.command()
 @click.argument("source", metavar="DIR|FILE|FORMULA|NAME")
-@click.option("--to", "form", type=click.Choice(_FORMS), required=True, help="The form to write.")
+@click.option("--to", "form", type=click.Choice(list(FORMS)), required=True, help=f"{_KINDS}.")
 @click.option("--out", type=click.Path(path_type=Path), help="The file; stdout if not given.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.option("--top", type=click.IntRange(min=1), help="The best so many of the hall of fame.")
@@ -20,8 +31,11 @@ _FORMS = ("json", "python", "latex", "sympy", "csv")
 @click.option("--formula", metavar="PLACE|id:NUMBER", help="One of the hall of fame.")
 @click.option("--name", help="What to call the formula, if it is one.")
 @click.option("--exact", is_flag=True, help="Whole tensors instead of the engine's sketches.")
-@click.option("--document", is_flag=True, help="LaTeX that compiles as it is.")
+@_own_options
+@click.pass_context
 def export(
+    context: click.Context,
+    /,
     source: str,
     form: str,
     out: Path | None,
@@ -31,28 +45,25 @@ def export(
     formula: str | None,
     name: str | None,
     exact: bool,
-    document: bool,
+    **own: Any,
 ) -> None:
     """Write the formula that a campaign chose, or any other one, as a file.
 
     Of a campaign directory the chosen formula is taken, unless --top, --all or --formula say
-    otherwise. A Python module and a sympy form hold one formula; JSON and CSV hold any number;
-    LaTeX is an equation for one and a table for several.
+    otherwise.
     """
     from dataclasses import replace
 
     from lpzero.export import Choice, Selection, select
     from lpzero.export import export as write
     from lpzero.export.forms import write_file
-    from lpzero.export.latex_form import document as as_document
     from lpzero.export.source import exact as with_whole_tensors
     from lpzero.export.untrusted import check_text
+    from lpzero.proxies.lookup import named_formula
 
     if (top is not None) + everything + (formula is not None) > 1:
         raise click.UsageError("--top, --all and --formula exclude each other; give one")
-    if document and form != "latex":
-        raise click.UsageError(f"--document is for --to latex, not {form}")
-    found = select(source, Choice(top, everything, formula))
+    found = select(source, Choice(top, everything, formula), named_formula)
     entries = found.entries
     if name is not None:
         if len(entries) != 1:
@@ -60,9 +71,7 @@ def export(
         entries = [replace(entries[0], name=check_text(name, "--name"))]
     if exact:
         entries = with_whole_tensors(entries)
-    text = write(Selection(entries, found.beside), form)
-    if document:
-        text = as_document(text)
+    text = write(Selection(entries, found.beside), form, **given_settings(context, _OWN, own))
     if out is None:
         click.echo(text, nl=False)
     else:

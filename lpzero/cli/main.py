@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -19,19 +18,20 @@ from lpzero.version import VERSION
 # Set it to see where an unexpected error comes from.
 TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
 
-# verb: (module, one line for --help). The command is the module's function of that name.
+# Each verb with one line for --help; the command is the function of that name in its module here.
 VERBS = {
-    "tables": ("lpzero.cli.tables", "List the tables, or fetch one."),
-    "counters": ("lpzero.cli.counters", "Correlate sizes alone with the targets of a table."),
-    "stats": ("lpzero.cli.stats", "Extract the statistics of a table's networks, once."),
-    "rank": ("lpzero.cli.rank", "Correlate every proxy with the targets of a table."),
-    "exhaust": ("lpzero.cli.exhaust", "Judge every formula of the paper's space on a table."),
-    "discover": ("lpzero.cli.discover", "Search for the formula that best ranks a table."),
-    "search": ("lpzero.cli.search", "Search a space for the best architecture, by any proxy."),
-    "report": ("lpzero.cli.report", "Write one HTML page and the figures of a run."),
-    "export": ("lpzero.cli.export", "Write a formula as JSON, Python, LaTeX, sympy or CSV."),
-    "rules": ("lpzero.cli.formulas", "List the pruning rules and why they hold."),
-    "classics": ("lpzero.cli.formulas", "List the formulas of the papers."),
+    "tables": "List the tables, or fetch one.",
+    "counters": "Correlate sizes alone with the targets of a table.",
+    "stats": "Extract the statistics of a table's networks, once.",
+    "rank": "Correlate every proxy with the targets of a table.",
+    "exhaust": "Judge every formula of the paper's space on a table.",
+    "discover": "Search for the formula that best ranks a table.",
+    "search": "Search a space for the best architecture, by any proxy.",
+    "train": "Train the architectures of a nano space and write them as a table.",
+    "report": "Write one HTML page and the figures of a run.",
+    "export": "Write a formula as a file: code, mathematics or data.",
+    "rules": "List the pruning rules and why they hold.",
+    "classics": "List the formulas of the papers.",
 }
 
 
@@ -44,20 +44,21 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command = getattr(import_module(VERBS[cmd_name][0]), cmd_name)
+        command = getattr(import_module(f"lpzero.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
+            formatter.write_dl(list(VERBS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in VERBS:
-            near = get_close_matches(args[0], VERBS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(VERBS)}"
+            from primitives.errors import did_you_mean
+
+            hint = did_you_mean(args[0], VERBS)
             raise click.UsageError(f"unknown command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 

@@ -101,6 +101,12 @@ def print_rows(
     Console(width=width, highlight=False, markup=False, emoji=False).print(table)
 
 
+def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns in which a terminal shows a judgement; JSON has the rest."""
+    shown = ("n", "rho", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
+    return {key: judged[key] for key in (*shown, "top_precision")}
+
+
 def cell(value: Any, is_significant: bool = False) -> str:
     """A value as the tables show it: numbers to three decimals, intervals in brackets."""
     if value is None:

@@ -10,7 +10,7 @@ import click
 
 from lpzero.cli import output
 from lpzero.parallel import Workers
-from lpzero.sketches.sketch import LOSSES
+from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
     from lpzero.proxies import Proxy
@@ -136,10 +136,12 @@ def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
     """The columns of a terminal; JSON has the rest."""
+    from lpzero.judgement.table import SPLIT_PARTS
+
     shown = {"proxy": row["proxy"] + (" (in sample)" if row["in_sample"] else "")}
     shown |= {key: row[key] for key in ("n", "rho", "rho_ci", "tau", "rho_given_params")}
     shown |= {"rho_within": row["rho_within"], "top 10%": row["top_precision"]}
-    shown |= {f"rho {part}": row[part]["rho"] for part in ("train", "valid", "test") if part in row}
+    shown |= {f"rho {part}": row[part]["rho"] for part in SPLIT_PARTS if part in row}
     for kind in ("seeds", "batches"):
         if f"rho_{kind}_std" in row:
             mean, spread = row[f"rho_{kind}_mean"], row[f"rho_{kind}_std"]

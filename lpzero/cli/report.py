@@ -55,11 +55,12 @@ def report(
     The page needs no network and no other file; figures are written to DIR/report/figures as PDF,
     PNG and SVG. A run that is not finished is reported as far as it is.
     """
-    from lpzero.report import open_source, write
+    from lpzero.report import write
+    from lpzero.runs.run import open_run
 
     rows = None if ranking is None else _rows(Path(ranking))
-    run = open_source(folder)
-    others = [open_source(other) for other in beside]
+    run = open_run(folder)
+    others = [open_run(other) for other in beside]
     moved = _transferred([run, *others], running) if is_transferred else None
     written = write(run, out, others, rows, moved)
     output.note(f"note: {remark}" for remark in written.remarks)
@@ -77,14 +78,16 @@ def report(
 def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
     from lpzero.errors import InputError
     from lpzero.parallel import Workers
-    from lpzero.report import FormulaRun
-    from lpzero.report import transfer as transferring
+    from lpzero.report import transfer
+    from lpzero.runs.formula_run import FormulaRun
 
     for run in runs:
         if not isinstance(run, FormulaRun):
-            raise InputError(f"{run.folder} is a search: --transfer takes runs that found formulas")
+            raise InputError(
+                f"{run.folder} is a {run.kind}: --transfer takes runs that found formulas"
+            )
     workers = Workers(running["jobs"])
-    return transferring.measure(runs, running["data"], running["cache"], running["device"], workers)
+    return transfer.measure(runs, running["data"], running["cache"], running["device"], workers)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lpzero.cli import output, searching
+from lpzero.cli import output
+from lpzero.cli.settings_options import click_option, given_settings, shared_options
+from lpzero.search import evaluators
+from lpzero.search.constraints import COSTS, bound_option
+from lpzero.search.loops import LOOPS
+
+if TYPE_CHECKING:
+    from lpzero.search import Request, Resources
+    from lpzero.search.comparison import Comparison
+    from lpzero.search.environment import Entry
+
+CONSTANTS = shared_options(LOOPS)
+_USUAL_PROXIES = "".join(
+    f"; {name}: {loop.usual_proxy}" for name, loop in LOOPS.items() if loop.usual_proxy is not None
+)
+_BY_PROXY = ", ".join(name for name, loop in LOOPS.items() if loop.by_proxy)
 
 
 def _bounds(command: Any) -> Any:
-    for cost in reversed(searching.COSTS):
+    for cost in reversed(COSTS):
         unit = "milliseconds of one forward pass here, now" if cost == "latency" else cost
         unit = unit.replace("-", " ")
         for word in ("max", "min"):
-            name = f"--{word}-{cost}"
             text = f"{'At most' if word == 'max' else 'At least'} this many {unit}."
-            command = click.option(name, type=click.FloatRange(min=0), help=text)(command)
+            kind = click.FloatRange(min=0)
+            command = click.option(bound_option(word, cost), type=kind, help=text)(command)
     return command
 
 
 def _constants(command: Any) -> Any:
-    for name, (kind, text) in reversed(searching.CONSTANTS.items()):
-        command = click.option(f"--{name}", type=kind, help=text)(command)
+    for entry in reversed(CONSTANTS):
+        command = click_option(entry, entry.help)(command)
     return command
 
 
@@ -33,7 +51,7 @@ def _constants(command: Any) -> Any:
     "--loop",
     "loops",
     multiple=True,
-    help="etas, trazor, prenas, random or regularised; repeatable with --compare.",
+    help=f"One of {', '.join(LOOPS)}; repeatable with --compare.",
 )
 @click.option(
     "--proxy",
@@ -41,12 +59,12 @@ def _constants(command: Any) -> Any:
     multiple=True,
     metavar="NAME|FORMULA|FILE",
     help="A proxy, rank-mean(A, B), a formula, an exported file, a run's directory, or none (a"
-    " random number); repeatable with --compare.  [default: none; prenas: supernet-snip]",
+    f" random number); repeatable with --compare.  [default: none{_USUAL_PROXIES}]",
 )
 @click.option(
     "--evaluator",
-    help="table, surrogate, training or proxy.  [default: surrogate if a table is at hand, else"
-    " proxy; trazor, prenas: proxy]",
+    help=f"One of {', '.join(evaluators.NAMES)}.  [default: surrogate if a table is at hand, else"
+    f" proxy; {_BY_PROXY}: proxy]",
 )
 @click.option("--table", help="The table of the evaluator.  [default: the space's own]")
 @click.option("--training-steps", type=click.IntRange(min=1), help="Steps instead of the recipe's.")
@@ -71,11 +89,12 @@ def search(context: click.Context, /, **given: Any) -> None:
         raise click.UsageError("--resume needs --out, the directory of the search to go on with")
     if given["seeds"] and not given["compare"]:
         raise click.UsageError("--seeds is for --compare; one search takes --seed")
+    given["constants"] = given_settings(context, CONSTANTS, given)
     try:
         _compare(given) if given["compare"] else _search(given)
     except KeyboardInterrupt:
         again = "the same command with --resume" if given["compare"] else None
-        again = again or searching.resume_command(given)
+        again = again or _resume_command(given)
         output.note(f"stopped; go on with: {again}" if given["out"] else "stopped")
         context.exit(output.INTERRUPTED)
 
@@ -83,14 +102,14 @@ def search(context: click.Context, /, **given: Any) -> None:
 def _search(given: dict[str, Any]) -> None:
     from lpzero.search import run
 
-    request = searching.request(given)
-    around = searching.resources(given, request)
-    outcome = run(request, around, _path(given["out"]), given["resume"])
+    asked = _request(given)
+    around = _resources(given, asked)
+    outcome = run(asked, around, _path(given["out"]), given["resume"])
     result = {**outcome.result, "seconds": round(outcome.seconds, 3)}
     if given["form"] == "json":
         output.print_json(result)
     else:
-        searching.print_result(result)
+        _print_result(result)
 
 
 def _compare(given: dict[str, Any]) -> None:
@@ -101,12 +120,187 @@ def _compare(given: dict[str, Any]) -> None:
             raise click.UsageError(f"--compare needs {name}: give --loop and --proxy")
     if given["seed"] is not None:
         raise click.UsageError("--compare runs seeds 0 to N - 1: give --seeds N, not --seed")
-    around = searching.resources(given, None)
-    arms = searching.requests(given)
+    around = _resources(given, None)
+    arms = _requests(given)
     out = _path(given["out"])
     found = compare(arms, given["seeds"] or 20, around, out, given["resume"])
-    searching.print_comparison(found, given["form"], given["out"])
+    print_comparison(found, given["form"], given["out"])
 
 
 def _path(out: str | None) -> Path | None:
     return None if out is None else Path(out)
+
+
+def _request(given: dict[str, Any]) -> Request:
+    """The one search asked for; on resuming, what is not given is as it was."""
+    from lpzero.search.storage import resumed, stored_request
+
+    for name in ("loops", "proxies"):
+        if len(given[name]) > 1:
+            raise click.UsageError(f"several {name} were given: compare them with --compare")
+    asked = _asked(given)
+    for name, plural in (("loop", "loops"), ("proxy", "proxies")):
+        if given[plural]:
+            asked[name] = given[plural][0]
+    found = stored_request(Path(given["out"])) if given["resume"] else None
+    if found is None:
+        return _made(asked, given)
+    return resumed(Path(given["out"]), found, asked)
+
+
+def _requests(given: dict[str, Any]) -> list[Request]:
+    """Every loop with every proxy; a constant goes to the loops that have it."""
+    from lpzero.errors import InputError
+    from lpzero.search import loops
+
+    asked = _asked(given)
+    constants = asked.pop("constants")
+    known = {name: loops.names_of(name) for name in given["loops"]}
+    for constant in constants:
+        if not any(constant in names for names in known.values()):
+            raise InputError(f"none of {', '.join(known) or 'no loops'} has {constant}")
+    return [
+        _made(
+            {
+                **asked,
+                "loop": loop,
+                "proxy": proxy,
+                "constants": {k: v for k, v in constants.items() if k in known[loop]},
+                "constraints": dict(asked["constraints"]),
+            },
+            given,
+        )
+        for loop in given["loops"]
+        for proxy in given["proxies"]
+    ]
+
+
+def _asked(given: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, under the names of a request."""
+    same = ("space", "seed", "weights_seed", "evaluator", "table", "training_steps")
+    asked = {name: given[name] for name in same if given[name] is not None}
+    asked["constants"] = dict(given["constants"])
+    asked["constraints"] = {}
+    for cost in COSTS:
+        key = cost.replace("-", "_")
+        bound = [given[f"min_{key}"], given[f"max_{key}"]]
+        if bound != [None, None]:
+            asked["constraints"][cost] = bound
+    return asked
+
+
+def _made(asked: dict[str, Any], given: dict[str, Any]) -> Request:
+    import spaces
+    from lpzero.search import Constraints, Request, loops
+
+    for name in ("space", "loop"):
+        if name not in asked:
+            raise click.UsageError(f"no {name} given: lpzero search SPACE --loop L --proxy P")
+    space = spaces.get(asked["space"])
+    loop = loops.get(asked["loop"])
+    if "evaluator" not in asked:
+        table = asked.get("table")
+        alone = loop.by_proxy and table is None and not given["compare"]
+        found = evaluators.PROXY if alone else evaluators.default(space, table, given["data"])
+        asked["evaluator"] = found
+    bounds = {cost: (low, high) for cost, (low, high) in asked.pop("constraints").items()}
+    return Request(**asked, constraints=Constraints(bounds))
+
+
+def _resources(given: dict[str, Any], of: Request | None) -> Resources:
+    """Where it runs, and what is shown on the way."""
+    from lpzero.search import Resources
+    from lpzero.sketches.store import default_folder
+
+    quiet = given["quiet"]
+    label = "runs" if of is None else "scoring"
+    show = {} if quiet or of is None else {"show": _Line(of.loop, of.made_loop.last_step)}
+    return Resources(
+        data=given["data"],
+        cache=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
+        device=given["device"],
+        jobs=given["jobs"],
+        label=None if quiet or not sys.stderr.isatty() else label,
+        **show,
+    )
+
+
+class _Line:
+    """A line on stderr whenever a step is done or the best changes."""
+
+    def __init__(self, loop: str, last: int | None) -> None:
+        self.loop, self.last = loop, "" if last is None else f"/{last}"
+        self.shown: tuple[Any, Any] = (None, None)
+
+    def __call__(self, entry: Entry) -> None:
+        if self.shown == (entry["step"], entry["best"]):
+            return
+        self.shown = entry["step"], entry["best"]
+        best = "-" if entry["best"] is None else f"{entry['best']:.6g}"
+        output.note(
+            f"{self.loop} {entry['step']}{self.last}  scored {entry['scored']:,}"
+            f"  evaluated {entry['evaluations']:,}  best {best}"
+        )
+
+
+def _resume_command(given: dict[str, Any]) -> str:
+    """How to go on with a search that was stopped."""
+    words = ["lpzero", "search", "--out", str(given["out"]), "--resume"]
+    for name in ("data", "cache"):
+        if given[name]:
+            words += [f"--{name}", str(given[name])]
+    return shlex.join(words)
+
+
+def _print_result(result: dict[str, Any]) -> None:
+    """The architecture, its size and cost, and the trace where it changes."""
+    best = dict(result["best"])
+    click.echo(json.dumps(best.pop("arch")))
+    click.echo()
+    outside = best.pop("outside_table", [])
+    of = result["evaluator"]
+    # Scores of formulas may be a millionth or a million.
+    of_any_size = ("score", "best") if of["evaluator"] == "proxy" else ("score",)
+    title = f"{result['loop']} with {result['proxy']}"
+    output.print_rows([best], "table", title, of_any_size)
+    click.echo()
+    shown = ("step", "scored", "evaluations", "score", "target", "best")
+    trace, before = [], object()
+    for entry in result["trace"]:
+        if entry["best"] != before or entry is result["trace"][-1]:
+            trace.append({key: entry[key] for key in shown if key in entry})
+        before = entry["best"]
+    output.print_rows(trace, "table", "trace, where the best changes", of_any_size)
+    error = f", cross-validated rmse {of['rmse']:.4g}, rho {of['rho']:.3f}" if "rmse" in of else ""
+    source = f" of {of['table']}" if "table" in of else ""
+    evaluated = f"{result['evaluations']:,} evaluated by {of['evaluator']}{source}{error}"
+    if of["evaluator"] == "proxy":
+        evaluated = "none evaluated, the proxy alone decided"
+    click.echo(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
+    if outside:
+        click.echo(f"the surrogate's table reaches no such {', '.join(outside)}: target is a guess")
+
+
+def print_comparison(found: Comparison, form: str, out: str | None) -> None:
+    """The table of arms; curves go to the directory."""
+    from lpzero.report.search_curves import curve_rows, draw
+
+    curves = curve_rows(found.results)
+    example = next(iter(found.results.values()))[0]["evaluator"]
+    if out is not None:
+        from lpzero import files
+        from lpzero.report.figures import style
+
+        files.write_csv(Path(out) / "curves.csv", curves)
+        files.write_csv(Path(out) / "comparison.csv", found.rows)
+        figure = draw(curves, example["target"], found.threshold)
+        for form_ in ("pdf", "png"):
+            style.save(figure, Path(out) / f"curves.{form_}")
+    if form == "json":
+        arms = {"threshold": found.threshold, "evaluator": example, "rows": found.rows}
+        output.print_json({**arms, "curves": curves})
+        return
+    limit = "" if found.threshold is None else f"; the best 1% begin at {found.threshold:.6g}"
+    output.print_rows(found.rows, "table", title=f"{example['target']}{limit}")
+    if out is not None:
+        click.echo(f"\ncurves and every run are in {out}")

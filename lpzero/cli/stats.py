@@ -11,7 +11,8 @@ from click.core import ParameterSource
 
 from lpzero.cli import output
 from lpzero.parallel import BACKENDS, Workers
-from lpzero.sketches.sketch import LOSSES, SketchOptions
+from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
     from lpzero.sketches.builder import BuildReport

@@ -31,7 +31,7 @@ def tables(context: click.Context, form: str, data: str | None) -> None:
 @click.pass_context
 def fetch(context: click.Context, name: str, force: bool, form: str, data: str | None) -> None:
     """Download and verify the table NAME into the data root."""
-    from spaces.tables.fetch import fetch as fetch_table
+    from lpzero.downloads.fetch import fetch as fetch_table
 
     parent = context.parent
     typed = click.core.ParameterSource.COMMANDLINE

@@ -6,19 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from lpzero.judgement.measures import MEASURES, Measures
 from primitives.canonical import canonical
 from primitives.formula import Formula
 from primitives.parser import parse_paper_formula
 from primitives.rejection import Rejected
 
-# rho, rho given the parameters, rho within groups: on the rows a table is searched on.
-Measures = tuple[float, float, float]
-MEASURES = ("rho", "given_params", "within")
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The sign that fits, the measures on each table with it, and the fitness made of them."""
+    """The fitted sign, the measures on each table with that sign, and the fitness made of them."""
 
     sign: int
     measures: tuple[Measures, ...]
@@ -75,8 +72,7 @@ class Candidate:
         if self.is_scored:
             line["fitness"] = list(self.fitness)
             line["train"] = {
-                table: dict(zip(MEASURES, found, strict=True))
-                for table, found in zip(tables, self.measures, strict=True)
+                table: found._asdict() for table, found in zip(tables, self.measures, strict=True)
             }
         return line
 
@@ -94,8 +90,8 @@ class Candidate:
             line.get("rejected"),
             line.get("repeats"),
             tuple(
-                (float(m["rho"]), float(m["given_params"]), float(m["within"]))
-                for m in line.get("train", {}).values()
+                Measures(*(float(found[name]) for name in MEASURES))
+                for found in line.get("train", {}).values()
             ),
             tuple(float(value) for value in line.get("fitness", ())),
         )

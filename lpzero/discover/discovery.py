@@ -12,19 +12,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lpzero.discover import checkpoint, report
+from lpzero.discover import report
 from lpzero.discover.campaign import Callback, CampaignOutcome, run
-from lpzero.discover.checkpoint import Config
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.objective import Objective
 from lpzero.discover.settings import Settings, preset
-from lpzero.discover.storage import CampaignDirectory, InMemory
+from lpzero.discover.storage import KIND, CampaignDirectory, InMemory, campaign_config
 from lpzero.discover.table_fitness import TableFitness
-from lpzero.errors import InputError
+from lpzero.errors import InputError, RunError
 from lpzero.parallel import Workers
-from lpzero.runs import directory as folder
-from lpzero.runs import scoresheet
-from lpzero.runs.errors import RunError
+from lpzero.runs.config import RunConfig, read_config, table_entries
+from lpzero.runs.directory import RunDirectory
+from lpzero.runs.layout import CONFIG
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from spaces.tables import load, split
 
@@ -73,7 +72,7 @@ class Discovery:
             raise InputError(f"time_limit is {time_limit!r}; expected seconds, more than 0")
         if resume and self.out is None:
             raise InputError("there is nothing to resume without the campaign's directory (out)")
-        kept = checkpoint.read_config(self.out) if self.out is not None and resume else None
+        kept = _stored_request(self.out) if self.out is not None and resume else None
         self.settings = _settings(kept, preset, settings)
         names = _names(kept, table)
         spaces = {entry["name"]: entry["space"] for entry in (kept or {}).get("tables", [])}
@@ -114,22 +113,16 @@ class Discovery:
         """Judge what the search found, on the test rows too, and write it down."""
         self.result_ = report.report(self.tables, self.objective, self.outcome_)
         if self.out is not None:
-            with folder.locked(self.out):
-                folder.write_json(self.out / folder.RESULT, self.result_)
+            with RunDirectory(self.out, self.config, resume=True) as directory:
                 scores = report.scores(self.tables, self.objective, self.result_)
-                folder.write_json(self.out / scoresheet.FILE, scores, indent=None)
-                timing = {"seconds": round(self.outcome_.seconds, 3)}
-                folder.write_json(self.out / folder.TIMING, timing)
+                directory.write_result(self.result_, self.outcome_.seconds, scores)
         return self
 
     @property
-    def config(self) -> Config:
+    def config(self) -> RunConfig:
         """What the campaign's directory remembers of the configuration."""
-        tables = tuple(
-            {"name": t.name, "space": t.space.name, "target": t.target, "digest": t.digest}
-            for t in self.tables
-        )
-        return Config(self.settings, tables, self.split_seed, asdict(self.options))
+        tables = table_entries(self.tables)
+        return campaign_config(self.settings, tables, self.split_seed, asdict(self.options))
 
     @property
     def best_(self) -> dict[str, Any]:
@@ -173,6 +166,17 @@ class Discovery:
             )
 
         return make
+
+
+def _stored_request(folder: Path) -> dict[str, Any] | None:
+    """The request of the campaign in the folder, if there is one."""
+    found = read_config(folder)
+    if found is None:
+        return None
+    found.check_kind(KIND)
+    if not found.request.keys() >= {"tables", "split_seed", "sketch", "settings"}:
+        raise RunError(f"{folder} holds a broken {CONFIG}: restore it, or start another campaign")
+    return dict(found.request)
 
 
 def _settings(kept: dict[str, Any] | None, name: str | None, changes: dict[str, Any]) -> Settings:

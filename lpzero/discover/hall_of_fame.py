@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lpzero.discover.candidate import MEASURES, Candidate
+from lpzero.discover.candidate import Candidate
 from lpzero.discover.selection import best_first
 from primitives.canonical import canonical
 
@@ -90,7 +90,7 @@ def _row(entry: Candidate, in_front: bool, tables: Sequence[str]) -> dict[str, A
         "fitness": entry.fitness[0],
     }
     for table, measures in zip(tables, entry.measures, strict=True):
-        row |= {f"{table} {name}": value for name, value in zip(MEASURES, measures, strict=True)}
+        row |= {f"{table} {name}": value for name, value in measures._asdict().items()}
     return row | {
         "id": entry.id,
         "generation": entry.generation,

@@ -23,8 +23,9 @@ from primitives.expressions import (
 from primitives.formula import REDUCTIONS, Formula
 from primitives.parser import parse_paper_formula
 from primitives.pruning import check
-from primitives.registry import BINARIES, STATISTICS, UNARIES
+from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
+from primitives.statistics import STATISTICS
 
 _SHORT = 0.3  # how often a branch ends above the deepest level
 _TRIES = 5000

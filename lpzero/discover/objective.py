@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lpzero.discover.candidate import Candidate, Measures, Verdict
-from lpzero.discover.settings import OBJECTIVES, Settings
+from lpzero.discover.candidate import Candidate, Verdict
+from lpzero.discover.settings import Settings
 from lpzero.discover.table_fitness import TableFitness
+from lpzero.judgement.measures import MEASURES, Measures
 from primitives.canonical import canonical
 from primitives.formula import Formula
 from primitives.rejection import Rejected
@@ -17,7 +18,7 @@ class Objective:
 
     def __init__(self, tables_fitness: Sequence[TableFitness], settings: Settings) -> None:
         self.tables_fitness, self.settings = tuple(tables_fitness), settings
-        self._columns = [OBJECTIVES.index(name) for name in settings.objectives]
+        self._columns = [MEASURES.index(name) for name in settings.objectives]
         # What an interrupted run has measured beyond its last saved state, by key.
         self.remembered: dict[str, Verdict | Rejected] = {}
         self._valid: dict[int, float] = {}
@@ -43,9 +44,9 @@ class Objective:
         For showing and for choosing among the final front; selection does not see it.
         """
         if candidate.id not in self._valid:
-            column = self._columns[0]
+            measure = self.settings.objectives[0]
             self._valid[candidate.id] = min(
-                fitness.on_valid(canonical(candidate.formula), column)
+                fitness.on_valid(canonical(candidate.formula), measure)
                 for fitness in self.tables_fitness
             )
         return self._valid[candidate.id]
@@ -60,7 +61,7 @@ class Objective:
         # One sign for all tables: the one with which the worst of them comes out best.
         sign = -1 if min(first) < -max(first) else 1
         if sign < 0:
-            measures = [(0.0 - rho, 0.0 - given, 0.0 - within) for rho, given, within in measures]
+            measures = [found.negated() for found in measures]
         fitness = []
         for column in self._columns:
             values = [found[column] for found in measures]

@@ -6,102 +6,118 @@ generational search for the front of fitness against complexity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lpzero.errors import InputError
+from lpzero.judgement.measures import MEASURES, RHO, read_measure
+from lpzero.options import (
+    SHARE,
+    OneOf,
+    Repeated,
+    SomeOf,
+    Switch,
+    Whole,
+    check,
+    from_json,
+    option,
+    options,
+    to_json,
+)
 from primitives.errors import did_you_mean
 from primitives.pruning import DEFAULT_RULES, RULES
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
-# Names a user writes -> rows of a measures's measures.
-OBJECTIVES = ("rho", "partial", "within")
 ACROSS = ("min", "pareto")
+CHOOSE = ("train", "valid")
 
 
-def _check_names(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
-    names = list(given)
-    for name in names:
-        if name not in known:
-            raise InputError(f"unknown {kind} {name!r}; {did_you_mean(str(name), known)}")
-    if not names and kind != "pruning rule":
-        raise InputError(f"no {kind} is given; {did_you_mean('', known)}")
-    if len(set(names)) < len(names):
-        raise InputError(f"a {kind} is given twice: {', '.join(names)}")
-
-
-def _check_range(name: str, value: float, least: float, most: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise InputError(f"{name} is {value!r}; expected {least:,} to {most:,}")
+_RULES_ON = tuple(sorted(DEFAULT_RULES))
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`offspring` formulas are evaluated per generation; `archs` None takes all training rows.
+    """The fields of a campaign, each of them an option of `lpzero discover`.
 
-    `unaries` limits the operations in a row, `depth` the binary operations on the way down (1 is
-    the paper's form, where nothing stands above the binary). No `rules`: pruning is off. The
-    first objective decides what is best; several of them, or `across` "pareto" over several
+    The first objective decides what is best; several of them, or `across` "pareto" over several
     tables, make a front.
     """
 
-    method: str = "front"
-    population: int = 100
-    generations: int = 60
-    offspring: int = 100
-    pool: float = 0.1
-    crossover: float = 0.5
-    mutation: float = 0.5
-    neighbours: float = 0.5
-    immigrants: float = 0.1
-    statistics: tuple[str, ...] = tuple(STATISTICS)
-    unaries: int = 2
-    depth: int = 1
-    same_statistic: bool = False
-    rules: tuple[str, ...] = tuple(sorted(DEFAULT_RULES))
-    objectives: tuple[str, ...] = ("rho",)
-    across: str = "min"
-    archs: int | None = None
-    choose: str = "valid"
-    seed: int = 0
-    start: tuple[str, ...] = ()
+    method: str = option(
+        "front",
+        "front searches for a front of fitness and size, paper is Algorithm 1 of LPZero, random"
+        " draws formulas with the same budget.",
+        OneOf("method", METHODS),
+    )
+    population: int = option(100, "Formulas that survive a generation.", Whole(2, 100_000))
+    generations: int = option(60, "Generations after the first population.", Whole(0, 10_000_000))
+    offspring: int = option(100, "New formulas evaluated per generation.", Whole(1, 100_000))
+    pool: float = option(
+        0.1, "Method paper: the share of the population that parents are drawn from.", SHARE
+    )
+    crossover: float = option(0.5, "How often two parents are crossed.", SHARE)
+    mutation: float = option(0.5, "How often a child is mutated.", SHARE)
+    neighbours: float = option(
+        0.5, "Method front: the share of offspring that are neighbours of the best.", SHARE
+    )
+    immigrants: float = option(
+        0.1, "Method front: how often another child is drawn at random.", SHARE
+    )
+    statistics: tuple[str, ...] = option(
+        tuple(STATISTICS),
+        f"Which of {' '.join(STATISTICS)} may appear, as in AHWS.",
+        SomeOf("statistic", STATISTICS, separator=""),
+    )
+    unaries: int = option(2, "The most unary operations in a row.", Whole(0, 10))
+    depth: int = option(
+        1, "The most binary operations from the root to a leaf; 1 is the paper's form.", Whole(0, 5)
+    )
+    same_statistic: bool = option(False, "A binary may combine a statistic with itself.", Switch())
+    rules: tuple[str, ...] = option(
+        _RULES_ON,
+        "Pruning rules: on, off, or names with commas (see `lpzero rules`).",
+        SomeOf("pruning rule", RULES, may_be_empty=True,
+               shorthand=(("on", _RULES_ON), ("off", ()))),
+    )  # fmt: skip
+    objectives: tuple[str, ...] = option(
+        (RHO,),
+        "rho, given-params or within, or several with commas: a front.",
+        SomeOf("objective", MEASURES),
+        flag="--objective",
+    )
+    across: str = option(
+        "min", "Several tables: the worst of them, or a front.", OneOf("way across tables", ACROSS)
+    )
+    archs: int | None = option(
+        None,
+        "Training rows the fitness is measured on; all takes every one.",
+        Whole(10, 1_000_000, none="all"),
+    )
+    choose: str = option(
+        "valid", "The rows that choose among the final front.", OneOf("part to choose on", CHOOSE)
+    )
+    seed: int = option(0, "The seed of the search.", Whole())
+    start: tuple[str, ...] = option(
+        (), "A formula of the first population; repeatable.", Repeated("FORMULA")
+    )
 
     def __post_init__(self) -> None:
-        _check_names("method", [self.method], METHODS)
-        _check_names("objective", self.objectives, OBJECTIVES)
-        _check_names("way across tables", [self.across], ACROSS)
-        _check_names("part to choose on", [self.choose], ("train", "valid"))
-        _check_names("statistic", self.statistics, STATISTICS)
-        _check_names("pruning rule", self.rules, RULES)
-        _check_range("population", self.population, 2, 100_000)
-        _check_range("generations", self.generations, 0, 10_000_000)
-        _check_range("offspring", self.offspring, 1, 100_000)
-        _check_range("unaries", self.unaries, 0, 10)
-        _check_range("depth", self.depth, 0, 5)
-        for name in ("pool", "crossover", "mutation", "neighbours", "immigrants"):
-            _check_range(name, getattr(self, name), 0, 1)
-        if self.archs is not None:
-            _check_range("archs", self.archs, 10, 1_000_000)
+        # A user may write short words; what is kept, compared and hashed are the names.
+        object.__setattr__(self, "objectives", tuple(map(read_measure, self.objectives)))
+        check(self)
         if self.crossover == self.mutation == 0 and self.method != "random":
-            raise InputError("crossover and mutation are both 0: nothing new would ever come")
+            raise InputError("crossover and mutation are both 0: nothing new would be made")
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        return to_json(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Settings:
         """The settings that `to_json` gave."""
-        known = {field.name for field in fields(cls)}
-        if set(value) != known:
-            odd = ", ".join(sorted(set(value) ^ known))
-            raise InputError(f"settings do not have the fields this version knows: {odd}")
-        plain: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in value.items()
-        }
-        return cls(**plain)
+        return from_json(cls, value)
 
 
 PRESETS = {
@@ -122,8 +138,8 @@ PRESETS = {
 
 def preset(name: str, **changes: Any) -> Settings:
     """The preset of that name with these fields changed."""
-    _check_names("preset", [name], PRESETS)
-    known = [field.name for field in fields(Settings)]
+    OneOf("preset", PRESETS).check("preset", name)
+    known = [entry.name for entry in options(Settings)]
     for given in changes:
         if given not in known:
             raise InputError(f"unknown option {given!r}; {did_you_mean(given, known)}")

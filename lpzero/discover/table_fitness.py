@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lpzero.discover.candidate import Measures
-from lpzero.discover.settings import OBJECTIVES, Settings
+from lpzero.arrays import FloatArray
+from lpzero.discover.settings import Settings
 from lpzero.errors import InputError
-from lpzero.judgement import counters
-from lpzero.judgement.measures import RankMeasures
-from lpzero.judgement.ranks import FloatArray, quantise_keys
+from lpzero.judgement.measures import MEASURES, RHO, RHO_WITHIN, Measures, RankMeasures
+from lpzero.judgement.ranks import quantise_keys
+from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.scores.chains import ChainSet, surviving
 from lpzero.scores.evaluator import FormulaEvaluator
@@ -26,8 +26,8 @@ from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
-from primitives.registry import STATISTICS
 from primitives.rejection import NON_FINITE, Rejected
+from primitives.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from spaces.tables import Split, Table
@@ -58,11 +58,12 @@ class TableFitness:
         # Longer chains are computed from those of two.
         self.chains = surviving(min(2, max(1, settings.unaries)))
         self.rows = fitness_rows(self.table, parts, settings)
-        self.measures = RankMeasures.of(self.table, self.rows)
-        if "within" in settings.objectives and self.measures.n_within == 0:
+        self._judged = JudgedTable(self.table, parts)
+        self.measures = self._judged.measures(self.rows)
+        if RHO_WITHIN in settings.objectives and self.measures.n_within == 0:
             raise InputError(
                 f"table {table.name} has no group of equal depth and width with 5 training"
-                " architectures: --objective within has nothing to measure"
+                f" architectures: objective {RHO_WITHIN} has nothing to measure"
             )
 
     @cached_property
@@ -78,7 +79,7 @@ class TableFitness:
     @cached_property
     def glance(self) -> FormulaEvaluator:
         """Scores on a few of these rows, of sizes far apart."""
-        sizes = counters.score("parameters", self.table)[self.rows]
+        sizes = self._judged.parameters[self.rows]
         picked = np.argsort(sizes, kind="stable")[np.linspace(0, len(sizes) - 1, _FEW).astype(int)]
         return self._evaluator(self.rows[np.sort(picked)], None)
 
@@ -86,20 +87,20 @@ class TableFitness:
         """Read or make what scoring needs, so that no formula waits for it."""
         _ = self.evaluator, self.glance
 
-    def on_valid(self, formula: Formula, column: int) -> float:
-        """A measure of the formula on the validation rows; rho where these have no groups."""
+    def on_valid(self, formula: Formula, measure: str) -> float:
+        """A measure of the formula on the validation rows; rho if these have no groups."""
         evaluator, measures = self._valid
         scores = evaluator.score(formula)
         if isinstance(scores, Rejected):
             return 0.0
-        if column == OBJECTIVES.index("within") and measures.n_within == 0:
-            column = OBJECTIVES.index("rho")
-        return float(measures.measure(scores[np.newaxis]).values[column, 0])
+        if measure == RHO_WITHIN and measures.n_within == 0:
+            measure = RHO
+        return float(measures.measure(scores[np.newaxis]).values[MEASURES.index(measure), 0])
 
     @cached_property
     def _valid(self) -> tuple[FormulaEvaluator, RankMeasures]:
         rows = self.parts.valid
-        return self._evaluator(rows, None, _BARE), RankMeasures.of(self.table, rows)
+        return self._evaluator(rows, None, _BARE), self._judged.measures(rows)
 
     @cached_property
     def everywhere(self) -> FormulaEvaluator:
@@ -128,8 +129,9 @@ class TableFitness:
         canonical form, which the branch tables know, whether or not pruning made it so.
         """
         formulas = [_readable(formula) for formula in formulas]
-        results: list[Measures | Rejected] = [_flaw(s) or (0, 0, 0) for s in
-                                              self.glance.scores(formulas)]  # fmt: skip
+        results: list[Measures | Rejected] = [
+            _flaw(scores) or Measures(0, 0, 0) for scores in self.glance.scores(formulas)
+        ]
         passed = [i for i, result in enumerate(results) if not isinstance(result, Rejected)]
         scored: list[tuple[int, FloatArray]] = []
         scores = self.evaluator.scores([formulas[i] for i in passed])
@@ -144,8 +146,7 @@ class TableFitness:
                 if measured.constant[place] or measured.non_finite[place]:
                     results[i] = _CONSTANT if measured.constant[place] else _NON_FINITE
                 else:
-                    rho, given, within = (float(value) for value in measured.values[:, place])
-                    results[i] = rho, given, within
+                    results[i] = Measures(*map(float, measured.values[:, place]))
         return results
 
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from lpzero.arrays import FloatArray
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import Exhaustion
-from lpzero.judgement import counters
-from lpzero.judgement.correlation import spearman
-from lpzero.judgement.judgement import judge
-from lpzero.judgement.ranks import FloatArray
+from lpzero.judgement.table import JudgedTable
+from lpzero.options import to_json
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.families import IntArray
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
 from primitives.parser import parse_paper_formula
@@ -41,12 +37,13 @@ def choose(
     The test rows have no part in it.
     """
     query = query or Query()
+    closed = JudgedTable(table, split)
     found = []
     for entry in results.best(query):
         scores = evaluator.score(entry.formula)
         if isinstance(scores, Rejected):
             continue  # finite on train only
-        valid = spearman(scores[split.valid], table.targets[split.valid])
+        valid = closed.rho(scores, "valid")
         key = -round(entry.value / _SAME), -valid, entry.formula.complexity, str(entry.formula)
         found.append((key, entry, scores))
     found.sort(key=lambda item: item[0])
@@ -60,36 +57,22 @@ def report(
     found: tuple[Results, BranchTable],
     asked: Exhaustion,
     query: Query | None = None,
-    seed: int = 0,
 ) -> dict[str, Any]:
     """The result as JSON values; reading it opens the test rows."""
     results, branches = found
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
-    parts = {"train": split.train, "valid": split.valid, "test": split.open_test()}
-    top = [_line(table, parts, entry, scores) for entry, scores in chosen]
+    judged = JudgedTable(table, split, with_test=True)
     evaluated, constant, non_finite = results.counts
     return {
-        "table": table.name,
-        "space": table.space.name,
-        "target": table.target,
-        "licence": table.licence,
-        "ceiling": table.ceiling,
-        "n": {part: len(rows) for part, rows in parts.items()},
-        "split_seed": split.seed,
+        "tables": [{"name": table.name, **judged.facts, "n_fitness": len(split.train)}],
+        "chosen_on": "train",
         "unaries": asked.unaries,
         "by": (query or Query()).by,
-        "best": _judged(table, parts, *chosen[0], seed) if chosen else None,
-        "top": top,
-        "counters": [
-            {
-                "proxy": name,
-                "table": table.name,
-                "rho": _rhos(table, parts, counters.score(name, table)),
-                "judged": _parts(table, parts, counters.score(name, table), seed),
-            }
-            for name in counters.names()
-        ],
+        "query": to_json(query or Query()),
+        "best": _best(judged, *chosen[0]) if chosen else None,
+        "top": [_line(judged, entry, scores) for entry, scores in chosen],
+        "counters": list(judged.counters()),
         "evaluated": evaluated,
         "rejected": _rejected(asked, constant, non_finite),
     }
@@ -108,50 +91,24 @@ def scores(
     formula = result["best"]["formula"]
     values = FormulaEvaluator(sketches, table=branches).score(parse_paper_formula(formula))
     assert not isinstance(values, Rejected), "what was chosen has scores everywhere"
-    parts = {"train": split.train, "valid": split.valid, "test": split.open_test()}
+    parts = JudgedTable(table, split, with_test=True).parts
     return sheet(formula, {table.name: column(table, parts, values)})
 
 
-def _line(
-    table: Table, parts: dict[str, IntArray], entry: Entry, scores: FloatArray
-) -> dict[str, Any]:
+def _line(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, Any]:
     return {
         "formula": str(entry.formula),
-        "rho": _rhos(table, parts, scores),
-        "train": entry.measures,
+        "rho": judged.rhos(scores),
+        "train": entry.measures._asdict(),
         "complexity": entry.formula.complexity,
     }
 
 
-def _judged(
-    table: Table, parts: dict[str, IntArray], entry: Entry, scores: FloatArray, seed: int
-) -> dict[str, Any]:
-    """The line with everything a result must show, for each part and, in sample, for all rows."""
-    found = _parts(table, parts, scores, seed)
-    judged = {part: {**line, "in_sample": part != "test"} for part, line in found.items()}
-    line = _line(table, parts, entry, scores)
-    return {**line, "sign": entry.formula.sign, "judged": judged}
-
-
-def _parts(
-    table: Table, parts: dict[str, IntArray], scores: FloatArray, seed: int
-) -> dict[str, dict[str, Any]]:
-    parameters, groups = counters.score("parameters", table), table.groups("depth-width")
-    everywhere = {**parts, "all": np.arange(len(table))}
-    return {
-        part: judge(
-            scores[rows],
-            table.targets[rows],
-            parameters=parameters[rows],
-            groups=groups[rows],
-            seed=seed,
-        ).to_json()
-        for part, rows in everywhere.items()
-    }
-
-
-def _rhos(table: Table, parts: dict[str, IntArray], scores: FloatArray) -> dict[str, float]:
-    return {part: spearman(scores[rows], table.targets[rows]) for part, rows in parts.items()}
+def _best(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, Any]:
+    """The line with the judgement of every part."""
+    line = _line(judged, entry, scores)
+    found = {judged.table.name: judged.judge_chosen(scores)}
+    return {**line, "sign": entry.formula.sign, "judged": found}
 
 
 def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, int]:

@@ -1,51 +1,65 @@
-"""A run's directory: `run.json` says what was asked, `shards/` holds every formula's measures.
+"""The measures of every formula of an exhaustive run, from the `shards/` of its directory.
 
-`result.json` and `scores.json` are the last answer given from it.
-
-The directory answers questions long after the run: the best of all, within groups, given the
-parameters, per statistic, or of those that need no gradient. Nothing is recomputed for them.
+They answer questions long after the run: the best of all, within groups, given the parameters, per
+statistic, or of those that need no gradient. Nothing is recomputed for them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.exhaust import shards
-from lpzero.judgement.measures import MEASURES
-from lpzero.judgement.ranks import FloatArray
-from lpzero.runs import scoresheet
-from lpzero.sketches.store import Store
+from lpzero.judgement.measures import MEASURES, RHO, Measures, read_measure
+from lpzero.options import OneOf, SomeOf, Whole, check, option
+from lpzero.runs.formula_run import ONE_SIDED
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
 from primitives.formula import REDUCTIONS, Formula, Reduction
-
-SCHEMA = 1
-RUN, RESULT = "run.json", "result.json"
-NEEDS_GRADIENTS = frozenset("GJ")
+from primitives.registry import BINARIES
+from primitives.statistics import STATISTICS
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which formulas, best first by which measure.
+    """Which formulas, best first by which measure of the training rows."""
 
-    by: rho, given-params or within, all on the training rows. without: statistics that must not
-    occur. using: a statistic that must. operation: a binary, or "one-sided".
-    """
+    by: str = option(
+        RHO,
+        "The measure on the training rows that orders the formulas: rho, given-params or within.",
+        OneOf("measure", MEASURES, reads=read_measure),
+    )
+    reduction: Reduction | None = option(
+        None,
+        "Only formulas that reduce the blocks like this.",
+        OneOf("reduction", REDUCTIONS, is_optional=True),
+    )
+    operation: str | None = option(
+        None,
+        "Only formulas of this operation.",
+        OneOf("operation", (*BINARIES, ONE_SIDED), is_optional=True),
+    )
+    using: str | None = option(
+        None,
+        "Only formulas with this statistic.",
+        OneOf("statistic", STATISTICS, is_optional=True),
+    )
+    without: Collection[str] = option(
+        (),
+        "Only formulas without these statistics, as in GJ.",
+        SomeOf("statistic", STATISTICS, separator="", may_be_empty=True),
+    )
+    top: int = option(10, "How many formulas to show.", Whole(1))
 
-    by: str = "rho"
-    reduction: Reduction | None = None
-    operation: str | None = None
-    using: str | None = None
-    without: Collection[str] = ()
-    top: int = 10
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", read_measure(self.by))
+        check(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,7 @@ class Entry:
 
     formula: Formula
     value: float
-    measures: dict[str, float]
+    measures: Measures
 
 
 class Results:
@@ -89,9 +103,6 @@ class Results:
 
         At most 100 times as many as asked for; ties are in the order of the space.
         """
-        if query.by not in MEASURES:
-            known = ", ".join(MEASURES)
-            raise InputError(f"formulas are ordered by one of {known}, not {query.by!r}")
         best: list[tuple[float, int, int]] = []
         for number, block in enumerate(self.shards):
             if _matches(self.families[block.family], query):
@@ -114,14 +125,15 @@ class Results:
         block = self.shards[number]
         values = self._read(number).values
         found = values.reshape(len(MEASURES), -1)[:, flat]
-        measures = {name: float(value) for name, value in zip(MEASURES, found, strict=True)}
-        sign = -1 if measures[query.by] < 0 else 1
+        measures = Measures(*map(float, found))
+        by = MEASURES.index(query.by)
+        sign = -1 if measures[by] < 0 else 1
         reduction, left, right = (int(i) for i in np.unravel_index(flat, values.shape[1:]))
         formula = formula_at(
             self.families[block.family], block.start + left, right, REDUCTIONS[reduction], sign
         )
-        signed = {name: sign * value for name, value in measures.items()}
-        return Entry(formula, signed[query.by], signed)
+        signed = measures.negated() if sign < 0 else measures
+        return Entry(formula, signed[by], signed)
 
     def _read(self, number: int) -> shards.MeasuredShard:
         if number not in self._cache:
@@ -159,38 +171,8 @@ def formula_at(
 
 def _matches(family: Family, query: Query) -> bool:
     used = {branch[0].statistic for branch in (family.left, family.right) if branch}
-    if query.operation is not None and (family.operation or "one-sided") != query.operation:
+    if query.operation is not None and (family.operation or ONE_SIDED) != query.operation:
         return False
     if query.using is not None and query.using not in used:
         return False
     return used.isdisjoint(query.without)
-
-
-def keep(folder: Path, result: dict[str, Any], sheet: dict[str, Any] | None) -> None:
-    """Write the last answer into the directory: the result and, if there is one, the scores."""
-    for name, value in ((RESULT, result), (scoresheet.FILE, sheet)):
-        if value is None:
-            (folder / name).unlink(missing_ok=True)
-            continue
-        text = json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-        Store(folder).replace(folder / name, text.encode())
-
-
-def claim(folder: Path, config: dict[str, Any]) -> None:
-    """Make the directory this run's, or find that it already is; another run's is an error."""
-    path = folder / RUN
-    wanted = json.loads(json.dumps({"schema": SCHEMA, **config}))
-    try:
-        found = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        text = json.dumps(wanted, indent=1, sort_keys=True) + "\n"
-        Store(folder).replace(path, text.encode())
-        return
-    except ValueError:
-        raise InputError(f"{path} cannot be read: remove the directory or name another") from None
-    for key in [*wanted, *found]:
-        if wanted.get(key) != found.get(key):
-            raise InputError(
-                f"{folder} holds another run ({key} is {found.get(key)!r}, this one has"
-                f" {wanted.get(key)!r}): name another directory with --out"
-            )

@@ -14,10 +14,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from lpzero.arrays import BoolArray, FloatArray
+from lpzero.files import write_bytes
 from lpzero.judgement.measures import MEASURES, RankMeasures
-from lpzero.judgement.ranks import BoolArray, FloatArray
+from lpzero.runs.layout import SHARDS
 from lpzero.scores.families import FamilyScorer
-from lpzero.sketches.store import Store
 from primitives.enumeration import Family
 from primitives.formula import REDUCTIONS
 
@@ -105,7 +106,7 @@ class ShardTask:
 
 def path(folder: Path, number: int) -> Path:
     """Where the shard of that number is or will be."""
-    return folder / "shards" / f"{number:05d}.npz"
+    return folder / SHARDS / f"{number:05d}.npz"
 
 
 def write(folder: Path, number: int, counted: MeasuredShard) -> None:
@@ -113,7 +114,7 @@ def write(folder: Path, number: int, counted: MeasuredShard) -> None:
     buffer = io.BytesIO()
     counts = np.array([counted.evaluated, counted.constant, counted.non_finite])
     np.savez(buffer, values=counted.values, counts=counts)
-    Store(folder).replace(path(folder, number), buffer.getvalue())
+    write_bytes(path(folder, number), buffer.getvalue())
 
 
 def read(folder: Path, number: int) -> MeasuredShard | None:

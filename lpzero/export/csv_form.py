@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.export.record import PARTS, Exported, Figures, Provenance
+from lpzero.export.exporter import Exporter
+from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.export.untrusted import check_text, read_text
-from lpzero.runs.directory import to_csv
+from lpzero.files import to_csv
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse_paper_formula
 
@@ -58,7 +60,7 @@ def _row(one: Exported, figures: Figures | None) -> dict[str, Any]:
         "table": figures and figures.table,
         "split_seed": figures and figures.split_seed,
     }
-    for part in PARTS:
+    for part in SPLIT_PARTS:
         low, high = (figures.rho_ci.get(part) if figures else None) or (None, None)
         row[f"rho_{part}"] = figures and figures.rho.get(part)
         row |= {f"rho_{part}_low": low, f"rho_{part}_high": high}
@@ -95,3 +97,8 @@ def _number(text: str, where: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 18):
         raise InputError(f"{where} is {text!a:.40}, expected a whole number")
     return int(text)
+
+
+EXPORTER = Exporter(
+    "csv", "a row for each formula and table", lambda found, _: write(found.entries)
+)

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from lpzero.errors import InputError, LPZeroError
-from lpzero.export import csv_form, json_form, latex_form, sympy_form
+from lpzero import files
+from lpzero.errors import InputError
+from lpzero.export.exporter import Exporter
 from lpzero.export.source import Selection
+from lpzero.options import options
+from spaces.declarations import declared
 
-
-def _python(selection: Selection) -> str:
-    from lpzero.export import python_form  # needs torch, which the other forms do not
-
-    return python_form.write(selection.entries)
-
-
-FORMS: dict[str, Callable[[Selection], str]] = {
-    "json": lambda found: json_form.write(found.entries),
-    "python": _python,
-    "latex": lambda found: latex_form.write(found.entries, found.beside),
-    "sympy": lambda found: sympy_form.write(found.entries),
-    "csv": lambda found: csv_form.write(found.entries),
+# Other modules here, which exported modules are made of, need torch; the forms do not.
+FORMS: dict[str, Exporter] = {
+    form.name: form
+    for form in declared(
+        "lpzero.export",
+        [str(Path(__file__).parent)],
+        "EXPORTER",
+        lambda module: module.name.endswith("_form"),
+    )
 }
 
 
-def export(selection: Selection, form: str) -> str:
-    """The text of the formulas in that form."""
+def export(selection: Selection, form: str, **given: Any) -> str:
+    """The text of the formulas in that form; `given` are options that only this form has."""
     if form not in FORMS:
         raise InputError(f"no form is called {form!r}; use one of {', '.join(FORMS)}")
     if not selection.entries:
         raise InputError("there is no formula to export")
-    return FORMS[form](selection)
+    for name in given:
+        owners = [other for other in FORMS if name in _own(other)]
+        if form not in owners:
+            flag = name if not owners else _own(owners[0])[name]
+            raise InputError(f"{flag} is for --to {' or '.join(owners) or 'nothing'}, not {form}")
+    return FORMS[form].write(selection, FORMS[form].options(**given))
+
+
+def _own(form: str) -> dict[str, str]:
+    """The options that only this form has: field and spelling."""
+    return {entry.name: entry.flag for entry in options(FORMS[form].options)}
 
 
 def write_file(path: Path, text: str, force: bool = False) -> None:
@@ -45,22 +51,4 @@ def write_file(path: Path, text: str, force: bool = False) -> None:
         raise InputError(f"{path} is there already; choose another --out, or give --force")
     if not path.parent.is_dir():
         raise InputError(f"there is no directory {path.parent}; make it first")
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise LPZeroError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    files.write_text(path, text)

@@ -15,9 +15,12 @@ from typing import Any, get_args
 
 from lpzero.errors import InputError
 from lpzero.export import trial
-from lpzero.export.record import PARTS, Batch, Exported, Figures, Provenance
+from lpzero.export.exporter import Exporter
+from lpzero.export.record import Batch, Exported, Figures, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
-from lpzero.sketches.sketch import LOSSES, SketchOptions
+from lpzero.judgement.table import SPLIT_PARTS
+from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.losses import LOSSES
 from primitives.formula import REDUCTIONS, Formula
 from primitives.naive import Axis
 from primitives.parser import parse_paper_formula
@@ -201,8 +204,8 @@ def _by_part(fields: Fields, name: str) -> dict[str, Any]:
     where = f"{fields.where}: {name}"
     found = fields.mapping(name)
     for part, value in found.items():
-        if part not in PARTS:
-            raise InputError(f"{where}: {part!a:.40} is none of {', '.join(PARTS)}")
+        if part not in SPLIT_PARTS:
+            raise InputError(f"{where}: {part!a:.40} is none of {', '.join(SPLIT_PARTS)}")
         pair = value if name == "rho_ci" else [value]
         if not isinstance(pair, list) or len(pair) != (2 if name == "rho_ci" else 1):
             raise InputError(f"{where}: an interval is a list of two numbers")
@@ -217,3 +220,10 @@ def _by_part(fields: Fields, name: str) -> dict[str, Any]:
 def _digest(value: dict[str, Any]) -> str:
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+EXPORTER = Exporter(
+    "json",
+    "one formula or several, with all that is known of them",
+    lambda found, _: write(found.entries),
+)

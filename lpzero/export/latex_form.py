@@ -10,10 +10,17 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lpzero.export.record import PARTS, Exported, Figures, Pair
+from lpzero.export.exporter import Exporter
+from lpzero.export.record import Exported, Figures, Pair
+from lpzero.judgement.table import SPLIT_PARTS
+from lpzero.options import Switch, option
 from primitives.formula import Formula
 from primitives.latex import in_parts, right_side
+
+if TYPE_CHECKING:
+    from lpzero.export.source import Selection
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -51,6 +58,23 @@ def write(exported: Sequence[Exported], beside: Sequence[Beside] = ()) -> str:
     """An equation for one formula, a table for several."""
     body = equation(exported[0]) if len(exported) == 1 else table(exported, beside)
     return f"{_NEEDS}\n{_FIT}\n{body}"
+
+
+@dataclass(frozen=True, slots=True)
+class LatexOptions:
+    """The options of LaTeX alone."""
+
+    document: bool = option(False, "A LaTeX document that compiles as it is.", Switch())
+
+
+def _write(found: Selection, options: LatexOptions) -> str:
+    text = write(found.entries, found.beside)
+    return document(text) if options.document else text
+
+
+EXPORTER = Exporter(
+    "latex", "an equation for one formula, a table for several", _write, LatexOptions
+)
 
 
 def document(text: str) -> str:
@@ -150,13 +174,13 @@ def _cell(formula: Formula) -> str:
 def _cells(figures: Figures | None) -> list[str]:
     if figures is None:
         return ["--"] * 4
-    train, valid, test = (_number(figures.rho.get(part)) for part in PARTS)
+    train, valid, test = (_number(figures.rho.get(part)) for part in SPLIT_PARTS)
     given = figures.rho_given_params.get("test")
     return [train, valid, _with_interval(test, figures.rho_ci.get("test")), _number(given)]
 
 
 def _size_row(line: Beside) -> str:
-    train, valid, test = (_number(line.rho.get(part)) for part in PARTS)
+    train, valid, test = (_number(line.rho.get(part)) for part in SPLIT_PARTS)
     given = None if line.name == "parameters" else line.rho_given_params
     cells = train, valid, _with_interval(test, line.rho_ci), _number(given)
     return _row(escaped(line.name), "", *cells)

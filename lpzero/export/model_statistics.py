@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 
 USES: tuple[str, ...] = ("W",)  # the statistics in the formula
+SOURCES = {"W": "weights"}  # the tensors of a block that each one reads
+GRADIENTS: tuple[str, ...] = ()  # those that are the loss's gradient at these tensors
 LOSS = "auto"
 BATCH_SEED = 0
 
@@ -35,38 +37,39 @@ def statistics(
     found = list(blocks or find_blocks(model))
     weights = [[p for p in block.parameters() if p.ndim >= 2] for block in found]
     all_weights = [weight for own in weights for weight in own]
-    needs_gradient = "G" in USES or "J" in USES
+    needs_gradient = bool(GRADIENTS)
     with ExitStack() as undo:
         taken = tap(found, taps, undo)
-        sources = catch_inputs(found, undo) if needs_gradient else {}
+        reads_inputs = needs_gradient or "input" in SOURCES.values()
+        entered = catch_inputs(found, undo) if reads_inputs else {}
         set_up(model, all_weights, needs_gradient, undo)
         with torch.set_grad_enabled(needs_gradient):
             output = model(inputs)
+            if reads_inputs and len(entered) < len(found):
+                raise ValueError(f"of {len(found)} blocks only {len(entered)} were run")
+            for index, statistic in enumerate(taken):
+                for name in statistic:
+                    if SOURCES[name] == "weights":
+                        statistic[name] = list(weights[index])
+                    elif SOURCES[name] == "input":
+                        statistic[name] = [entered[index]]
+                    if not statistic[name]:
+                        needed = "name its sub-modules in `taps`"
+                        raise ValueError(f"block {index} has no {name}: {needed}")
             if needs_gradient:
-                if len(sources) < len(found):
-                    raise ValueError(f"of {len(found)} blocks only {len(sources)} were run")
                 value = engine_loss(model, output, inputs) if loss is None else loss(output, inputs)
-                wanted = [*(sources[index] for index in range(len(found))), *all_weights]
+                wanted = [x for statistic in taken for name in GRADIENTS for x in statistic[name]]
                 gradients = iter(torch.autograd.grad(value, wanted, materialize_grads=True))
-                of_inputs = [next(gradients) for _ in found]
-                of_weights = [[next(gradients) for _ in own] for own in weights]
-    for index, statistic in enumerate(taken):
-        if "W" in USES:
-            statistic["W"] = list(weights[index])
-        if "J" in USES:
-            statistic["J"] = [of_inputs[index]]
-        if "G" in USES:
-            statistic["G"] = of_weights[index]
-        for name, tensors in statistic.items():
-            if not tensors:
-                raise ValueError(f"block {index} has no {name}: name its sub-modules in `taps`")
+                for statistic in taken:
+                    for name in GRADIENTS:
+                        statistic[name] = [next(gradients) for _ in statistic[name]]
     return [dict(statistic) for statistic in taken]
 
 
 def tap(
     blocks: Sequence[nn.Module], taps: dict[str, Sequence[str]] | None, undo: ExitStack
 ) -> list[dict[str, list[Tensor]]]:
-    """For each block and statistic a list, which the pass fills with what A, H and S are."""
+    """For each block and statistic a list, which the pass fills at the taps."""
     taken: list[dict[str, list[Tensor]]] = [{name: [] for name in USES} for _ in blocks]
 
     def keep_in(tensors: list[Tensor]) -> Any:
@@ -77,7 +80,7 @@ def tap(
 
     for block, statistic in zip(blocks, taken, strict=True):
         for name, module in block.named_modules():
-            for kind in (kind for kind in USES if kind in "AHS"):
+            for kind in (kind for kind in USES if SOURCES[kind] == "tap"):
                 own = getattr(module, "statistic", None) == kind
                 if own if taps is None else name in taps.get(kind, ()):
                     handle = module.register_forward_hook(keep_in(statistic[kind]))

@@ -9,22 +9,27 @@ from __future__ import annotations
 import ast
 import inspect
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from pprint import pformat
 
 from lpzero.errors import InputError
-from lpzero.export import model_statistics, runtime, trial
+from lpzero.export import trial
 from lpzero.export.bodies import Sources
+from lpzero.export.exporter import Exporter
 from lpzero.export.json_form import to_value
 from lpzero.export.record import Exported
 from lpzero.version import VERSION
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
 from primitives.properties import Gives, Kind
-from primitives.registry import STATISTICS, get_binary, get_unary
+from primitives.registry import get_binary, get_unary
+from primitives.statistics import STATISTICS
 
 _WIDTH = 96
 _OPENING, _CLOSING = ("score", "score_model"), ("networks", "self_test", "main")
-_COPIED = (runtime, model_statistics)  # all that is in them, and of `trial` the networks
+# All that is in them, and of `trial` the networks. They need torch, so their text alone is read.
+_COPIED = ("lpzero.export.runtime", "lpzero.export.model_statistics")
 _HEAD = '''"""A zero-cost proxy: {formula}
 
 Scores an untrained network; larger is better. Needs torch alone. `score` takes the statistics of
@@ -140,18 +145,24 @@ def _constants(one: Exported, uses: tuple[str, ...]) -> str:
         "REDUCTION": one.formula.reduction,
         "SIGN": one.formula.sign,
         "USES": uses,
+        "SOURCES": {name: STATISTICS[name].source.value for name in uses},
+        "GRADIENTS": tuple(name for name in uses if STATISTICS[name].is_gradient),
         "LIMIT": one.options.limit,
         "SOFTMAX_AXIS": axis,
         "LOSS": one.options.loss,
         "BATCH_SEED": one.options.batch_seed,
         "TRIAL_LIMIT": trial.LIMIT,
+        "TRIAL_TENSORS": {name: trial.drawn_as(name) for name in uses},
         "TRIAL_SCORES": one.trial,
         "TOLERANCE": trial.TOLERANCE,
     }
     comments = {
         "REDUCTION": "over blocks",
         "USES": "the statistics in the formula",
+        "SOURCES": "the tensors of a block that each one reads",
+        "GRADIENTS": "those that are the loss's gradient at these tensors",
         "LIMIT": "elements kept of each tensor; None keeps all",
+        "TRIAL_TENSORS": "which of the made-up tensors stand for each statistic",
     }
     text = [
         f"{name} = {shown!a}" + (f"  # {comments[name]}" if name in comments else "")
@@ -195,10 +206,24 @@ def _needed(roots: list[str]) -> dict[str, str]:
 def _parts() -> dict[str, tuple[str, set[str]]]:
     """Every function and class of the runtime: its source, and the names it uses."""
     found: dict[str, tuple[str, set[str]]] = {}
-    for source in (*_COPIED, trial.networks):
-        text = inspect.getsource(source)
+    for text in (*map(_source, _COPIED), inspect.getsource(trial.networks)):
         for node in ast.parse(text).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
                 found[node.name] = ast.get_source_segment(text, node) or "", used
     return found
+
+
+def _source(module: str) -> str:
+    """The text of a module that is not imported."""
+    spec = find_spec(module)
+    assert spec is not None, "it is a module of this package"
+    assert spec.origin is not None, "it has a file"
+    return Path(spec.origin).read_text(encoding="utf-8")
+
+
+EXPORTER = Exporter(
+    "python",
+    "one formula as a module that needs torch alone",
+    lambda found, _: write(found.entries),
+)

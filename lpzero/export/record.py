@@ -20,7 +20,6 @@ from primitives.naive import Axis
 if TYPE_CHECKING:
     from spaces.base import Space
 
-PARTS = ("train", "valid", "test")
 Pair = tuple[float, float]
 
 

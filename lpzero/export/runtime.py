@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from lpzero.export.model_statistics import USES, Block, Loss, statistics
+from lpzero.export.model_statistics import SOURCES, USES, Block, Loss, statistics
 from lpzero.export.trial import networks
 
 REDUCTION = "sum"  # over blocks
@@ -22,6 +22,7 @@ SIGN = 1
 LIMIT: int | None = 4096  # elements kept of each tensor; None keeps all
 SOFTMAX_AXIS = 0
 TRIAL_LIMIT = 40
+TRIAL_TENSORS = {"W": "W"}  # which of the made-up tensors stand for each statistic
 TRIAL_SCORES: tuple[float | None, ...] = ()
 TOLERANCE = 1e-5
 
@@ -29,9 +30,9 @@ TOLERANCE = 1e-5
 def score(blocks: Sequence[Block], limit: int | None = LIMIT) -> float:
     """The network's score, larger is better; nan where a number left float64.
 
-    blocks[i]["W"] is the list of the block's tensors: A, H, J (..., features), S (..., keys),
-    W and G as the model stores them. The engine keeps `limit` elements of each tensor, in whole
-    columns; None takes the whole tensors.
+    blocks[i]["W"] is the list of the block's tensors of the statistic W: weights and gradients at
+    them as the model stores them, all others (..., features). The engine keeps `limit` elements of
+    each tensor, in whole columns; None takes the whole tensors.
     """
     if not blocks:
         raise ValueError("no blocks were given; a network has at least one")
@@ -78,7 +79,8 @@ class OutOfRangeError(ArithmeticError):
 def cut(tensor: Tensor, limit: int | None, statistic: str) -> CutMatrix:
     """The tensor in two dimensions, with evenly spaced columns that fit in `limit` elements."""
     flat = tensor.detach().float()
-    flat = flat.flatten(1) if statistic in "WG" else flat.reshape(-1, flat.shape[-1])
+    is_of_weights = SOURCES[statistic] == "weights"
+    flat = flat.flatten(1) if is_of_weights else flat.reshape(-1, flat.shape[-1])
     rows, width = flat.shape
     kept = width if limit is None else max(1, min(width, limit // rows))
     if kept < width:
@@ -189,7 +191,7 @@ def self_test() -> list[tuple[float, float]]:
     pairs = []
     for network, expected in zip(networks(), TRIAL_SCORES, strict=True):
         tensors: list[Block] = [
-            {name: [torch.tensor(rows) for rows in block[name]] for name in USES}
+            {name: [torch.tensor(rows) for rows in block[TRIAL_TENSORS[name]]] for name in USES}
             for block in network
         ]
         if expected is not None:

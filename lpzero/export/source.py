@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lpzero.errors import InputError
-from lpzero.exhaust import results as exhaustive
 from lpzero.export import csv_form, json_form, sympy_form
 from lpzero.export.latex_form import Beside
 from lpzero.export.record import Exported, Provenance
-from lpzero.export.run_records import Campaign, Exhaustive, read_object
+from lpzero.export.run_records import RunRecords
 from lpzero.export.untrusted import read_text
-from lpzero.runs import directory as files
+from lpzero.runs.formula_run import FormulaRun
+from lpzero.runs.layout import RESULT
+from lpzero.runs.run import open_run, understood
 from primitives.classics import CLASSICS, Fidelity
+from primitives.formula import Formula
 from primitives.parser import parse_paper_formula
 
 _REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
@@ -73,8 +75,13 @@ class Selection:
     beside: list[Beside]
 
 
-def select(source: str, choice: Choice | None = None) -> Selection:
-    """The formulas that the source means: a directory, a file, a name or a formula."""
+def select(
+    source: str, choice: Choice | None = None, named: Callable[[str], Formula] | None = None
+) -> Selection:
+    """The formulas that the source means: a directory, a file, a name or a formula.
+
+    Names are those of the classics, and those that `named` finds a formula for.
+    """
     choice = choice or Choice()
     if os.path.isdir(source):
         return _run(Path(source), choice)
@@ -82,7 +89,7 @@ def select(source: str, choice: Choice | None = None) -> Selection:
         return Selection(choice.of(from_file(Path(source)), None, source), [])
     if os.sep in source and "(" not in source:
         raise InputError(f"there is no directory and no file {source}")
-    return Selection(choice.of([_named(source)], None, "the formula"), [])
+    return Selection(choice.of([_named(source, named)], None, "the formula"), [])
 
 
 def from_file(path: Path) -> list[Exported]:
@@ -94,7 +101,7 @@ def from_file(path: Path) -> list[Exported]:
     return json_form.load(path)
 
 
-def _named(source: str) -> Exported:
+def _named(source: str, named: Callable[[str], Formula] | None) -> Exported:
     """A formula as it is written, or the formula of a known name."""
     if "(" in source:
         return Exported("formula", parse_paper_formula(source), Provenance("formula"))
@@ -106,38 +113,26 @@ def _named(source: str) -> Exported:
                     f" {classic.text!r} can be exported as it is"
                 )
             return Exported(source, classic.formula, Provenance("proxy"))
-    from lpzero.proxies import FormulaProxy, get
-
-    proxy = get(source)
-    if not isinstance(proxy, FormulaProxy):
-        raise InputError(f"proxy {source} is no formula; only formulas can be exported")
-    return Exported(source, proxy.formula, Provenance("proxy"))
+    if named is None:
+        raise InputError(f"{source!a} is not a directory, a file, a formula or a formula's name")
+    return Exported(source, named(source), Provenance("proxy"))
 
 
 def _run(folder: Path, choice: Choice) -> Selection:
-    """The formulas of a campaign, or of an exhaustive run."""
-    has_result, is_chosen = (folder / files.RESULT).exists(), choice != Choice()
-    result = read_object(folder, files.RESULT) if has_result else None
-    try:
-        if (folder / files.CONFIG).exists():
-            config = read_object(folder, files.CONFIG)
-            if "request" in config:
-                raise InputError(f"{folder} is a search: it found an architecture and no formula")
-            run = Campaign(folder, config, result)
-        elif (folder / exhaustive.RUN).exists() and result is not None:
-            run = Exhaustive(folder, read_object(folder, exhaustive.RUN), result)
-        else:
-            raise InputError(f"{folder} is no directory of a finished run: see `lpzero discover`")
-        if result is None and not is_chosen:
-            raise InputError(
-                f"{folder} has no {files.RESULT}, so nothing is chosen: finish the campaign with"
-                " `lpzero discover --resume`, or choose with --formula, --top or --all"
-            )
-        chosen = None if run.result is None else run.entry(run.result["best"])
-        entries = run.hall() if is_chosen else []
-        return Selection(choice.of(entries, chosen, str(folder)), run.beside())
-    except (KeyError, TypeError, IndexError, AttributeError):
-        raise InputError(f"{folder} holds files that no run of this version wrote") from None
+    """The formulas of a campaign or an exhaustive run."""
+    run = open_run(folder)
+    if not isinstance(run, FormulaRun):
+        raise InputError(f"{folder} holds a {run.kind}, which found no formula to export")
+    is_chosen = choice != Choice()
+    if run.result is None and not is_chosen:
+        raise InputError(
+            f"{folder} has no {RESULT}, so nothing is chosen: finish the run, or choose with"
+            " --formula, --top or --all"
+        )
+    with understood(folder):
+        records = RunRecords(run)
+        chosen, entries = records.chosen(), records.hall() if is_chosen else []
+        return Selection(choice.of(entries, chosen, str(folder)), records.beside())
 
 
 def exact(entries: Sequence[Exported]) -> list[Exported]:

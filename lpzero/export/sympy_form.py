@@ -16,6 +16,7 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.export import trial
+from lpzero.export.exporter import Exporter
 from lpzero.export.record import Exported
 from lpzero.export.sympy_text import FormText
 from lpzero.export.untrusted import read_text
@@ -100,3 +101,6 @@ def read(text: str, where: str = "the text") -> Form:
     if not trial.agree(mine, trial.scores(form.formula, limit=None)):
         raise InputError(f"{where}: the form does not score as its formula does")
     return form
+
+
+EXPORTER = Exporter("sympy", "one formula as sympy text", lambda found, _: write(found.entries))

@@ -16,7 +16,7 @@ import numpy as np
 from lpzero.errors import InputError
 from primitives.lambdified import first_that_holds, of_tensors
 from primitives.naive import Block
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 
 _MAX_LENGTH = 200_000

@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
 from primitives import naive
+from primitives.changes import on_change
 from primitives.expressions import Apply, walk
 from primitives.formula import Formula
 from primitives.naive import Axis
-from primitives.registry import get_unary, on_change
+from primitives.registry import get_unary
 from primitives.rejection import Rejected
+from primitives.statistics import STATISTICS, get_statistic
 from primitives.tensors import Matrix, cut, whole
 
 LIMIT = 40  # elements kept of each tensor
@@ -58,6 +61,20 @@ def networks() -> list[list[dict[str, list[Rows]]]]:
     return [[block(2 + (n + i) % 3) for i in range(n)] for n in (1, 2, 3)]
 
 
+_DRAWN = tuple(networks()[0][0])
+
+
+def drawn_as(name: str) -> str:
+    """The statistic of `networks` whose tensors the statistic reads there: its own, if it has any.
+
+    Else those of one it is aligned with, or of one with the same range.
+    """
+    own = get_statistic(name)
+    aligned = (other for other in _DRAWN if get_statistic(other).group == own.group)
+    alike = (other for other in _DRAWN if get_statistic(other).range == own.range)
+    return name if name in _DRAWN else next(chain(aligned, alike), "H")
+
+
 @lru_cache(maxsize=256)
 def scores(
     formula: Formula, softmax_axis: Axis = "first", limit: int | None = LIMIT
@@ -69,9 +86,6 @@ def scores(
         for way in range(ways)
     ]
     return tuple(_steady(values) for values in zip(*found, strict=True))
-
-
-on_change(scores.cache_clear)
 
 
 def _can_jump(formula: Formula) -> bool:
@@ -98,10 +112,18 @@ def blocks(limit: int | None, way: int = 0) -> list[list[naive.Block]]:
         shaken = values * (1 + _JITTER * steps) if way else values
         return whole(shaken) if limit is None else cut(shaken, limit)
 
+    made_up = {name: drawn_as(name) for name in STATISTICS}
     return [
-        [{name: [matrix(rows) for rows in block[name]] for name in block} for block in network]
+        [
+            {name: [matrix(rows) for rows in block[drawn]] for name, drawn in made_up.items()}
+            for block in network
+        ]
         for network in networks()
     ]
+
+
+for _cache in (scores, blocks):
+    on_change(_cache.cache_clear)
 
 
 def agree(mine: Sequence[float | None], theirs: Sequence[float | None]) -> bool:

@@ -1,1 +1,1 @@
-"""Scores against targets: ranks, correlations, bootstrap intervals, measures, counters."""
+"""Scores against targets: ranks, correlations, intervals, measures, counters, a judged table."""

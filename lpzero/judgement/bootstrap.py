@@ -11,38 +11,44 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import bounded_ratio
-from lpzero.judgement.ranks import FloatArray, rank, rank_targets
+from lpzero.judgement.ranks import rank, rank_targets
 
 Interval = tuple[float, float]
 
+# One seed for every command: the same scores on the same rows have the same interval everywhere.
+SEED = 0
+RESAMPLES = 1000
+LEVEL = 0.95
+
 
 class Intervals(NamedTuple):
-    """Percentile intervals of rho and tau."""
+    """95% percentile intervals of rho and tau."""
 
     rho: Interval
     tau: Interval
 
 
-def intervals(
-    scores: FloatArray,
-    targets: FloatArray,
-    seed: int = 0,
-    resamples: int = 1000,
-    level: float = 0.95,
-) -> Intervals:
+def intervals(scores: FloatArray, targets: FloatArray) -> Intervals:
     """The bootstrap intervals of one score vector (n,) against the targets (n,)."""
-    counts = draw_counts(len(scores), seed, resamples)
+    counts = draw_counts(len(scores), RESAMPLES)
     x, y = rank(scores), rank_targets(targets)
-    rho, tau = spearman_resampled(counts, x, y), kendall_resampled(counts, x, y)
-    edges = [(1 - level) / 2, (1 + level) / 2]
-    low_high = [np.quantile(values, edges) for values in (rho, tau)]
-    return Intervals(*((float(low), float(high)) for low, high in low_high))
+    return Intervals(
+        percentile_interval(spearman_resampled(counts, x, y)),
+        percentile_interval(kendall_resampled(counts, x, y)),
+    )
 
 
-def draw_counts(n: int, seed: int, resamples: int) -> FloatArray:
+def percentile_interval(values: FloatArray) -> Interval:
+    """The 95% interval of values (R,), one per resample."""
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def draw_counts(n: int, resamples: int) -> FloatArray:
     """How often each architecture comes in each resample of n draws (R, n)."""
-    draws = np.random.Generator(np.random.Philox(seed)).integers(0, n, (resamples, n))
+    draws = np.random.Generator(np.random.Philox(SEED)).integers(0, n, (resamples, n))
     flat = draws + n * np.arange(resamples)[:, np.newaxis]
     return np.bincount(flat.reshape(-1), minlength=n * resamples).reshape(-1, n).astype(np.float64)
 

@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lpzero.arrays import BoolArray, FloatArray, LabelArray
 from lpzero.errors import FitnessError
 from lpzero.judgement.ranks import (
     MOST_ARCHS,
-    BoolArray,
-    FloatArray,
-    LabelArray,
     quantise_keys,
     rank,
     rank_targets,
@@ -23,6 +21,8 @@ from lpzero.judgement.ranks import (
     sorted_ranks,
 )
 
+LEAST_IN_GROUP = 5  # architectures that a rho within a group needs
+_TOP_SHARE = 0.1
 # Small enough for the second-level cache, large enough to drown NumPy's overhead.
 _BLOCK_ELEMENTS = 1 << 15
 _PAIR_ELEMENTS = 1 << 20
@@ -107,30 +107,28 @@ class Within(NamedTuple):
     n_archs: int
 
 
-def within_spearman(
-    scores: FloatArray, targets: FloatArray, groups: LabelArray, least: int = 5
-) -> Within | None:
-    """Rho inside groups of equal labels (n,); None if no group tells anything.
+def within_spearman(scores: FloatArray, targets: FloatArray, groups: LabelArray) -> Within | None:
+    """Rho inside groups of equal labels (n,); None if no group can be measured.
 
-    Groups below `least` architectures, or with one target throughout, are left out; a group
-    in which only the scores are constant counts with rho 0.
+    Groups below five architectures, or with one target throughout, are left out; a group in
+    which only the scores are constant counts with rho 0.
     """
     total, n_groups, n_archs = 0.0, 0, 0
     for label in np.unique(groups):
         rows = np.flatnonzero(groups == label)
-        if len(rows) < least or np.ptp(rank_targets(targets[rows])) == 0:
+        if len(rows) < LEAST_IN_GROUP or np.ptp(rank_targets(targets[rows])) == 0:
             continue
         total += len(rows) * spearman(scores[rows], targets[rows])
         n_groups, n_archs = n_groups + 1, n_archs + len(rows)
     return Within(total / n_archs, n_groups, n_archs) if n_groups else None
 
 
-def top_precision(scores: FloatArray, targets: FloatArray, share: float = 0.1) -> float:
-    """The part of the best tenth by score that is in the best tenth by target.
+def top_precision(scores: FloatArray, targets: FloatArray) -> float:
+    """The share of the best tenth by score that is in the best tenth by target.
 
     Where ties cross the border, the expectation over all ways of breaking them.
     """
-    k = max(1, round(share * len(scores)))
+    k = max(1, round(_TOP_SHARE * len(scores)))
     chances = _membership(rank(scores), k) * _membership(rank_targets(targets), k)
     return float(chances.sum() / k)
 

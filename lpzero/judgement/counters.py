@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from spaces.base import Space
 from spaces.errors import UnknownNameError
 

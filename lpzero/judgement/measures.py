@@ -1,35 +1,51 @@
-"""Three measures of many score vectors: rho, rho given the parameters, rho within groups.
+"""The three measures of scores: rho, rho given the parameters, rho within groups.
 
-Scores are quantised once and sorted once for all rows and once inside the groups. Ranks are
-multiples of a half, so that sums of their products are exact, in whatever order they are added.
+Everything that measures many score vectors (campaigns, exhaustive runs) measures these, on rows
+it may learn from. Scores are quantised once and sorted once for all rows and once inside the
+groups. Ranks are multiples of a half, so sums of their products are exact in any order.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from lpzero.judgement import counters
-from lpzero.judgement.ranks import (
-    BoolArray,
-    FloatArray,
-    KeyArray,
-    quantise_keys,
-    rank,
-    rank_targets,
-    sort_keys,
-    sorted_ranks,
-)
+from lpzero.arrays import BoolArray, FloatArray, IntArray, KeyArray, LabelArray
+from lpzero.errors import InputError
+from lpzero.judgement.correlation import LEAST_IN_GROUP
+from lpzero.judgement.ranks import quantise_keys, rank, rank_targets, sort_keys, sorted_ranks
+from primitives.errors import did_you_mean
 
-if TYPE_CHECKING:
-    from spaces.tables import Table
-
-MEASURES = ("rho", "given-params", "within")
-_LEAST = 5  # architectures in a group that tells anything
 _ELEMENTS = 1 << 15
-IntArray = npt.NDArray[np.int64]
+
+
+class Measures(NamedTuple):
+    """The measures of one score vector; `rho_within` is 0 if no group can be measured."""
+
+    rho: float
+    rho_given_params: float
+    rho_within: float
+
+    def negated(self) -> Measures:
+        """The measures of the negated scores."""
+        return Measures(*(0.0 - value for value in self))  # not -value: no negative zeros
+
+
+# The only names of the measures: in JSON, journals, halls of fame and settings alike.
+MEASURES = Measures._fields
+RHO, RHO_GIVEN_PARAMS, RHO_WITHIN = MEASURES
+# Shorter words that a user may write.
+_SHORT = {"given-params": RHO_GIVEN_PARAMS, "partial": RHO_GIVEN_PARAMS, "within": RHO_WITHIN}
+
+
+def read_measure(word: str) -> str:
+    """The name of the measure that a user means: a name, with hyphens or not, or a short word."""
+    words = {name.replace("_", "-"): name for name in MEASURES} | _SHORT
+    plain = str(word).strip().replace("_", "-")
+    if plain not in words:
+        raise InputError(f"unknown measure {word!r}; {did_you_mean(plain, words)}")
+    return words[plain]
 
 
 class Measured(NamedTuple):
@@ -43,7 +59,7 @@ class Measured(NamedTuple):
 class RankMeasures:
     """Targets (n,), parameters (n,) and group labels (n,) to measure score vectors against."""
 
-    def __init__(self, targets: FloatArray, parameters: FloatArray, groups: IntArray) -> None:
+    def __init__(self, targets: FloatArray, parameters: FloatArray, groups: LabelArray) -> None:
         self.n = len(targets)
         self._both = _centred(np.stack([rank_targets(targets), rank(parameters)]))
         t, g = self._both
@@ -53,18 +69,12 @@ class RankMeasures:
         for label in np.unique(groups):
             rows = np.flatnonzero(groups == label)
             ranks = rank_targets(targets[rows])
-            if len(rows) >= _LEAST and np.ptp(ranks) > 0:
+            if len(rows) >= LEAST_IN_GROUP and np.ptp(ranks) > 0:
                 self._groups.append((rows, _centred(ranks[np.newaxis])))
-
-    @classmethod
-    def of(cls, table: Table, rows: IntArray) -> RankMeasures:
-        """Those of a table's rows, with its parameters and groups of equal depth and width."""
-        parameters = counters.score("parameters", table)[rows]
-        return cls(table.targets[rows], parameters, table.groups("depth-width")[rows])
 
     @property
     def n_within(self) -> int:
-        """Architectures in groups that tell anything."""
+        """Architectures in groups that can be measured."""
         return sum(len(rows) for rows, _ in self._groups)
 
     def measure(self, scores: FloatArray) -> Measured:

@@ -9,14 +9,9 @@ Shapes: F score vectors (formulas), n architectures.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from lpzero.arrays import FloatArray, KeyArray
 from lpzero.errors import FitnessError
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-KeyArray = npt.NDArray[np.int64]
-LabelArray = npt.NDArray[np.int64]
 
 DIGITS = 6
 MOST_ARCHS = 1 << 20

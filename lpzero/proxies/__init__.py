@@ -8,14 +8,16 @@ from lpzero.proxies import attention as attention
 from lpzero.proxies import formula as formula
 from lpzero.proxies import jacobian as jacobian
 from lpzero.proxies import kernels as kernels
+from lpzero.proxies import plugins as plugins
 from lpzero.proxies import saliency as saliency
 from lpzero.proxies import sizes as sizes
 from lpzero.proxies import supernet as supernet
 from lpzero.proxies import trazor as trazor
 from lpzero.proxies.combined import Combined, rank_mean, rank_sum
-from lpzero.proxies.context import Context, Record, evaluate
+from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import find
+from lpzero.proxies.measurements import Measurements, Record, evaluate
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import (
     Measure,
@@ -36,6 +38,7 @@ __all__ = [
     "FormulaProxy",
     "Layout",
     "Measure",
+    "Measurements",
     "Needs",
     "Network",
     "NetworkProxy",

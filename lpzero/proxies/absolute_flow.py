@@ -11,14 +11,12 @@ section IV-A), or else what enters the first block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from lpzero.statistics.trace import first_tensor
+from lpzero.statistics.trace import first_tensor, without_norms
 
 if TYPE_CHECKING:
     from lpzero.proxies.network import Network
@@ -34,7 +32,7 @@ def gradients(network: Network) -> list[list[Tensor]]:
         for block in network.blocks
     ]
     x = _entering(network)
-    with _without_norms(network.blocks):
+    with without_norms(network.blocks):
         for block, parameters in zip(network.blocks, positive, strict=True):
             scale = x.detach().abs().max()
             x = scale * first_tensor(torch.func.functional_call(block, parameters, (x / scale,)))
@@ -51,20 +49,3 @@ def _entering(network: Network) -> Tensor:
         image = torch.ones_like(network.tokens[:1], dtype=torch.float64)
         return first_tensor(torch.func.functional_call(embedding, positive, (image,)))
     return torch.ones(1, *network.entry, dtype=torch.float64, device=network.device)
-
-
-@contextmanager
-def _without_norms(blocks: list[nn.Module]) -> Iterator[None]:
-    """LayerNorms give what they get."""
-
-    def skip(_: nn.Module, args: tuple[Any, ...], __: Tensor) -> Tensor:
-        x: Tensor = args[0]
-        return x
-
-    norms = [m for block in blocks for m in block.modules() if isinstance(m, nn.LayerNorm)]
-    handles = [norm.register_forward_hook(skip) for norm in norms]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray, rank
+from lpzero.judgement.ranks import rank
 from lpzero.proxies.registry import Needs, Proxy, applies
 from spaces.base import Space
 
 if TYPE_CHECKING:
-    from lpzero.proxies.context import Context
+    from lpzero.proxies.measurements import Measurements
 
 How = Literal["sum", "rank-sum", "rank-mean"]
 
@@ -77,15 +78,17 @@ class Combined:
         )
         return f"{self.how}({', '.join(parts)})"
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
         total: FloatArray = np.zeros(len(archs))
         for part, weight in zip(self.parts, self._weights, strict=True):
-            scores = part.score(space, archs, context)
+            scores = part.score(space, archs, measurements)
             total = total + weight * (scores if self.how == "sum" else _ranks(scores))
         return total / sum(self._weights) if self.how == "rank-mean" else total
 
     def block_scores(
-        self, space: Space[Any], archs: Sequence[Any], context: Context
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         """Of each architecture the combined values, or ranks, of its blocks."""
         totals: list[FloatArray] = [np.zeros(space.depth(arch)) for arch in archs]
@@ -93,7 +96,7 @@ class Combined:
             by_block = getattr(part, "block_scores", None)
             if by_block is None:
                 raise InputError(f"proxy {part.name} has no values of single blocks")
-            found = by_block(space, archs, context)
+            found = by_block(space, archs, measurements)
             if self.how != "sum" and found:
                 ends = np.cumsum([len(values) for values in found])[:-1]
                 found = np.split(_ranks(np.concatenate(found)), ends)

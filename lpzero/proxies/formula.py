@@ -7,33 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
+from lpzero.proxies.context import Context
+from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, register
 from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.extraction import extract
 from primitives.classics import CLASSICS
 from primitives.expressions import Leaf, walk
 from primitives.formula import Formula
-from primitives.naive import Axis
+from primitives.naive import Axis, block_values
 from primitives.rejection import Rejected
+from primitives.statistics import gradient_statistics
+from primitives.tensors import Matrix
 from spaces.base import Space
 
 if TYPE_CHECKING:
-    from lpzero.proxies.context import Context
-    from lpzero.proxies.network import Network
-    from lpzero.scores.evaluator import FormulaEvaluator
-    from lpzero.sketches.builder import Sketches
-
-
-class Architectures(NamedTuple):
-    """What sketches are made of."""
-
-    space: Space[Any]
-    archs: Sequence[Any]
+    from lpzero.proxies.measurements import Measurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,7 @@ class FormulaProxy:
     def needs(self) -> Needs:
         used = {n.statistic for n in walk(self.formula.expression) if isinstance(n, Leaf)}
         forward = Needs.FORWARD | Needs.TAPS
-        return forward | Needs.GRADIENT | Needs.LABELS if used & {"G", "J"} else forward
+        return forward | Needs.GRADIENT | Needs.LABELS if used & gradient_statistics() else forward
 
     @property
     def direction(self) -> int:
@@ -97,8 +92,11 @@ class FormulaProxy:
         known = self.name, self.needs, self.paper, self.definition
         return NetworkProxy(*known, measure, is_mean, self.direction)
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
-        evaluator, usable = self._evaluator(space, archs, context)
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        options = self.sketching(measurements.context)
+        evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
         scores = np.full(len(archs), np.nan)
         found = evaluator.score(self.formula)
         if not isinstance(found, Rejected):
@@ -106,10 +104,11 @@ class FormulaProxy:
         return scores
 
     def block_scores(
-        self, space: Space[Any], archs: Sequence[Any], context: Context
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         """Of each architecture the values of its blocks, before the sum or mean over them."""
-        evaluator, usable = self._evaluator(space, archs, context)
+        options = self.sketching(measurements.context)
+        evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
         if len(usable) < len(archs):
             raise InputError("some architecture has no sketch; `lpzero stats` says which and why")
         found = self.formula.sign * evaluator.block_means(self.formula.expression)
@@ -125,28 +124,6 @@ class FormulaProxy:
             own.batch_seed + context.batch_seed,
         )
 
-    def _evaluator(
-        self, space: Space[Any], archs: Sequence[Any], context: Context
-    ) -> tuple[FormulaEvaluator, list[int]]:
-        """Scores of formulas on the architectures, and which of them have a sketch."""
-        from lpzero.scores.chains import surviving
-        from lpzero.scores.evaluator import FormulaEvaluator
-
-        options = self.sketching(context)
-        key = (space, tuple(archs), options, self.softmax_axis)
-        if key not in context.memory:
-            found = _sketches(space, archs, context, options)
-            if not found.usable:
-                reason = next(iter(found.failed.values()), "there are no architectures")
-                raise InputError(f"no architecture has a sketch: {reason}")
-            chains = surviving(1, softmax_axis=self.softmax_axis)
-            context.memory[key] = (
-                FormulaEvaluator(found, chains, rows=found.usable, workers=context.workers),
-                found.usable,
-            )
-        evaluator, usable = context.memory[key]
-        return evaluator, usable
-
 
 @dataclass(frozen=True, slots=True)
 class _BlockValues:
@@ -157,10 +134,6 @@ class _BlockValues:
     softmax_axis: Axis
 
     def __call__(self, network: Network) -> Terms:
-        from lpzero.statistics import extract
-        from primitives.naive import block_values
-        from primitives.tensors import Matrix
-
         if callable(network.loss):
             raise InputError("formulas know the losses of our spaces only, not a function")
         found = extract(
@@ -185,23 +158,6 @@ class _BlockValues:
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
         return [[value] for value in values]
-
-
-def _sketches(
-    space: Space[Any], archs: Sequence[Any], context: Context, options: SketchOptions
-) -> Sketches:
-    from lpzero.sketches.builder import Builder, sketches
-    from lpzero.sketches.store import Store
-
-    builder = Builder(
-        options,
-        Store(context.folder),
-        context.workers,
-        context.device,
-        context.chunk,
-        label=None if context.label is None else "sketches",
-    )
-    return sketches(Architectures(space, archs), builder)
 
 
 for _classic in CLASSICS:

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lpzero.errors import InputError
+from lpzero.export import select
 from lpzero.proxies.combined import Combined, rank_mean, rank_sum
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.registry import Proxy, get, known
 from lpzero.sketches.sketch import SketchOptions
+from primitives.formula import Formula
 from primitives.parser import parse_paper_formula
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum)\s*\((.*)\)\s*", re.DOTALL)
@@ -40,12 +42,18 @@ def find(text: str) -> Proxy:
 
 def from_file(path: str | Path) -> FormulaProxy:
     """The formula in an exported file or a plain one, or the one that a run's directory chose."""
-    from lpzero.export import select
-
     (one,) = select(str(path)).entries
     options = None if one.options == SketchOptions() else one.options
     tables = tuple((found.table, found.split_seed) for found in one.provenance.figures)
     return FormulaProxy(one.name, one.formula, "", options, one.softmax_axis, tables)
+
+
+def named_formula(name: str) -> Formula:
+    """The formula of the proxy of that name."""
+    proxy = get(name)
+    if not isinstance(proxy, FormulaProxy):
+        raise InputError(f"proxy {name} is not a formula; only formulas can be exported")
+    return proxy.formula
 
 
 def _combined(how: str, inside: str) -> Combined:

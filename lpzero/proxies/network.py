@@ -21,11 +21,12 @@ from torch import Tensor, nn
 
 from lpzero.errors import InputError
 from lpzero.proxies import absolute_flow, sample_gradients
-from lpzero.statistics import objective
 from lpzero.statistics.isolation import as_input, untouched
-from lpzero.statistics.trace import Layout, Part, Trace, find_blocks, trace
+from lpzero.statistics.objective import objective
+from lpzero.statistics.trace import Layout, Part, Trace, find_blocks, named_weights, trace
 
 V = TypeVar("V")
+_TAPS = ("A", "S")  # what hand-made proxies read
 # From (what the model gives, its tokens (n, T) or images) to the loss of each sequence (n,).
 Loss = Callable[[Any, Tensor], Tensor]
 
@@ -42,7 +43,7 @@ class Passed(NamedTuple):
     """What the pass over the whole batch left, block by block, detached.
 
     gradients: of each matrix, in two dimensions; inputs, outputs (B, T, d) and the gradient at the
-    inputs; A, S and heads as in `Trace`, and the gradients at A and heads.
+    inputs; A and S as the taps of a `Trace`, heads as there, and the gradients at A and heads.
     """
 
     gradients: list[list[Tensor]]
@@ -99,11 +100,7 @@ class Network:
         self.chunk = chunk or len(tokens)
         self.loss = loss
         self.matrices = [
-            [
-                WeightMatrix(name, parameter, self.layout.part(name))
-                for name, parameter in block.named_parameters()
-                if parameter.ndim >= 2
-            ]
+            [WeightMatrix(name, w, self.layout.part(name)) for name, w in named_weights(block)]
             for block in self.blocks
         ]
         self.kept: dict[str, Any] = {}
@@ -119,9 +116,17 @@ class Network:
         """A context in which the model may be run; afterwards it is as before."""
         return untouched(self.model, self.weights, self.device)
 
-    def trace(self, part: slice, source: Tensor | None = None) -> Trace:
+    def trace(self, part: slice, source: Tensor | None = None) -> Trace[Tensor]:
         """The forward pass over a part of the batch."""
-        return trace(self.model, self.blocks, self.layout, self.tokens[part], source)
+        return trace(
+            self.model,
+            self.blocks,
+            self.tokens[part],
+            _TAPS,
+            lambda _, tensor: tensor,
+            layout=self.layout,
+            source=source,
+        )
 
     def part_loss(self, output: Any, part: slice) -> Tensor:
         """The part's share of the loss: shares add up to the mean over all sequences."""
@@ -179,16 +184,17 @@ def flat(weight: Tensor) -> Tensor:
 def _one_pass(network: Network, part: slice) -> Passed:
     found = network.trace(part)
     loss = network.part_loss(found.output, part)
-    in_A = [x for block in found.A for x in block]
+    tapped_A, tapped_S = ([block[name] for block in found.taps] for name in _TAPS)
+    in_A = [x for block in tapped_A for x in block]
     in_heads = [x for block in found.heads for x in block]
     wanted = [*network.weights, *found.inputs, *in_A, *in_heads]
     gradients = iter(torch.autograd.grad(loss, wanted, materialize_grads=True))
     of_weights = [[next(gradients).flatten(1) for _ in block] for block in network.matrices]
     of_inputs = [next(gradients) for _ in found.inputs]
-    of_A = [[next(gradients) for _ in block] for block in found.A]
+    of_A = [[next(gradients) for _ in block] for block in tapped_A]
     of_heads = [[next(gradients) for _ in block] for block in found.heads]
-    A, S, heads = ([[x.detach() for x in b] for b in kind] for kind in
-                   (found.A, found.S, found.heads))  # fmt: skip
+    kinds = (tapped_A, tapped_S, found.heads)
+    A, S, heads = ([[x.detach() for x in block] for block in kind] for kind in kinds)
     inputs, outputs = ([x.detach() for x in kind] for kind in (found.inputs, found.outputs))
     return Passed(of_weights, inputs, outputs, of_inputs, A, S, heads, of_A, of_heads)
 

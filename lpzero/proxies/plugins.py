@@ -15,6 +15,8 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.proxies import registry
+from lpzero.proxies.formula import FormulaProxy
+from primitives.parser import parse_paper_formula
 
 GROUP = "lpzero.proxies"
 _PARTS = ("name", "needs", "paper", "definition", "direction", "has_blocks", "score")
@@ -33,7 +35,7 @@ def load() -> None:
         before = registry.snapshot()
         try:
             _take(found, before)
-        except (Exception, SystemExit) as error:  # whatever a stranger's module does
+        except (Exception, SystemExit) as error:  # whatever the plug-in's module does
             registry.restore(before)
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             logger.warning(
@@ -45,9 +47,6 @@ def _take(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
     was_imported = found.module in sys.modules  # then it declared its proxies earlier
     offered = found.load()
     if isinstance(offered, str):
-        from lpzero.proxies.formula import FormulaProxy
-        from primitives.parser import parse_paper_formula
-
         registry.register(FormulaProxy(found.name, parse_paper_formula(offered)))
     elif _is_proxy(offered):
         if registry.snapshot().get(offered.name) is not offered:
@@ -65,3 +64,6 @@ def _is_proxy(offered: Any) -> bool:
 
 def _package(found: EntryPoint) -> str:
     return found.dist.name if found.dist is not None else "an unknown package"
+
+
+registry.add_loader(load)

@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.judgement import judge
-from lpzero.judgement.ranks import FloatArray
+from lpzero.judgement.table import ALL, LEAST_ARCHS, JudgedTable
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.measurements import Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
+from spaces.tables import split
+from spaces.tables.splits import LEAST
 
 if TYPE_CHECKING:
     from spaces.tables import Table
 
 Row = dict[str, Any]
-_LEAST = 2  # architectures that can be ranked at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +60,20 @@ def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None)
         if not applies(proxy, table.space):
             fitting = "without --proxy all that can are taken"
             raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
-    judgements = _Judge(table, ranking)
+    measurements = Measurements(ranking.context)
+    judged = _RankedTable(table, ranking, measurements)
     for contexts in ranking.others().values():
         for context in contexts:
-            prefetch(table, proxies, context)
-    rows = [judgements.row(proxy) for proxy in proxies]
+            prefetch(table, proxies, measurements.at(context))
+    rows = [judged.row(proxy) for proxy in proxies]
     return sorted(rows, key=lambda row: -row["rho"])
 
 
-def prefetch(table: Table, proxies: Sequence[Proxy], context: Context) -> None:
+def prefetch(table: Table, proxies: Sequence[Proxy], measurements: Measurements) -> None:
     """Compute what the proxies need of every network, all of one network together."""
     measures = {m.name: m for proxy in proxies for m in measures_of(proxy)}
     if measures:
-        context.measure(table.space, table.archs, list(measures.values()))
+        measurements.records(table.space, table.archs, list(measures.values()))
 
 
 def measures_of(proxy: Proxy) -> list[Measure]:
@@ -92,31 +94,24 @@ def chosen_on(proxy: Proxy) -> dict[str, int | None]:
     return {CHOSEN_ON[proxy.name]: None} if proxy.name in CHOSEN_ON else {}
 
 
-class _Judge:
-    """Makes the rows of one table."""
+class _RankedTable:
+    """A table with a row for each proxy asked of it."""
 
-    def __init__(self, table: Table, ranking: Ranking) -> None:
-        from spaces.tables import split
-
-        self.table, self.ranking = table, ranking
-        self.parameters = counters.score("parameters", table)
-        self.groups = table.groups("depth-width")
-        self.parts = {}
-        if len(table) >= 10:
-            parts = split(table, ranking.split_seed)
-            self.parts = {"train": parts.train, "valid": parts.valid, "test": parts.open_test()}
+    def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
+        self.table, self.ranking, self.measurements = table, ranking, measurements
+        parts = split(table, ranking.split_seed) if len(table) >= LEAST else None
+        self.judged = JudgedTable(table, parts, with_test=True)
 
     def row(self, proxy: Proxy) -> Row:
-        table, context = self.table, self.ranking.context
-        scores = proxy.score(table.space, table.archs, context)
-        whole = self._judged(scores, np.arange(len(table)))
-        parts = {part: self._judged(scores, rows) for part, rows in self.parts.items()}
+        table = self.table
+        scores = proxy.score(table.space, table.archs, self.measurements)
+        found = {part: judged.to_json() for part, judged in self.judged.judge(scores).items()}
         return {
             "proxy": proxy.name,
-            **whole,
+            **found.pop(ALL),
             "missing": int((~np.isfinite(scores)).sum()),
             "in_sample": table.name in chosen_on(proxy),
-            **parts,
+            **found,
             **self._over_seeds(proxy),
             **self._exact(proxy, scores),
             "seconds": self.seconds(proxy),
@@ -134,25 +129,10 @@ class _Judge:
         whole = proxy.exact()
         # Whole tensors take much room: networks are run, and no sketch of them is kept.
         way = whole if whole.needs_sketches else whole.on_networks()
-        found = way.score(self.table.space, self.table.archs, self.ranking.context)
-        rows = np.flatnonzero(np.isfinite(found) & np.isfinite(scores))
-        if len(rows) < _LEAST:
-            return {"rho_exact": 0.0, "alike": 0.0}
-        rho = spearman(found[rows], self.table.targets[rows])
-        return {"rho_exact": rho, "alike": spearman(scores[rows], found[rows])}
-
-    def _judged(self, scores: FloatArray, rows: Any) -> Row:
-        """The judgement on the rows that have a score; on all of them if hardly any has."""
-        finite = rows[np.isfinite(scores[rows])]
-        kept = finite if len(finite) >= _LEAST else rows
-        found = judge(
-            scores[kept],
-            self.table.targets[kept],
-            parameters=self.parameters[kept],
-            groups=self.groups[kept],
-            seed=self.ranking.split_seed,
-        )
-        return found.to_json()
+        found = way.score(self.table.space, self.table.archs, self.measurements)
+        both = np.isfinite(found) & np.isfinite(scores)
+        alike = spearman(scores[both], found[both]) if both.sum() >= LEAST_ARCHS else 0.0
+        return {"rho_exact": self.judged.rho(np.where(both, found, np.nan)), "alike": alike}
 
     def _over_seeds(self, proxy: Proxy) -> Row:
         """Rho with each seed of the weights and with each batch, where more than one was asked."""
@@ -166,9 +146,8 @@ class _Judge:
         return found
 
     def _rho(self, proxy: Proxy, context: Context) -> float:
-        scores = proxy.score(self.table.space, self.table.archs, context)
-        rows = np.flatnonzero(np.isfinite(scores))
-        return spearman(scores[rows], self.table.targets[rows]) if len(rows) >= _LEAST else 0.0
+        measurements = self.measurements.at(context)
+        return self.judged.rho(proxy.score(self.table.space, self.table.archs, measurements))
 
     def seconds(self, proxy: Proxy) -> float | None:
         """The median cost of an architecture; None where it is not known (formulas)."""
@@ -176,5 +155,5 @@ class _Judge:
         if not measures:
             return 0.0 if isinstance(proxy, SizeProxy) else None
         table = self.table
-        found = self.ranking.context.measure(table.space, table.archs, measures)
+        found = self.measurements.records(table.space, table.archs, measures)
         return float(np.median(np.sum([[r.seconds for r in rs] for rs in found.values()], axis=0)))

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from spaces.base import Space
 from spaces.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from lpzero.proxies.context import Context
+    from lpzero.proxies.measurements import Measurements
     from lpzero.proxies.network import Network
 
 Terms = list[list[float]]  # block by block, what adds up to the block's value
@@ -68,7 +68,9 @@ class Proxy(Protocol):
     def has_blocks(self) -> bool:
         """Whether `block_scores` gives the values of single blocks."""
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
         """The scores (n,) of the architectures; NaN where there is none."""
 
 
@@ -101,16 +103,18 @@ class NetworkProxy:
     def has_blocks(self) -> bool:
         return self.measure.by_block
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
-        found = context.measure(space, archs, [self.measure])
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        found = measurements.records(space, archs, [self.measure])
         scores = [r.score / (r.count if self.is_mean else 1) for r in found[self.measure.name]]
         return self.direction * np.array(scores, dtype=np.float64)
 
     def block_scores(
-        self, space: Space[Any], archs: Sequence[Any], context: Context
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         """Of each architecture the values of its blocks, which add up to the sum's score."""
-        found = context.measure(space, archs, [self.measure])[self.measure.name]
+        found = measurements.records(space, archs, [self.measure])[self.measure.name]
         if any(record.blocks is None for record in found):
             raise InputError(f"proxy {self.name} has no values of single blocks")
         return [self.direction * np.array(r.blocks, dtype=np.float64) for r in found]
@@ -128,11 +132,14 @@ class SizeProxy:
     direction: int = 1
     has_blocks: bool = False
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
         return np.array([self.count(space, arch) for arch in archs], dtype=np.float64)
 
 
 _PROXIES: dict[str, Proxy] = {}
+_LOADERS: list[Callable[[], None]] = []
 
 
 def register(proxy: Proxy) -> Proxy:
@@ -175,10 +182,14 @@ def known() -> list[str]:
 
 def names() -> list[str]:
     """Every proxy's name, in the order of the families, then those of plug-ins."""
-    from lpzero.proxies import plugins
-
-    plugins.load()
+    for load in _LOADERS:
+        load()
     return known()
+
+
+def add_loader(load: Callable[[], None]) -> None:
+    """Call `load`, which registers further proxies, when all names or an unknown one are wanted."""
+    _LOADERS.append(load)
 
 
 def applies(proxy: Proxy, space: Space[Any]) -> bool:

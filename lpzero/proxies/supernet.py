@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.proxies.registry import Needs, register
-from lpzero.supernet.saliency import Saliency, has_supernet
+from lpzero.supernet.saliency import has_supernet
 from spaces.base import Space
 
 if TYPE_CHECKING:
-    from lpzero.proxies.context import Context
+    from lpzero.proxies.measurements import Measurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +34,17 @@ class SupernetProxy:
         """Whether the space has a supernet."""
         return has_supernet(space)
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
-        return _saliency(space, context).scores(archs, self.normalised)
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        return measurements.saliency(space).scores(archs, self.normalised)
 
     def block_scores(
-        self, space: Space[Any], archs: Sequence[Any], context: Context
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         """Of each architecture the values of its blocks, which add up to its score."""
-        saliency = _saliency(space, context)
+        saliency = measurements.saliency(space)
         return [saliency.block_scores(arch, self.normalised) for arch in archs]
-
-
-def _saliency(space: Space[Any], context: Context) -> Saliency:
-    """The pass of the space's supernet, made once per context."""
-    key = ("supernet", space, context.options)
-    if key not in context.memory:
-        context.memory[key] = Saliency.of(
-            space,
-            seed=context.seed,
-            batch_seed=context.batch_seed,
-            loss=context.loss,
-            device=context.device,
-            chunk=context.chunk,
-        )
-    found: Saliency = context.memory[key]
-    return found
 
 
 register(

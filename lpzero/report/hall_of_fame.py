@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lpzero.report.figure_list import fitness_rows, judged
-from lpzero.report.formula_run import CAMPAIGN, FormulaRun
+from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
+from lpzero.runs.formula_run import FormulaRun
 
 _NAME = "hall"
 
@@ -18,7 +18,8 @@ def section(run: FormulaRun) -> Markup:
     """The formulas kept, best on train first; valid and test where they were reported."""
     if not run.hall:
         return element("p", "No formula was scored.")
-    tables = [str(entry["name"]) for entry in run.tables] if run.kind == CAMPAIGN else []
+    # Rows of a campaign have measures on each table and a lineage, those of an exhaustive run not.
+    tables = [t["name"] for t in run.tables if f"{t['name']} rho" in run.hall[0]]
     header: list[Child | Cell] = ["formula", "size", "fitness"]
     for name in tables:
         of = f", {name}" if len(tables) > 1 else ""
@@ -29,7 +30,7 @@ def section(run: FormulaRun) -> Markup:
     reported, grouped = _reported(run), _grouped(run)
     rows = [_row(row, tables, reported, grouped) for row in run.hall]
     note = "valid and test are read for the reported formulas only, after the search"
-    where = fitness_rows(run)
+    where = run.fitness_rows
     filter_ = element(
         "p",
         element("label", "Show only formulas with ", for_="filter"),
@@ -64,13 +65,13 @@ def _test(line: Mapping[str, Any]) -> Cell:
 def _grouped(run: FormulaRun) -> set[str]:
     """Tables whose training rows hold groups of equal depth and width, as far as is known."""
     names = {str(entry["name"]) for entry in run.tables}
-    if run.kind != CAMPAIGN or run.result is None:
+    if run.best is None:
         return names
-    return {name for name in names if judged(run, name)["train"]["n_within"]}
+    return {name for name in names if run.judged(name)["train"]["n_within"]}
 
 
 def _row(
-    row: dict[str, Any],
+    row: Mapping[str, Any],
     tables: list[str],
     reported: Mapping[str, Mapping[str, Any]],
     grouped: set[str],
@@ -82,8 +83,8 @@ def _row(
         number(row["fitness"]),
     ]
     for name in tables:
-        cells += [number(row.get(f"{name} {key}")) for key in ("rho", "given_params")]
-        cells.append(number(row.get(f"{name} within") if name in grouped else None))
+        cells += [number(row.get(f"{name} {key}")) for key in (RHO, RHO_GIVEN_PARAMS)]
+        cells.append(number(row.get(f"{name} {RHO_WITHIN}") if name in grouped else None))
     line = reported.get(text, {})
     cells += [number(line.get("rho", {}).get("valid")), _test(line)]
     if tables:

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
+from lpzero.files import write_bytes, write_text
 from lpzero.report import search_page
-from lpzero.report.figure_list import Drawn, figures
+from lpzero.report.figure_list import figures
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, Material
 from lpzero.report.figures.transfer import Transfer
-from lpzero.report.formula_run import FormulaRun, understood
 from lpzero.report.page import page
-from lpzero.report.search_page import Search
-from lpzero.sketches.store import Store
+from lpzero.runs.formula_run import FormulaRun
+from lpzero.runs.run import Run, understood
+from lpzero.search.record import SearchRun
 
 FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
 
@@ -31,16 +33,16 @@ class Written:
 
 
 def write(
-    run: FormulaRun | Search,
+    run: Run,
     out: str | Path | None = None,
-    beside: Sequence[FormulaRun | Search] = (),
+    beside: Sequence[Run] = (),
     ranking: Sequence[Mapping[str, Any]] | None = None,
     moved: Transfer | None = None,
 ) -> Written:
     """Write the page to `out`, DIR/report/index.html if None, and figures to DIR/report/figures.
 
     `beside` are other runs of the same kind for the convergence figure, `ranking` the rows of
-    `lpzero rank`, `moved` what `transferring.measure` gives.
+    `lpzero rank`, `moved` what `transfer.measure` gives.
     """
     place = run.folder / FOLDER
     target = place / PAGE if out is None else Path(out)
@@ -51,7 +53,7 @@ def write(
     with understood(run.folder):
         drawn, text = _made(run, beside, ranking, moved)
     saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
-    Store(target.parent).replace(target, text.encode())
+    write_text(target, text)
     return Written(target, tuple(saved), tuple(run.remarks))
 
 
@@ -63,25 +65,29 @@ def _check_writable(folder: Path) -> None:
 
 
 def _made(
-    run: FormulaRun | Search,
-    beside: Sequence[FormulaRun | Search],
+    run: Run,
+    beside: Sequence[Run],
     ranking: Sequence[Mapping[str, Any]] | None,
     moved: Transfer | None,
 ) -> tuple[list[Drawn], str]:
     """The figures and the page with them."""
     for other in beside:
         if type(other) is not type(run):
-            raise InputError(f"{other.folder} is a run of another kind: it cannot stand beside")
-    if isinstance(run, Search):
-        drawn = search_page.drawings(run, [other for other in beside if isinstance(other, Search)])
+            raise InputError(
+                f"{other.folder} is a {other.kind}: it cannot stand beside a {run.kind}"
+            )
+    if isinstance(run, SearchRun):
+        drawn = search_page.drawings(run, [r for r in beside if isinstance(r, SearchRun)])
         return drawn, search_page.page(run, drawn)
-    campaigns = [other for other in beside if isinstance(other, FormulaRun)]
-    drawn = list(figures(run, campaigns, ranking, moved))
-    return drawn, page(run, drawn)
+    if isinstance(run, FormulaRun):
+        others = [r for r in beside if isinstance(r, FormulaRun)]
+        drawn = list(figures(Material(run, others, ranking, moved)))
+        return drawn, page(run, drawn)
+    raise InputError(f"{run.folder} is a {run.kind}, which has no page")
 
 
 def _save(entry: Drawn, folder: Path) -> list[Path]:
     made = [style.save(entry.figure, folder / f"{entry.name}.{form}") for form in ("pdf", "png")]
     svg = folder / f"{entry.name}.svg"
-    Store(folder).replace(svg, entry.svg)
+    write_bytes(svg, entry.svg)
     return [*made, svg]

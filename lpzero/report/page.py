@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from lpzero.report import hall_of_fame, provenance, verdict
-from lpzero.report.figure_list import Drawn
-from lpzero.report.formula_run import FormulaRun
+from lpzero.report.figures.drawn import Drawn
 from lpzero.report.markup import Markup, element
+from lpzero.runs.formula_run import FormulaRun
 
 
 def page(run: FormulaRun, drawn: Sequence[Drawn]) -> str:
     """The document of a campaign or an exhaustive run; equal runs give equal text."""
     names = ", ".join(str(table["name"]) for table in run.tables)
     missing = None
-    if run.result is not None and run.sheet is None:
+    if run.result is not None and run.scores is None:
         missing = (
             "Score against target is not drawn: the directory holds no scores.json. Run the same"
             " command with --resume (or again) and it is written."

@@ -5,70 +5,24 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from lpzero.errors import InputError
-from lpzero.report.figure_list import Drawn, arms, several
+from lpzero.options import to_arguments
 from lpzero.report.figures import convergence
+from lpzero.report.figures.drawn import Drawn
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.page import commands, document, figures
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
-from lpzero.runs import directory as files
+from lpzero.search import constraints, loops
+from lpzero.search.record import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse_paper_formula
 
-_SCHEMA = 1  # of lpzero.search.request, which would bring torch along
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
 
 
-@dataclass(frozen=True, eq=False)
-class Search:
-    """A search's directory: what was asked, and what was found if it is finished."""
-
-    folder: Path
-    config: Mapping[str, Any]
-    result: Mapping[str, Any] | None
-    remarks: list[str]
-
-    @property
-    def request(self) -> Mapping[str, Any]:
-        """What was asked."""
-        found: Mapping[str, Any] = self.config["request"]
-        return found
-
-    @property
-    def is_by_proxy(self) -> bool:
-        """Whether nothing was evaluated and the proxy alone decided."""
-        return str(self.request["evaluator"]) == "proxy"
-
-    @property
-    def history(self) -> list[dict[str, float]]:
-        """The best after each evaluation, or after each score where the proxy decides."""
-        counted = "scored" if self.is_by_proxy else "evaluations"
-        trace = [] if self.result is None else self.result["trace"]
-        return [{"evaluated": float(entry[counted]), "fitness": float(entry["best"])}
-                for entry in trace if entry["best"] is not None]  # fmt: skip
-
-
-def open_source(folder: Path, config: Mapping[str, Any]) -> Search:
-    """The search in the folder, whose config.json holds this."""
-    schema = config.get("schema")
-    if not isinstance(schema, int) or schema > _SCHEMA:
-        raise InputError(f"{folder} has schema {schema!r}, this version reads {_SCHEMA}: update")
-    result, remarks = files.read_json(folder / files.RESULT), []
-    if result is None:
-        broken = f"{files.RESULT} is broken. " if (folder / files.RESULT).exists() else ""
-        remarks.append(
-            f"{broken}The search is not finished, so there is no result."
-            f" Go on with: lpzero search --out {shlex.quote(str(folder))} --resume"
-        )
-    return Search(folder, config, result, remarks)
-
-
-def page(run: Search, drawn: Sequence[Drawn]) -> str:
+def page(run: SearchRun, drawn: Sequence[Drawn]) -> str:
     """The document of a search."""
     request = run.request
     return document(
@@ -85,7 +39,7 @@ def page(run: Search, drawn: Sequence[Drawn]) -> str:
     )
 
 
-def drawings(run: Search, beside: Sequence[Search] = ()) -> list[Drawn]:
+def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
     """The best so far; searches that differ in their seed alone are one line."""
     runs = [run, *(other for other in beside if other.history)]
     if not run.history:
@@ -94,7 +48,7 @@ def drawings(run: Search, beside: Sequence[Search] = ()) -> list[Drawn]:
     counted = "architectures scored" if run.is_by_proxy else "architectures evaluated"
     what = f"score of {run.request['proxy']}" if run.is_by_proxy else str(evaluator["target"])
     data = convergence.convergence(
-        arms([(_identity(entry), entry.history) for entry in runs]),
+        convergence.arms([(_identity(entry), entry.history) for entry in runs]),
         counted=counted,
         measured=f"best so far ({what})",
     )
@@ -102,21 +56,21 @@ def drawings(run: Search, beside: Sequence[Search] = ()) -> list[Drawn]:
     return [
         Drawn(
             "convergence",
-            f"The best so far against {counted}.{several(len(runs), 'searches')}",
+            f"The best so far against {counted}.{convergence.several(len(runs), 'searches')}",
             f"Line chart; best {last['fitness']:.6g} after {last['evaluated']:,.0f}.",
             convergence.draw(data),
         )
     ]
 
 
-def _identity(run: Search) -> dict[str, Any]:
+def _identity(run: SearchRun) -> dict[str, Any]:
     left_out = ("seed", "weights_seed", "definition", "constants")
     return {k: v for k, v in run.request.items() if k not in left_out} | dict(
         run.request["constants"]
     )
 
 
-def _result(run: Search) -> Markup:
+def _result(run: SearchRun) -> Markup:
     if run.result is None:
         return element("p", "There is no result: see the remarks above.")
     best = dict(run.result["best"])
@@ -146,7 +100,7 @@ def _how_known(result: Mapping[str, Any]) -> str:
     return "The target was measured by training."
 
 
-def _trace(run: Search) -> Markup:
+def _trace(run: SearchRun) -> Markup:
     if run.result is None or not run.result["trace"]:
         return element("p", "There is no trace yet.")
     rows: list[list[Child | Cell]] = []
@@ -158,7 +112,7 @@ def _trace(run: Search) -> Markup:
     return table("Where the best changes, and the end", [list(_SHOWN)], rows, sortable=True)
 
 
-def _searched(run: Search) -> Markup:
+def _searched(run: SearchRun) -> Markup:
     request = run.request
     values: dict[str, Child] = {"proxy": _proxy(str(request["proxy"]))}
     values["definition"] = str(request["definition"])
@@ -188,32 +142,28 @@ def _proxy(text: str) -> Child:
     return shown(text)
 
 
-def _provenance(run: Search) -> Markup:
+def _provenance(run: SearchRun) -> Markup:
     values: dict[str, Child] = {
-        f"version of {name}": str(value) for name, value in run.config.get("versions", {}).items()
+        f"version of {name}": str(value) for name, value in run.config.versions.items()
     }
     values["seed of the loop"] = str(run.request["seed"])
     values["seed of the weights"] = str(run.request["weights_seed"])
-    values["configuration"] = element("code", str(run.config["hash"]))
+    values["configuration"] = element("code", run.config.hash)
     if run.result is not None and "digest" in run.result["evaluator"]:
         digest = element("code", str(run.result["evaluator"]["digest"]))
         values[f"digest of {run.result['evaluator']['table']}"] = digest
     return pairs("What the numbers depend on", values)
 
 
-def _commands(run: Search) -> list[str]:
+def _commands(run: SearchRun) -> list[str]:
     request = run.request
     words = ["lpzero", "search", str(request["space"]), "--loop", str(request["loop"])]
     words += ["--proxy", str(request["proxy"]), "--evaluator", str(request["evaluator"])]
     for key in ("table", "training_steps", "seed", "weights_seed"):
         if request[key]:
             words += [f"--{key.replace('_', '-')}", str(request[key])]
-    for key, value in request["constants"].items():
-        words += [f"--{key.replace('_', '-')}", str(value)]
-    for cost, bound in request["constraints"].items():
-        for word, value in zip(("min", "max"), bound, strict=True):
-            if value is not None:
-                words += [f"--{word}-{cost}", str(value)]
+    words += to_arguments(loops.get(str(request["loop"])), request["constants"], {})
+    words += constraints.to_arguments(request["constraints"])
     where = shlex.quote(str(run.folder))
     return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
 

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from lpzero.errors import InputError
-from lpzero.judgement.correlation import spearman
+from lpzero.judgement.table import JudgedTable
 from lpzero.report.figures.transfer import Transfer, transfer
-from lpzero.report.formula_run import FormulaRun
+from lpzero.runs.formula_run import FormulaRun
 from primitives.parser import parse_paper_formula
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
     from spaces.tables import Table
-
-_LEAST = 2  # architectures that can be ranked at all
 
 
 def measure(
@@ -33,7 +29,7 @@ def measure(
 ) -> Transfer:
     """Rho of each run's winner on the test rows of every run's table, the sign as it was fitted."""
     from lpzero.parallel import Workers
-    from lpzero.proxies import Context
+    from lpzero.proxies import Context, Measurements
     from lpzero.proxies.formula import FormulaProxy
     from lpzero.sketches.store import default_folder
     from spaces.tables import split
@@ -45,7 +41,7 @@ def measure(
     tables = [_table(run, data) for run in runs]
     rho: list[list[float]] = [[] for _ in runs]
     for run, table in zip(runs, tables, strict=True):
-        sketch = run.config["sketch"]
+        sketch = run.request["sketch"]
         context = Context(
             int(sketch["seed"]),
             int(sketch["batch_seed"]),
@@ -55,24 +51,20 @@ def measure(
             workers=workers or Workers(),
             label=table.name,
         )
-        test = split(table, int(run.config["split_seed"])).open_test()
+        parts = split(table, int(run.request["split_seed"]))
+        judged = JudgedTable(table, parts, with_test=True)
+        measurements = Measurements(context)
         for row, text in zip(rho, formulas, strict=True):
-            scores = FormulaProxy(text, parse_paper_formula(text)).score(
-                table.space, table.archs, context
-            )
-            row.append(_rho(scores[test], table.targets[test]))
+            proxy = FormulaProxy(text, parse_paper_formula(text))
+            scores = proxy.score(table.space, table.archs, measurements)
+            row.append(judged.rho(scores, "test"))
     return transfer(names, formulas, rho)
 
 
-def _rho(scores: Any, targets: Any) -> float:
-    known = np.isfinite(scores)
-    return spearman(scores[known], targets[known]) if known.sum() >= _LEAST else 0.0
-
-
 def _winner(run: FormulaRun) -> str:
-    if len(run.tables) != 1 or run.result is None or not run.result.get("best"):
+    if len(run.tables) != 1 or run.best is None:
         raise InputError(f"{run.folder} has no winner on a single table: transfer needs one")
-    return str(run.result["best"]["formula"])
+    return str(run.best["formula"])
 
 
 def _table(run: FormulaRun, data: str | Path | None) -> Table:

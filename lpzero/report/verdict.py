@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lpzero.report.figure_list import judged
-from lpzero.report.formula_run import FormulaRun, result_of
+from lpzero.judgement.table import PARTS
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.tables import Cell, number, table, with_interval
+from lpzero.runs.formula_run import FormulaRun
 
-PARTS = ("train", "valid", "test", "all")
 _NAMES = {"train": "train", "valid": "valid", "test": "test", "all": "whole table"}
 _IN_SAMPLE = " (in sample for the winner)"
 
 
 def section(run: FormulaRun) -> Markup:
     """The winner, what is to be thought of it, and a table per table."""
-    if run.result is None or run.result.get("best") is None:
+    if run.result is None or run.best is None:
         return element("p", "There is no winner to judge: see the remarks above.")
-    best = run.result["best"]
+    best = run.best
     sign = "as it stands" if best["sign"] > 0 else "negated"
     chosen = run.result.get("chosen_on", "train")
     parts: list[Child] = [
@@ -52,7 +51,7 @@ def section(run: FormulaRun) -> Markup:
 
 def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
     """What the test rows say, in one sentence of facts."""
-    winner, best = judged(run, name)["test"], _best_counter(run, name)
+    winner, best = run.judged(name)["test"], _best_counter(run, name)
     yield element("strong", f"{name}: ")
     yield f"on the test rows the winner reaches ρ {_interval(winner)}"
     if best is None:
@@ -71,19 +70,14 @@ def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
         yield f" Given the parameters, ρ {number(given).shown} is left"
         within = winner.get("rho_within")
         yield "." if within is None else f"; within groups, {number(within).shown}."
-    ceiling = result_of(run, name).get("ceiling")
+    ceiling = run.summary(name).get("ceiling")
     if ceiling is not None:
         yield f" Independent trainings of this table rank alike at {number(ceiling).shown}."
 
 
 def _best_counter(run: FormulaRun, name: str) -> Mapping[str, Any] | None:
-    lines = [line for line in _counters(run, name) if "judged" in line]
+    lines = [line for line in run.counters(name) if "judged" in line]
     return max(lines, key=lambda line: line["judged"]["test"]["rho"], default=None)
-
-
-def _counters(run: FormulaRun, name: str) -> Sequence[Mapping[str, Any]]:
-    assert run.result is not None, "there is a winner"
-    return [line for line in run.result["counters"] if line.get("table", name) == name]
 
 
 def _interval(line: Mapping[str, Any]) -> str:
@@ -92,7 +86,7 @@ def _interval(line: Mapping[str, Any]) -> str:
 
 
 def _table(run: FormulaRun, name: str) -> Markup:
-    winner = judged(run, name)
+    winner = run.judged(name)
     sizes = {part: winner[part]["n"] for part in PARTS if part in winner}
     groups: list[Child | Cell] = [Cell("")]
     for part, n in sizes.items():
@@ -102,7 +96,7 @@ def _table(run: FormulaRun, name: str) -> Markup:
                Cell("top 10%", span=2)]  # fmt: skip
     columns: list[Child | Cell] = ["proxy", *(["ρ", "τ"] * len(sizes)), *(["test", "whole"] * 3)]
     rows = [_row("the winner", winner, sizes)]
-    rows += [_row(line["proxy"], line.get("judged", {}), sizes) for line in _counters(run, name)]
+    rows += [_row(line["proxy"], line.get("judged", {}), sizes) for line in run.counters(name)]
     caption = f"{name}: the winner beside the counters"
     return table(caption, [groups, columns], rows, sortable=True)
 

@@ -1,41 +1,31 @@
-"""A campaign's directory: who may use it, and files that appear whole or not at all.
+"""A run's directory while a process works in it: locked, configured, with journal and checkpoint.
 
-config.json          what was asked, of which tables; written once
-journal.jsonl        every formula tried, with its lineage; see `journal`
-state.json           where to go on: next generation, population, generator, journal length
-hall_of_fame.json    the best and the front (also .csv)
-history.csv          a line per generation
-result.json          the report, test rows included
-scores.json          the winner's score and the target of every architecture
-timing.json          seconds; the only file that differs between equal runs
-lock                 held while a process runs the campaign
+The files are named in `layout`; a kind of run may add files of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import fcntl
-import io
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from lpzero.runs.errors import RunError, WriteError
-
-CONFIG, JOURNAL, STATE = "config.json", "journal.jsonl", "state.json"
-HALL, HALL_CSV, HISTORY = "hall_of_fame.json", "hall_of_fame.csv", "history.csv"
-RESULT, TIMING, LOCK = "result.json", "timing.json", "lock"
+from lpzero import files
+from lpzero.errors import RunError
+from lpzero.runs.config import SCHEMA, RunConfig, read_config, versions
+from lpzero.runs.journal import Check, Journal
+from lpzero.runs.layout import CHECKPOINT, CONFIG, JOURNAL, LOCK, RESULT, SCORES, TIMING
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """The directory for this process alone.
+    """The directory for this process alone; raises RunError if another one holds it.
 
-    The kernel lets go of the lock when its holder dies, however it dies; the process number in
-    the file is for the message only.
+    The kernel releases the lock when its holder dies, however it dies; the process number in the
+    file is for the message only.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,56 +50,103 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def claim(folder: Path, what: str, config: Any) -> None:
-    """Make the directory that of this campaign or search; nothing else may lie in it."""
-    mine = {LOCK, CONFIG, f".{CONFIG}.tmp"}
-    other = sorted({path.name for path in folder.iterdir()} - mine)
-    if other:
-        raise RunError(f"{folder} holds {other[0]} and no {what}: choose another --out")
-    write_json(folder / CONFIG, config)
+class RunDirectory:
+    """One run's directory; enter it to lock it, check its config and open its journal.
 
+    `resume` allows a run that is already there, which must be the same run. `fits` tells which
+    records the journal may hold; a kind of run without a journal has none. `remarks` say what had
+    to be repaired or has changed.
+    """
 
-def write(path: Path, text: str) -> None:
-    """Write beside, flush to disk, rename: a reader finds the old file or the new one."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with open(temporary, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise WriteError(
-            f"cannot write {path}: {error.strerror or error}; make room and go on with --resume"
-        ) from error
+    def __init__(
+        self, folder: Path, config: RunConfig, resume: bool, fits: Check | None = None
+    ) -> None:
+        self.folder, self.config, self.resume, self._fits = folder, config, resume, fits
+        self.remarks: list[str] = []
+        self._stack = contextlib.ExitStack()
+        self._journal: Journal | None = None
 
+    def __enter__(self) -> RunDirectory:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(locked(self.folder))
+            self._claim()
+            if self._fits is not None:
+                self._journal = stack.enter_context(Journal(self.folder / JOURNAL, self._fits))
+                if self._journal.torn:
+                    torn = self._journal.torn
+                    self.remarks.append(f"cut {torn} bytes of a torn line off the journal")
+            self._stack = stack.pop_all()
+        return self
 
-def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
-    """Write the value as JSON, whole or not at all."""
-    write(path, json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False) + "\n")
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
 
+    def _claim(self) -> None:
+        """Make an empty directory this run's, or check that it already is."""
+        kind = self.config.kind
+        found = read_config(self.folder)
+        if found is not None:
+            found.check_kind(kind)
+            if not self.resume:
+                raise RunError(
+                    f"{self.folder} holds a {kind}: resume it with --resume, or choose another"
+                    " --out"
+                )
+            found.check_same(self.config)
+            self.remarks += found.changed_versions()
+            return
+        foreign = sorted(
+            path.name
+            for path in self.folder.iterdir()
+            if path.name != LOCK and not files.is_temporary(path)
+        )
+        if foreign:
+            raise RunError(f"{self.folder} holds {foreign[0]} and no {kind}: choose another --out")
+        files.write_json(self.folder / CONFIG, self.config.to_json())
 
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows as CSV, whole or not at all."""
-    write(path, to_csv(rows))
+    @property
+    def journal(self) -> Journal:
+        """The open journal."""
+        assert self._journal is not None, "enter the directory of a run with a journal first"
+        return self._journal
 
+    def write_checkpoint(self, value: Mapping[str, Any]) -> None:
+        """Write where to resume; the journal reaches the disk first."""
+        self.journal.sync()
+        about = {"schema": SCHEMA, "versions": versions(), "config": self.config.hash}
+        about["journal_lines"] = self.journal.n_lines
+        files.write_json(self.folder / CHECKPOINT, {**about, **value}, indent=None)
 
-def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows as CSV with a header."""
-    text = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return text.getvalue()
+    def read_checkpoint(self) -> dict[str, Any] | None:
+        """The checkpoint; None if there is none that fits this run and its journal."""
+        found = files.read_object(self.folder / CHECKPOINT)
+        if found is None or found.get("schema") != SCHEMA:
+            return None
+        n_lines = found.get("journal_lines")
+        if found.get("config") != self.config.hash or not isinstance(n_lines, int):
+            return None
+        return found if n_lines <= len(self.journal) else None
 
+    def write_result(self, result: Any, seconds: float, scores: Any = None) -> None:
+        """Write the timing, the scores if there are any, and the result last."""
+        if self._journal is not None:
+            self._journal.sync()
+        files.write_json(self.folder / TIMING, {"seconds": round(seconds, 3)})
+        if scores is None:
+            (self.folder / SCORES).unlink(missing_ok=True)
+        else:
+            files.write_json(self.folder / SCORES, scores, indent=None)
+        files.write_json(self.folder / RESULT, result)
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in the file; None if there is none or it is broken."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return value if isinstance(value, dict) else None
+    def write_json(self, name: str, value: Any) -> None:
+        """Write a file of the run's own kind."""
+        files.write_json(self.folder / name, value)
+
+    def write_csv(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows of the run's own kind."""
+        files.write_csv(self.folder / name, rows)

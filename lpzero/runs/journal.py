@@ -1,29 +1,26 @@
-"""A file of JSON lines that is only ever appended to, and that a second run may run over.
+"""A journal: a file of JSON lines that is only appended to, and that a second run may repeat.
 
-A torn or broken line ends what can be read; the file is cut there, and its owner makes those
-lines again. A resumed run starts at some line and runs over the lines that follow: they are
-compared, not written twice, so that a finished file has the same bytes however often the run was
-stopped.
+A torn or broken line ends what can be read; the file is cut there, and the run writes those lines
+again. A resumed run starts at some line and repeats the lines that follow: they are compared, not
+written twice, so that a finished journal has the same bytes however often the run was stopped.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, NamedTuple
 
-from lpzero.runs.errors import WriteError
+from lpzero.files import AppendFile
 
 # Whether a record may stand at that line.
 Check = Callable[[dict[str, Any], int], bool]
-Self = TypeVar("Self", bound="Lines")
 
 
-class Lines:
-    """An open file; `n_lines` is where it stands, `torn` how many bytes opening it cut."""
+class Journal:
+    """An open journal; `n_lines` is where it stands, `torn` how many bytes opening it cut."""
 
     def __init__(self, path: Path, fits: Check) -> None:
         self.path = path
@@ -31,14 +28,11 @@ class Lines:
         self._lines = whole_lines(data, fits)
         self.torn = len(data) - sum(map(len, self._lines))
         self.n_lines = 0
-        try:
-            self._file: BinaryIO = open(path, "ab")  # noqa: SIM115  closed by close()
-            if self.torn:
-                self._cut(len(self._lines))
-        except OSError as error:
-            raise _explained(path, error) from error
+        self._file = AppendFile(path)
+        if self.torn:
+            self._cut(len(self._lines))
 
-    def __enter__(self: Self) -> Self:
+    def __enter__(self) -> Journal:
         return self
 
     def __exit__(
@@ -49,9 +43,9 @@ class Lines:
     ) -> None:
         try:
             self._file.close()
-        except OSError as failure:  # a buffer that could not be written
+        except OSError:  # a buffer that could not be written; an earlier error matters more
             if error is None:
-                raise _explained(self.path, failure) from failure
+                raise
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -64,8 +58,8 @@ class Lines:
         """Stand at this line."""
         self.n_lines = line
 
-    def add(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write the records, or pass over them where they stand already."""
+    def append(self, records: Iterable[dict[str, Any]]) -> None:
+        """Write the records, or pass over them where the journal holds them already."""
         new: list[bytes] = []
         for record in records:
             line = _encode(record)
@@ -79,27 +73,32 @@ class Lines:
 
     def sync(self) -> None:
         """Bring everything to the disk."""
-        try:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise _explained(self.path, error) from error
+        self._file.sync()
 
     def _write(self, lines: list[bytes]) -> None:
-        try:
-            if self.n_lines < len(self._lines):  # made by another version of a library
-                self._cut(self.n_lines)
-            self._file.write(b"".join(lines))
-            self._file.flush()
-        except OSError as error:
-            raise _explained(self.path, error) from error
+        if self.n_lines < len(self._lines):  # written by another version of a library
+            self._cut(self.n_lines)
+        self._file.append(b"".join(lines))
         self._lines.extend(lines)
         self.n_lines = len(self._lines)
 
     def _cut(self, n_lines: int) -> None:
         del self._lines[n_lines:]
-        self._file.flush()
-        os.ftruncate(self._file.fileno(), sum(map(len, self._lines)))
+        self._file.cut(sum(map(len, self._lines)))
+
+
+class JournalText(NamedTuple):
+    """The records of a journal that is left as it is, and how many bytes of it cannot be read."""
+
+    records: list[dict[str, Any]]
+    torn: int
+
+
+def read_journal(path: Path, fits: Check) -> JournalText:
+    """What the journal holds, without opening it for writing."""
+    data = path.read_bytes() if path.exists() else b""
+    lines = whole_lines(data, fits)
+    return JournalText([json.loads(line) for line in lines], len(data) - sum(map(len, lines)))
 
 
 def whole_lines(data: bytes, fits: Check) -> list[bytes]:
@@ -122,9 +121,3 @@ def _fits(line: bytes, number: int, fits: Check) -> bool:
 
 def _encode(record: dict[str, Any]) -> bytes:
     return json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
-
-
-def _explained(path: Path, error: OSError) -> WriteError:
-    return WriteError(
-        f"cannot write {path}: {error.strerror or error}; make room and go on with --resume"
-    )

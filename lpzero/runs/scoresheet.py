@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 
 if TYPE_CHECKING:
     from spaces.tables import Table
-
-FILE = "scores.json"
 
 
 def column(table: Table, parts: Mapping[str, Iterable[Any]], scores: FloatArray) -> dict[str, Any]:

@@ -1,27 +1,26 @@
 """An architecture's branch table as verified bytes, kept beside its sketch.
 
-A file is `magic (8) | sha256 of the rest (32) | header length (8) | header (JSON) | numbers`, the
-numbers little-endian float64. Its name is the sketch's address and the digest of the chain set,
-so another set of chains, another rule or another meaning of a chain is another file.
+A file is a sealed envelope (`lpzero.files`), the numbers little-endian float64. Its name is the
+sketch's address and the digest of the chain set, so another set of chains, another rule or another
+meaning of a chain is another file.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Iterator
 
 import numpy as np
 
-from lpzero.errors import LPZeroError
-from lpzero.judgement.ranks import FloatArray
+from lpzero import files
+from lpzero.arrays import FloatArray
+from lpzero.errors import EnvelopeError, LPZeroError
 from lpzero.scores.chains import ChainSet
 from lpzero.scores.tabulation import Tabulated
 from lpzero.sketches.store import Store
 
 MAGIC = b"LPZBRT01"
-_DIGEST_END, _LENGTH_END = 40, 48
 logger = logging.getLogger(__name__)
 
 
@@ -37,23 +36,18 @@ def ending(chains: ChainSet) -> str:
 def encode(table: Tabulated, chains: ChainSet) -> bytes:
     """The file's bytes."""
     header = json.dumps({"chains": chains.digest, "counts": table.counts}, sort_keys=True).encode()
-    header += b" " * (-(_LENGTH_END + len(header)) % 64)
     arrays = [*(table.means[name] for name in chains.chains)]
     arrays += [table.products[pair] for pair in chains.pairs]
     numbers = b"".join(array.astype("<f8").tobytes() for array in arrays)
-    rest = len(header).to_bytes(8, "little") + header + numbers
-    return MAGIC + hashlib.sha256(rest).digest() + rest
+    return files.seal(MAGIC, header, numbers)
 
 
 def decode(data: bytes, chains: ChainSet) -> Tabulated:
     """The table in a file's bytes, verified."""
-    view = memoryview(data)
-    if len(data) < _LENGTH_END or view[:8] != MAGIC:
-        raise BranchFileError("not a branch table of this version")
-    if hashlib.sha256(view[_DIGEST_END:]).digest() != view[8:_DIGEST_END]:
-        raise BranchFileError("the digest does not match: the file is truncated or corrupt")
-    start = _LENGTH_END + int.from_bytes(view[_DIGEST_END:_LENGTH_END], "little")
-    header = json.loads(bytes(view[_LENGTH_END:start]))
+    try:
+        header, start = files.unseal(data, MAGIC)
+    except EnvelopeError as error:
+        raise BranchFileError(str(error)) from None
     if header["chains"] != chains.digest:
         raise BranchFileError("the table is of other chains")
     counts = {name: tuple(found) for name, found in header["counts"].items()}
@@ -90,5 +84,5 @@ def load(store: Store, space: str, address: str, chains: ChainSet) -> Tabulated 
     except FileNotFoundError:
         return None
     except BranchFileError as error:
-        logger.warning("%s: %s; it is made again", path, error)
+        logger.warning("%s: %s; rebuilding it", path, error)
         return None

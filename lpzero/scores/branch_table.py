@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray, IntArray
+from lpzero.files import write_bytes
 from lpzero.parallel import Lost, Workers, stream
-from lpzero.scores import branch_files as files
+from lpzero.scores import branch_files
 from lpzero.scores.chains import Chain, ChainSet, Pair
 from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate
 from lpzero.sketches.builder import Sketches
@@ -30,8 +30,8 @@ class BranchTable:
     """
 
     chains: ChainSet
-    n_blocks: npt.NDArray[np.int64]
-    counts: dict[str, npt.NDArray[np.int64]]
+    n_blocks: IntArray
+    counts: dict[str, IntArray]
     means: dict[str, FloatArray]
     products: dict[Pair, FloatArray]
 
@@ -68,7 +68,7 @@ class BranchTable:
         return picked
 
 
-def over_tensors(means: FloatArray, counts: npt.NDArray[np.int64]) -> FloatArray:
+def over_tensors(means: FloatArray, counts: IntArray) -> FloatArray:
     """The mean over tensors, counting equally: (..., A, B, T) -> (..., A, B).
 
     Added in the order of the tensors, as the reference does: equal to the last bit.
@@ -124,17 +124,17 @@ class _BranchTask:
     chains: ChainSet
 
     def has(self, address: str) -> bool:
-        return self.store.path(self.space, address, files.ending(self.chains)).is_file()
+        return self.store.path(self.space, address, branch_files.ending(self.chains)).is_file()
 
     def load(self, address: str) -> Tabulated:
         """The stored table; a broken one is made again."""
-        found = files.load(self.store, self.space, address, self.chains)
+        found = branch_files.load(self.store, self.space, address, self.chains)
         return self(address, give=True) if found is None else found  # type: ignore[return-value]
 
     def __call__(self, address: str, give: bool = False) -> Tabulated | None:
         made = tabulate(self.store.load(self.space, address), self.chains)
-        path = self.store.path(self.space, address, files.ending(self.chains))
-        self.store.replace(path, files.encode(made, self.chains))
+        path = self.store.path(self.space, address, branch_files.ending(self.chains))
+        write_bytes(path, branch_files.encode(made, self.chains))
         return made if give else None
 
 

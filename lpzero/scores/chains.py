@@ -11,7 +11,7 @@ from primitives.enumeration import statistic_pairs, surviving_branches
 from primitives.naive import Axis
 from primitives.properties import Kind
 from primitives.pruning import DEFAULT_RULES
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 # Raised whenever the numbers in a stored table would change.
 SCHEMA = 1

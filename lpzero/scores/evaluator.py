@@ -12,22 +12,22 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from lpzero.arrays import BoolArray, FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import BoolArray, FloatArray
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, branch_table, over_blocks, over_tensors
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, surviving
 from lpzero.scores.matrices import Matrices
-from lpzero.scores.meeting import NonFiniteError, finite
-from lpzero.scores.stacks import apply
+from lpzero.scores.stacks import NonFiniteError, apply, finite
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, chain_of, drop_dead, walk
 from primitives.facts import facts
 from primitives.formula import Formula
 from primitives.properties import Kind
-from primitives.registry import STATISTICS, get_binary, get_unary
+from primitives.registry import get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
+from primitives.statistics import STATISTICS
 
 _OVERFLOW = Rejected(NON_FINITE, "an operation left the range of float64 on these tensors")
 _NOTHING = Rejected("both-disconnected", "every branch is disconnected: nothing is left to score")

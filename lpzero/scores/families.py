@@ -10,17 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import Chain
 from lpzero.scores.tabulation import PRODUCTS
 from primitives.enumeration import Branch, Family
 from primitives.properties import Kind
-from primitives.registry import STATISTICS
-
-IntArray = npt.NDArray[np.int64]
+from primitives.statistics import STATISTICS
 
 
 @dataclass(frozen=True, eq=False)

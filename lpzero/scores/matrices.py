@@ -12,11 +12,11 @@ from typing import Protocol
 
 import numpy as np
 
-from lpzero.judgement.ranks import BoolArray, FloatArray
+from lpzero.arrays import BoolArray, FloatArray
 from lpzero.scores import stacks
 from lpzero.scores.byte_cache import ByteCache
-from lpzero.scores.meeting import Stack, finite, mean_of_product, meet, scalars
 from lpzero.scores.pieces import Piece, gather, groups
+from lpzero.scores.stacks import Stack, combine, finite, mean_of_product, scalars
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, Leaf, children
 from primitives.facts import Facts, facts
@@ -159,7 +159,7 @@ class _Pass:
             return Stack(piece.values(node.statistic), piece.true_columns[node.statistic])
         if isinstance(node, Combine):
             left, right = self._at(node.left, index, piece), self._at(node.right, index, piece)
-            return meet(get_binary(node.operation), left, right, _scalar_involved(node))
+            return combine(get_binary(node.operation), left, right, _scalar_involved(node))
         assert isinstance(node, Apply)
         operand = self._at(node.operand, index, piece)
         primitive = get_unary(node.operation)

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lpzero.judgement.ranks import FloatArray
-from lpzero.sketches.sketch import STATISTICS as ORDER
+from lpzero.arrays import FloatArray
 from lpzero.sketches.sketch import Sketch, SketchError
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 ELEMENTS = 1 << 14  # per statistic of a piece
 Shape = tuple[int, int, int]  # rows, kept columns, true columns
@@ -83,7 +82,7 @@ def _tensors(
     start = 0
     for block in range(sketch.n_blocks):
         found: dict[str, list[tuple[Shape, npt.NDArray[np.float32]]]] = {}
-        for name in ORDER:
+        for name in STATISTICS:
             found[name] = []
             for shape in sketch.shapes(block, name):
                 end = start + shape[0] * shape[1]

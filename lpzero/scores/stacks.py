@@ -2,21 +2,51 @@
 
 A body sees its reductions through `xp`, so a namespace whose reductions stop at each matrix makes
 one call serve k of them. Every matrix gets the numbers it would get alone, to the last bit,
-whatever stands beside it in the stack.
+whatever stands beside it in the stack. Two stacks are combined as `primitives.naive` combines two
+matrices.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from primitives.naive import Axis
 from primitives.properties import Gives
-from primitives.registry import Unary
+from primitives.registry import Binary, Unary
+from primitives.tensors import kept_columns
 
 _AXES: dict[Axis, int] = {"first": 1, "last": 2}
+
+
+class NonFiniteError(Exception):
+    """An intermediate result left float64."""
+
+
+class Stack(NamedTuple):
+    """k matrices (k, rows, kept) of one true width."""
+
+    values: FloatArray
+    true_columns: int
+
+    @property
+    def stretch(self) -> float:
+        """True over kept columns."""
+        return self.true_columns / int(self.values.shape[2])
+
+
+def scalars(values: FloatArray) -> Stack:
+    """One number (k,) for each matrix."""
+    return Stack(finite(values).reshape(-1, 1, 1), 1)
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """The values, all finite."""
+    if not np.isfinite(values).all():
+        raise NonFiniteError
+    return values
 
 
 class _EachMatrix:
@@ -67,6 +97,56 @@ def apply(primitive: Unary, values: FloatArray, stretch: float, axis: Axis) -> F
         return np.asarray(primitive.body(values, _EACH, along, stretch if along == 2 else 1.0))
     result = primitive.body(values, _EACH)
     return np.asarray(result * stretch**traits.grows if traits.grows else result)
+
+
+def combine(primitive: Binary, a: Stack, b: Stack, scalar_involved: bool) -> Stack:
+    """The operation on each pair of matrices."""
+    if scalar_involved:
+        is_product = primitive.contracts
+        values = a.values * b.values if is_product else primitive.body(a.values, b.values, np)
+        return Stack(finite(values), max(a.true_columns, b.true_columns))
+    if primitive.contracts:
+        return _contract(primitive, a, b)
+    if not _alike(a, b):
+        return _of_means(primitive, a, b)
+    return Stack(finite(primitive.body(a.values, b.values, np)), a.true_columns)
+
+
+def mean_of_product(primitive: Binary, a: Stack, b: Stack) -> FloatArray:
+    """The means (k,) of matrix products, without making them: colmean(a)·rowmean(b)."""
+    partner = _partner(a, b)
+    if partner is None:
+        return means(_of_means(primitive, a, b).values)
+    others = partner.mean(axis=2)  # (k, kept)
+    sums: FloatArray = np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.stretch
+    return finite(sums)
+
+
+def _contract(primitive: Binary, a: Stack, b: Stack) -> Stack:
+    partner = _partner(a, b)
+    if partner is None:
+        return _of_means(primitive, a, b)
+    width = b.true_columns if a.true_columns == b.values.shape[1] else b.values.shape[1]
+    return Stack(finite(np.matmul(a.values, partner) * a.stretch), width)
+
+
+def _partner(a: Stack, b: Stack) -> FloatArray | None:
+    """What a's columns are summed against (k, kept columns of a, any); None if nothing fits."""
+    kept, rows = a.values.shape[2], b.values.shape[1]
+    if a.true_columns == rows:
+        return b.values if kept == rows else np.asarray(b.values[:, kept_columns(rows, kept)])
+    if a.true_columns == b.true_columns and kept == b.values.shape[2]:
+        return np.asarray(b.values.transpose(0, 2, 1))
+    return None
+
+
+def _alike(a: Stack, b: Stack) -> bool:
+    return a.values.shape == b.values.shape and a.true_columns == b.true_columns
+
+
+def _of_means(primitive: Binary, a: Stack, b: Stack) -> Stack:
+    left, right = (scalars(means(x.values)) for x in (a, b))
+    return combine(primitive, left, right, True)
 
 
 def means(values: FloatArray) -> FloatArray:

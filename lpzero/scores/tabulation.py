@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.scores import stacks
 from lpzero.scores.chains import ChainSet, Node, Pair
 from lpzero.scores.pieces import Piece, gather, groups

@@ -3,8 +3,30 @@
 Request(space, loop, proxy, ...)  ->  run(request, ...)  ->  SearchOutcome: best, trace
 """
 
-from lpzero.search.constraints import Constraints
-from lpzero.search.request import Request
-from lpzero.search.search import Resources, SearchOutcome, run
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lpzero.search.constraints import Constraints
+    from lpzero.search.request import Request
+    from lpzero.search.search import Resources, SearchOutcome, run
 
 __all__ = ["Constraints", "Request", "Resources", "SearchOutcome", "run"]
+
+_HOMES = {
+    "Constraints": "constraints",
+    "Request": "request",
+    "Resources": "search",
+    "SearchOutcome": "search",
+    "run": "search",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Requests need proxies, which need torch; the loops and their options, for --help, do not.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

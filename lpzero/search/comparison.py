@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.errors import InputError, LPZeroError
+from lpzero import files
+from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.parallel import Lost, Workers, stream
-from lpzero.runs import directory as files
-from lpzero.runs.errors import RunError
+from lpzero.runs.layout import LOCK
 from lpzero.search import evaluators, metrics
-from lpzero.search.directory import finished
 from lpzero.search.latency import Stopwatch
 from lpzero.search.request import Request
 from lpzero.search.sampler import Sampler
 from lpzero.search.search import Resources, run
+from lpzero.search.storage import finished
 
 COMPARISON = "comparison.json"
 RUNS = "runs"
@@ -81,7 +81,7 @@ def compare(
 def _check_free(out: Path, resume: bool) -> None:
     """An error if the directory holds something else, or a comparison not to be gone on with."""
     found = {path.name for path in out.iterdir()} if out.is_dir() else set()
-    found.discard(files.LOCK)
+    found.discard(LOCK)
     if found and RUNS not in found:
         raise RunError(f"{out} holds {min(found)} and no comparison: choose another --out")
     if found and not resume:

@@ -98,6 +98,22 @@ class Constraints:
         )
 
 
+def bound_option(word: str, cost: str) -> str:
+    """The option of the command line for the least ("min") or the most ("max") of a cost."""
+    return f"--{word}-{cost}"
+
+
+def to_arguments(bounds: Mapping[str, Sequence[float | None]]) -> list[str]:
+    """The words of a command line that set the bounds."""
+    return [
+        text
+        for cost, pair in bounds.items()
+        for word, value in zip(("min", "max"), pair, strict=True)
+        if value is not None
+        for text in (bound_option(word, cost), str(value))
+    ]
+
+
 def count(cost: str, space: Space[Any], arch: Any) -> float:
     """One of the costs that need no clock."""
     return counters.get(cost)(space, arch)

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.search import ledger as facts
+from lpzero.search.best import best
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.ledger import Ledger
 from lpzero.search.sampler import Sampler
@@ -111,9 +112,3 @@ class Environment:
             return None
         score = float(self.scores([arch])[0])
         return score if math.isfinite(score) else None
-
-
-def best(archs: Sequence[Any], values: FloatArray, n: int) -> list[Any]:
-    """The n architectures of the largest values, the earlier of equals first."""
-    order = np.argsort(-values, kind="stable")[:n]
-    return [archs[i] for i in order]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.judgement import counters
-from lpzero.judgement.ranks import FloatArray
 from spaces.base import Space
 
 

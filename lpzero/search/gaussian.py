@@ -13,10 +13,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_solve, cholesky
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray, IntArray
 
 _PLANES = (1.0, 10.0)
 _RESTS = (0.03, 0.3, 3.0)
@@ -74,7 +73,7 @@ def likelihood(kernel: Kernel, points: FloatArray, targets: FloatArray) -> float
     return -0.5 * explained - math.fsum(np.log(np.diag(factor)))
 
 
-def _some(n: int) -> npt.NDArray[np.int64]:
+def _some(n: int) -> IntArray:
     """Up to 200 of n points, always the same."""
     if n <= _MOST_FOR_CHOICE:
         return np.arange(n)

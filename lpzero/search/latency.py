@@ -28,7 +28,7 @@ class Stopwatch:
         """Milliseconds, rounded to microseconds."""
         import torch
 
-        from lpzero.statistics import resolve_device, single_thread
+        from lpzero.statistics.isolation import resolve_device, single_thread
 
         device = resolve_device(self.device)
         model = self.space.build(arch, 0).to(device)

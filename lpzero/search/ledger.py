@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from lpzero.runs.journal import Lines
+from lpzero.runs.journal import Journal
 from spaces.base import Space
 from spaces.errors import SpaceError
 
@@ -27,10 +27,10 @@ def is_fact(record: dict[str, Any], number: int) -> bool:
 class Ledger:
     """The facts stated so far, and those that an earlier process wrote down."""
 
-    def __init__(self, space: Space[Any], lines: Lines | None = None) -> None:
-        self.space, self._lines = space, lines
+    def __init__(self, space: Space[Any], journal: Journal | None = None) -> None:
+        self.space, self._journal = space, journal
         self._stated: dict[tuple[str, Any], Any] = {}
-        self._ahead = dict(_facts(space, lines.records())) if lines is not None else {}
+        self._ahead = dict(_facts(space, journal.records())) if journal is not None else {}
 
     def get(self, fact: str, arch: Any) -> Any:
         """What is known, None if nothing is."""
@@ -51,9 +51,9 @@ class Ledger:
         return [self._stated[fact, arch] for arch in archs]
 
     def _state(self, fact: str, arch: Any, value: Any) -> None:
-        if self._lines is not None:
-            line = {"n": self._lines.n_lines, "fact": fact}
-            self._lines.add([{**line, "arch": self.space.to_json(arch), "value": value}])
+        if self._journal is not None:
+            line = {"n": self._journal.n_lines, "fact": fact}
+            self._journal.append([{**line, "arch": self.space.to_json(arch), "value": value}])
         self._stated[fact, arch] = value
 
 

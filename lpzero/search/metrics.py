@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.errors import InputError
-from lpzero.judgement.bootstrap import Interval, draw_counts
-from lpzero.judgement.ranks import FloatArray
+from lpzero.judgement.bootstrap import Interval, draw_counts, percentile_interval
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.sampler import Sampler
 
 TOP_SHARE, N_REFERENCE = 0.01, 10_000
 _SEED = 1_000_003  # of the reference sample: no search's
+_RESAMPLES = 2000
 
 Trace = Sequence[Mapping[str, Any]]
 
@@ -55,14 +55,13 @@ def top_threshold(sampler: Sampler, evaluator: Evaluator, share: float = TOP_SHA
     return float(targets[max(1, round(share * len(targets))) - 1])
 
 
-def mean_interval(values: Sequence[float], seed: int = 0, resamples: int = 2000) -> Interval:
+def mean_interval(values: Sequence[float]) -> Interval:
     """The bootstrap 95% interval of a mean."""
-    counts = draw_counts(len(values), seed, resamples)
-    low, high = np.quantile(counts @ np.asarray(values, float) / len(values), [0.025, 0.975])
-    return float(low), float(high)
+    counts = draw_counts(len(values), _RESAMPLES)
+    return percentile_interval(counts @ np.asarray(values, float) / len(values))
 
 
-def front(quality: FloatArray, cost: FloatArray) -> npt.NDArray[np.int64]:
+def front(quality: FloatArray, cost: FloatArray) -> IntArray:
     """The rows no other row beats, cheapest first: none is as good or better for less, or better
     for as much. quality (n,) larger is better, cost (n,) smaller is better."""
     order = np.lexsort((-quality, cost))

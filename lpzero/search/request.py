@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,8 +15,6 @@ from lpzero.search import evaluators, loops
 from lpzero.search.constraints import Constraints
 from lpzero.search.scorer import NO_PROXY, find_proxy, require_blocks
 from spaces.base import Space
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -98,9 +94,3 @@ class Request:
                 " when the search began: bring it back, or choose another --out"
             )
         return request
-
-    @property
-    def hash(self) -> str:
-        """A name for everything that decides the search's course."""
-        content = json.dumps([SCHEMA, self.to_json()], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()

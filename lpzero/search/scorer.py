@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.proxies import Combined, FormulaProxy, Needs, Proxy, find
 from lpzero.search import ledger as facts
 from lpzero.search.ledger import Ledger
 from spaces.base import Space
 
 if TYPE_CHECKING:
-    from lpzero.proxies import Context
+    from lpzero.proxies import Measurements
 
 NO_PROXY = "none"
 
@@ -43,7 +43,9 @@ class NoProxy(NamedTuple):
     direction: int = 1
     has_blocks: bool = False
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
         # From the architecture, so that it does not matter which are scored together.
         draws = [random.Random(f"{self.seed} {space.to_json(arch)}").random() for arch in archs]
         return np.array(draws)
@@ -70,11 +72,12 @@ class Scorer:
         self,
         proxy: Proxy,
         space: Space[Any],
-        context: Context,
+        measurements: Measurements,
         ledger: Ledger,
         pool: Sequence[Any] | None = None,
     ) -> None:
-        self.proxy, self.space, self.context, self.ledger = proxy, space, context, ledger
+        self.proxy, self.space, self.ledger = proxy, space, ledger
+        self.measurements = measurements
         self.pool = pool
         self.leaves = list(dict.fromkeys(_leaves(proxy)))
 
@@ -88,7 +91,7 @@ class Scorer:
         company = self.ledger.known(facts.SCORE)
         whole = [a for a in company if None not in self.ledger.get(facts.SCORE, a)]
         known = self._known({a: self.ledger.get(facts.SCORE, a) for a in whole})
-        found = known.score(self.space, whole, self.context) if whole else ()
+        found = known.score(self.space, whole, self.measurements) if whole else ()
         value = dict(zip(whole, found, strict=True))
         return np.array([value.get(arch, -math.inf) for arch in archs])
 
@@ -97,17 +100,17 @@ class Scorer:
         self.ledger.find(facts.BLOCKS, archs, self._measure_blocks)
         values = {arch: self.ledger.get(facts.BLOCKS, arch) for arch in archs}
         known: Any = self._known(values)
-        found: list[FloatArray] = known.block_scores(self.space, archs, self.context)
+        found: list[FloatArray] = known.block_scores(self.space, archs, self.measurements)
         return found
 
     def _measure(self, archs: list[Any]) -> Iterable[list[float | None]]:
-        columns = [leaf.score(self.space, archs, self.context) for leaf in self._measured]
+        columns = [leaf.score(self.space, archs, self.measurements) for leaf in self._measured]
         for row in zip(*columns, strict=True):
             yield [float(value) if math.isfinite(value) else None for value in row]
 
     def _measure_blocks(self, archs: list[Any]) -> Iterable[list[list[float]]]:
         leaves: Any = self._measured
-        columns = [leaf.block_scores(self.space, archs, self.context) for leaf in leaves]
+        columns = [leaf.block_scores(self.space, archs, self.measurements) for leaf in leaves]
         for row in zip(*columns, strict=True):
             yield [[float(value) for value in values] for values in row]
 
@@ -165,14 +168,18 @@ class _OnPool:
     def definition(self) -> str:
         return self.formula.definition
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
-        known = dict(zip(self.pool, self.formula.score(space, self.pool, context), strict=True))
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        known = dict(
+            zip(self.pool, self.formula.score(space, self.pool, measurements), strict=True)
+        )
         return np.array([known[arch] for arch in archs])
 
     def block_scores(
-        self, space: Space[Any], archs: Sequence[Any], context: Context
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
-        found = self.formula.block_scores(space, self.pool, context)
+        found = self.formula.block_scores(space, self.pool, measurements)
         known = dict(zip(self.pool, found, strict=True))
         return [known[arch] for arch in archs]
 
@@ -189,10 +196,12 @@ class _Known:
     direction: int = 1
     has_blocks: bool = True
 
-    def score(self, space: Space[Any], archs: Sequence[Any], context: Context) -> FloatArray:
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
         return np.array([self.values[arch] for arch in archs], dtype=np.float64)
 
     def block_scores(
-        self, space: Space[Any], archs: Sequence[Any], context: Context
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         return [np.array(self.values[arch], dtype=np.float64) for arch in archs]

@@ -12,19 +12,21 @@ from typing import Any
 
 from lpzero.judgement import counters
 from lpzero.parallel import Workers
-from lpzero.proxies import Context
+from lpzero.proxies import Context, Measurements
+from lpzero.runs.config import SCHEMA
+from lpzero.runs.journal import Journal
 from lpzero.search import evaluators
 from lpzero.search import ledger as facts
 from lpzero.search.constraints import COUNTED
-from lpzero.search.directory import Folder, read_config
 from lpzero.search.environment import Entry, Environment
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.evaluators.surrogate import Surrogate
 from lpzero.search.latency import Stopwatch
 from lpzero.search.ledger import Ledger
-from lpzero.search.request import SCHEMA, Request
+from lpzero.search.request import Request
 from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
+from lpzero.search.storage import publish, search_directory, stored_request
 from lpzero.sketches.store import default_folder
 
 # What a search does on the way: every entry of the trace, as it is made.
@@ -78,29 +80,30 @@ def run(
         around.data,
         Workers(around.jobs),
     )
-    is_begun = out is not None and resume and read_config(out) is not None
-    if not is_begun:
+    is_started = out is not None and resume and stored_request(out) is not None
+    if not is_started:
         pool = None if evaluator is None else evaluator.pool
         clock = Stopwatch(request.made_space, around.device)
         request.constraints.check(request.made_space, clock, pool)
     with ExitStack() as stack:
-        folder = None
+        directory = None
         if out is not None:
-            folder = stack.enter_context(Folder(out, request, resume))
-        environment = _bench(request, evaluator, around, folder)
+            directory = stack.enter_context(search_directory(out, request, resume))
+        journal = None if directory is None else directory.journal
+        environment = _environment(request, evaluator, around, journal)
         winner = request.made_loop.run(environment)
         result = _result(request, environment, winner)
         seconds = time.monotonic() - start
-        if folder is not None:
-            folder.publish(result, seconds)
+        if directory is not None:
+            publish(directory, result, seconds)
     return SearchOutcome(result, seconds)
 
 
-def _bench(
-    request: Request, evaluator: Evaluator | None, around: Resources, folder: Folder | None
+def _environment(
+    request: Request, evaluator: Evaluator | None, around: Resources, journal: Journal | None
 ) -> Environment:
     space = request.made_space
-    ledger = Ledger(space, None if folder is None else folder.lines)
+    ledger = Ledger(space, journal)
     stopwatch = Stopwatch(space, around.device)
 
     def timed(archs: Iterable[Any]) -> Iterable[float]:
@@ -119,7 +122,7 @@ def _bench(
     )
     pool = None if evaluator is None else evaluator.pool
     sampler = Sampler(space, request.constraints, clock, pool)
-    scorer = Scorer(request.made_proxy, space, context, ledger, pool)
+    scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
     return Environment(sampler, scorer, evaluator, ledger, random.Random(request.seed), around.show)
 
 

@@ -1,7 +1,7 @@
 """Fill a store with the sketches of many architectures, in parallel, going on where it stopped.
 
 In: a space, its architectures, options. Out: a `BuildReport`, and `Sketches`, which
-loads each file when it is asked for. A sketch already there is verified, not made again.
+loads each file when it is asked for. A sketch already there is verified, not rebuilt.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+import numpy as np
+
+from lpzero.parallel import Lost, Workers, stream
 from lpzero.sketches.sketch import (
     Sketch,
     SketchError,
@@ -20,12 +23,12 @@ from lpzero.sketches.sketch import (
     address,
     encode,
     identity,
-    take,
+    in_order,
 )
 from lpzero.sketches.store import Failure, Store, StoreError, default_folder
+from lpzero.statistics.errors import StatisticsError
 
 if TYPE_CHECKING:
-    from lpzero.parallel import Workers
     from spaces.base import Space
 
 logger = logging.getLogger(__name__)
@@ -118,7 +121,7 @@ def build(
     builder.store.sweep()
     missing, reasons = _survey(space, known, builder, report)
     if missing:
-        # Dear ones first, so that no worker is left with a long one at the end.
+        # Expensive ones first, so that no worker is left with a long one at the end.
         order = sorted(missing, key=lambda name: (-space.flops(known[name]), name))
         reasons |= _fill(space, [(name, known[name]) for name in order], builder)
         builder.store.sweep()
@@ -141,7 +144,7 @@ def _survey(
             try:
                 builder.store.load(space.name, name)
             except SketchError as error:
-                logger.warning("%s; it is made again", error)
+                logger.warning("%s; rebuilding it", error)
                 report.corrupt += 1
                 missing.add(name)
             continue
@@ -155,8 +158,6 @@ def _survey(
 
 def _fill(space: Space[Any], tasks: list[tuple[str, Any]], builder: Builder) -> dict[str, str]:
     """Make these sketches; the reasons of those that failed, by address."""
-    from lpzero.parallel import Lost, stream
-
     reasons: dict[str, str] = {}
     task = _SketchTask(space, builder.options, builder.store, builder.device, builder.chunk)
     with closing(stream(task, tasks, builder.workers, builder.label)) as outcomes:
@@ -174,6 +175,42 @@ def _fill(space: Space[Any], tasks: list[tuple[str, Any]], builder: Builder) -> 
     return reasons
 
 
+def take(
+    space: Space[Any],
+    arch: Any,
+    options: SketchOptions,
+    device: str = "cpu",
+    chunk: int | None = None,
+) -> Sketch:
+    """The sketch of one architecture, whose network is built and run once."""
+    # Here and not above: code that only reads sketches does not load torch.
+    from lpzero.statistics.extraction import of_architecture
+
+    blocks = of_architecture(
+        space,
+        arch,
+        seed=options.seed,
+        batch_seed=options.batch_seed,
+        loss=options.loss,
+        device=device,
+        chunk=chunk,
+        limit=options.limit,
+    )
+    shapes: list[dict[str, list[list[int]]]] = [{} for _ in blocks]
+    numbers = []
+    for index, name, pieces in in_order(blocks):
+        if not pieces:
+            raise SketchError(f"statistic {name} of block {index} is empty: the block has no tap")
+        shapes[index][name] = [[*piece.values.shape, piece.true_columns] for piece in pieces]
+        for piece in pieces:
+            values = piece.values.float().cpu().numpy()
+            if not np.isfinite(values).all():
+                raise SketchError(f"statistic {name} of block {index} is not finite")
+            numbers.append(values.ravel())
+    header = {**identity(space, arch, options), "blocks": shapes}
+    return Sketch(header, np.concatenate(numbers))
+
+
 @dataclass(frozen=True, slots=True)
 class _SketchTask:
     """Runs in a worker: makes one sketch and writes it; gives the reason when that fails."""
@@ -185,8 +222,6 @@ class _SketchTask:
     chunk: int | None
 
     def __call__(self, task: tuple[str, Any]) -> str | None:
-        from lpzero.statistics import StatisticsError
-
         name, arch = task
         try:
             sketch = take(self.space, arch, self.options, self.device, self.chunk)

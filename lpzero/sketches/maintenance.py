@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import spaces
-from lpzero.errors import InputError
-from lpzero.sketches.sketch import SCHEMA, SketchError, read_header, space_identity
+from lpzero.errors import EnvelopeError, InputError
+from lpzero.files import read_header
+from lpzero.sketches.sketch import MAGIC, SCHEMA, space_identity
 from lpzero.sketches.store import FAILURE, SKETCH, Store, file_size
 
 # Words for `prune` beside the names of spaces.
@@ -61,10 +62,10 @@ def _header(paths: Sequence[Path]) -> dict[str, Any] | None:
         try:
             if path.name.endswith(SKETCH):
                 with open(path, "rb") as file:
-                    return read_header(file)
+                    return read_header(file, MAGIC)
             if path.name.endswith(FAILURE):
                 return dict(json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError, SketchError):
+        except (OSError, ValueError, TypeError, EnvelopeError):
             continue
     return None
 

@@ -1,9 +1,8 @@
-"""A sketch: the six statistics of one architecture, cut to a stated size, as safe bytes.
+"""A sketch: the statistics of one architecture, cut to a stated size, as safe bytes.
 
-A file is `magic (8) | sha256 of the rest (32) | header length (8) | header (JSON) | numbers`.
-The header says what was sketched and how, and the shape of every matrix; the numbers are
-little-endian float32, matrix after matrix. Equal inputs give equal bytes. Nothing in it is ever
-executed on reading, and a changed or missing byte is found by the digest.
+A file is a sealed envelope (`lpzero.files`). The header says what was sketched and how, and the
+shape of every matrix; the numbers are little-endian float32, matrix after matrix, statistics in the
+order of their declaration. Equal inputs give equal bytes.
 """
 
 from __future__ import annotations
@@ -11,15 +10,18 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lpzero.errors import InputError, LPZeroError
+from lpzero import files
+from lpzero.errors import EnvelopeError, InputError, LPZeroError
+from lpzero.statistics.losses import LOSSES
+from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 
 if TYPE_CHECKING:
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 # Raised whenever extraction or the format changes what a file holds.
 SCHEMA = 1
 MAGIC = b"LPZSKT01"
-STATISTICS = ("A", "J", "G", "H", "W", "S")
-LOSSES = ("auto", "next-token", "labels", "cotangent", "ones")
-_DIGEST_END, _LENGTH_END = 40, 48
 
 
 class SketchError(LPZeroError, RuntimeError):
@@ -41,7 +40,7 @@ class SketchError(LPZeroError, RuntimeError):
 class SketchOptions:
     """How a sketch is taken; part of its address.
 
-    limit: elements kept per matrix (None: all); loss: see `statistics.extract`; seed: of the
+    limit: elements kept per matrix (None: all); loss: see `statistics.extraction`; seed: of the
     weights; batch_seed: of the tokens or images, and of the labels or the cotangent.
     """
 
@@ -69,7 +68,7 @@ def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, 
 
 def address(space: Space[Any], arch: Any, options: SketchOptions) -> str:
     """The sketch's name in a store: a digest of its identity."""
-    return hashlib.sha256(_canonical(identity(space, arch, options))).hexdigest()
+    return hashlib.sha256(files.canonical_json(identity(space, arch, options))).hexdigest()
 
 
 @lru_cache(maxsize=32)
@@ -81,14 +80,10 @@ def space_identity(space: Space[Any]) -> dict[str, Any]:
     }
     named |= {"kind": type(space).__name__, "version": space.version}
     if space.reads_text:
-        from spaces.batches import pydoc_digest
+        from spaces.batches import pydoc_digest  # loads torch, which an address rarely needs
 
         named["text"] = pydoc_digest()
-    return dict(json.loads(_canonical(named)))
-
-
-def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return dict(json.loads(files.canonical_json(named)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +92,12 @@ class Sketch:
 
     header: Mapping[str, Any]
     numbers: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        for block in self.header["blocks"]:
+            if block.keys() != STATISTICS.keys():
+                held, declared = " ".join(block), " ".join(STATISTICS)
+                raise SketchError(f"the sketch holds statistics {held}; {declared} are declared")
 
     @property
     def n_blocks(self) -> int:
@@ -121,7 +122,7 @@ class Sketch:
     def _places(self) -> dict[tuple[int, str], list[tuple[int, int, int, int]]]:
         places: dict[tuple[int, str], list[tuple[int, int, int, int]]] = {}
         start = 0
-        for index, name, shapes in _in_order(self.header["blocks"]):
+        for index, name, shapes in in_order(self.header["blocks"]):
             places[index, name] = []
             for rows, kept, true in shapes:
                 places[index, name].append((start, rows, kept, true))
@@ -129,73 +130,24 @@ class Sketch:
         return places
 
 
-def _in_order(blocks: list[dict[str, Any]]) -> Iterator[tuple[int, str, Any]]:
+def in_order(blocks: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, Any]]:
+    """(block, statistic, what stands there), as a file holds them."""
     for index, block in enumerate(blocks):
         for name in STATISTICS:
             yield index, name, block[name]
 
 
-def take(
-    space: Space[Any],
-    arch: Any,
-    options: SketchOptions,
-    device: str = "cpu",
-    chunk: int | None = None,
-) -> Sketch:
-    """Build the architecture, run it once, keep its sketch."""
-    from lpzero import statistics
-
-    model = space.build(arch, options.seed).to(statistics.resolve_device(device))
-    with statistics.single_thread():
-        blocks = statistics.extract(
-            model,
-            space.batch(options.batch_seed),
-            loss=options.loss,
-            seed=options.batch_seed,
-            chunk=chunk,
-            limit=options.limit,
-        )
-    shapes: list[dict[str, list[list[int]]]] = [{} for _ in blocks]
-    numbers = []
-    for index, name, pieces in _in_order(blocks):
-        if not pieces:
-            raise SketchError(f"statistic {name} of block {index} is empty: the block has no tap")
-        shapes[index][name] = [[*piece.values.shape, piece.true_columns] for piece in pieces]
-        for piece in pieces:
-            values = piece.values.float().cpu().numpy()
-            if not np.isfinite(values).all():
-                raise SketchError(f"statistic {name} of block {index} is not finite")
-            numbers.append(values.ravel())
-    header = {**identity(space, arch, options), "blocks": shapes}
-    return Sketch(header, np.concatenate(numbers))
-
-
 def encode(sketch: Sketch) -> bytes:
     """The file's bytes."""
-    header = _canonical(sketch.header)
-    header += b" " * (-(_LENGTH_END + len(header)) % 64)
-    rest = len(header).to_bytes(8, "little") + header + sketch.numbers.astype("<f4").tobytes()
-    return MAGIC + hashlib.sha256(rest).digest() + rest
+    return files.seal(
+        MAGIC, files.canonical_json(sketch.header), sketch.numbers.astype("<f4").tobytes()
+    )
 
 
 def decode(data: bytes) -> Sketch:
     """The sketch in a file's bytes, verified."""
-    view = memoryview(data)
-    if len(data) < _LENGTH_END or view[:8] != MAGIC:
-        raise SketchError("not a sketch of this version")
-    if hashlib.sha256(view[_DIGEST_END:]).digest() != view[8:_DIGEST_END]:
-        raise SketchError("the digest does not match: the file is truncated or corrupt")
-    header_end = _LENGTH_END + int.from_bytes(view[_DIGEST_END:_LENGTH_END], "little")
-    header = json.loads(bytes(view[_LENGTH_END:header_end]))
-    return Sketch(header, np.frombuffer(data, dtype="<f4", offset=header_end))
-
-
-def read_header(file: BinaryIO) -> dict[str, Any]:
-    """The header alone, not verified: for listings."""
-    start = file.read(_LENGTH_END)
-    if len(start) < _LENGTH_END or start[:8] != MAGIC:
-        raise SketchError("not a sketch of this version")
     try:
-        return dict(json.loads(file.read(int.from_bytes(start[_DIGEST_END:], "little"))))
-    except (ValueError, OverflowError, MemoryError):
-        raise SketchError("the header cannot be read") from None
+        header, start = files.unseal(data, MAGIC)
+    except EnvelopeError as error:
+        raise SketchError(str(error)) from None
+    return Sketch(header, np.frombuffer(data, dtype="<f4", offset=start))

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import socket
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lpzero import files
 from lpzero.errors import LPZeroError
 from lpzero.sketches.sketch import Sketch, SketchError, decode
 
 ENVIRONMENT = "LPZERO_CACHE"
-SKETCH, FAILURE, TEMPORARY = ".sketch", ".failure.json", ".tmp"
-# A temporary file of another machine is left alone for this long.
-STALE_SECONDS = 24 * 3600
+SKETCH, FAILURE = ".sketch", ".failure.json"
 
 
 class StoreError(LPZeroError, OSError):
@@ -75,7 +70,7 @@ class Store:
 
     def write(self, space: str, address: str, data: bytes) -> None:
         """Put the file in its place and forget an earlier failure."""
-        self.replace(self.path(space, address), data)
+        files.write_bytes(self.path(space, address), data)
         self.path(space, address, FAILURE).unlink(missing_ok=True)
 
     def failure(self, space: str, address: str) -> Failure | None:
@@ -90,7 +85,7 @@ class Store:
         """Remember why there is no sketch."""
         record = {**failure.identity, "reason": failure.reason}
         data = json.dumps(record, sort_keys=True, indent=1).encode()
-        self.replace(self.path(space, address, FAILURE), data)
+        files.write_bytes(self.path(space, address, FAILURE), data)
 
     def groups(self, space: str | None = None) -> dict[tuple[str, str], list[Path]]:
         """By space and address: the sketch or failure record, and what was derived from it."""
@@ -102,27 +97,11 @@ class Store:
     def sweep(self) -> int:
         """Remove what interrupted writers left behind; the number of files removed."""
         removed = 0
-        for path in self.folder.glob(f"*/??/.*{TEMPORARY}"):
-            if _is_abandoned(path):
+        for path in self.folder.glob(f"*/??/.*{files.TEMPORARY}"):
+            if files.is_abandoned(path):
                 path.unlink(missing_ok=True)
                 removed += 1
         return removed
-
-    def replace(self, path: Path, data: bytes) -> None:
-        """Write beside, flush to disk, rename: readers see the old file or the new one."""
-        writer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        temporary = path.with_name(f".{path.name}.{writer}{TEMPORARY}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open(temporary, "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except OSError as error:
-            with suppress(OSError):
-                temporary.unlink()
-            raise StoreError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def file_size(path: Path) -> int:
@@ -131,29 +110,3 @@ def file_size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def _is_abandoned(path: Path) -> bool:
-    """Whether the writer named in a temporary file's name is gone."""
-    host, _, process = path.name[: -len(TEMPORARY)].rpartition("-")[0].rpartition("-")
-    if os.name == "posix" and process.isdigit() and host.endswith(f".{socket.gethostname()}"):
-        return not _is_running(int(process))
-    try:
-        return time.time() - path.stat().st_mtime > STALE_SECONDS
-    except FileNotFoundError:
-        return False
-
-
-def _is_running(process: int) -> bool:
-    """Whether there is such a process and it is not merely waiting to be buried."""
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return True
-    return state != "Z"

@@ -1,17 +1,4 @@
-"""The six statistics of an untrained network: A J G H W S, block by block."""
+"""The statistics of an untrained network, block by block: the only code that hooks a network.
 
-from lpzero.statistics.extraction import BlockStatistics, CutTensor, extract, of, weight_matrices
-from lpzero.statistics.isolation import StatisticsError, resolve_device, single_thread
-from lpzero.statistics.losses import objective
-
-__all__ = [
-    "BlockStatistics",
-    "CutTensor",
-    "StatisticsError",
-    "extract",
-    "objective",
-    "of",
-    "resolve_device",
-    "single_thread",
-    "weight_matrices",
-]
+Nothing is imported here, so that `statistics.losses` and `statistics.errors` do not load torch.
+"""

@@ -1,35 +1,30 @@
-"""The six statistics of an untrained network, block by block, from one forward and one backward.
+"""The statistics of an untrained network, block by block, from one forward and one backward.
 
-In: any torch model with `blocks` whose taps (see `spaces.taps`) mark A, H and S, and a batch of
-token ids (B, T) or images (B, 3, H, W). Out: for each block a dict from statistic to a list of
-matrices. All matrices are two-dimensional: A, H, J tokens x features, S (batch, heads, queries) x
-keys, W and G as the model stores them with trailing axes joined. The batch is the outermost axis
-of A, H, S and J.
+In: any torch model with blocks whose taps (see `spaces.taps`) mark the tapped statistics, and a
+batch of token ids (B, T) or images (B, 3, H, W). Out: for each block a dict from statistic to a
+list of matrices. Tensors become two-dimensional: those of weights as the model stores them with
+trailing axes joined, all others rows x features; the batch is the outermost axis of the rows.
 
-The model is left as it was: hooks removed, parameters, grads, flags and random state untouched.
-Section 3.2 of LPZero names the statistics.
+What each statistic reads is declared in `primitives.statistics` (LPZero, section 3.2); here stands
+how the tensors of each source are found. The model is left as it was: hooks removed, parameters,
+grads, flags and random state untouched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from lpzero.sketches.sketch import SketchOptions
-from lpzero.statistics.isolation import (
-    StatisticsError,
-    as_input,
-    resolve_device,
-    single_thread,
-    untouched,
-)
-from lpzero.statistics.losses import Objective, objective
+from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics.isolation import as_input, resolve_device, single_thread, untouched
+from lpzero.statistics.objective import Objective, objective
+from lpzero.statistics.trace import Trace, find_blocks, named_weights, trace
+from primitives.statistics import STATISTICS, Source, Statistic
 from primitives.tensors import columns_that_fit, kept_columns
 from spaces.base import Space
 from spaces.taps import Tap
@@ -44,21 +39,35 @@ class CutTensor:
 
 
 BlockStatistics = dict[str, list[CutTensor]]
+# From a pass, its blocks, a block's index and a statistic to the tensors that it reads there.
+Rule = Callable[[Trace[Any], Sequence[nn.Module], int, str], Sequence[Any]]
+
+RULES: Mapping[Source, Rule] = {
+    Source.TAP: lambda seen, blocks, index, name: seen.taps[index][name],
+    Source.INPUT: lambda seen, blocks, index, name: [seen.inputs[index]],
+    Source.WEIGHTS: lambda seen, blocks, index, name: weight_matrices(blocks[index]),
+}
 
 
-def of(
-    space: Space[Any], arch: Any, options: SketchOptions | None = None, device: str = "auto"
-) -> list[dict[str, list[Tensor]]]:
-    """The whole matrices of one architecture on its space's batch: blocks[i]["A"][j] (rows, cols).
+def of_architecture(
+    space: Space[Any],
+    arch: Any,
+    *,
+    seed: int = 0,
+    batch_seed: int = 0,
+    loss: str = "auto",
+    device: str = "cpu",
+    chunk: int | None = None,
+    limit: int | None = None,
+) -> list[BlockStatistics]:
+    """The statistics of one architecture with weights of `seed` on its space's batch.
 
-    For looking; `options.limit` is ignored because nothing is cut.
+    See `extract`; one thread, so that every machine with the same torch finds the same numbers.
     """
-    options = options or SketchOptions()
-    model = space.build(arch, options.seed).to(resolve_device(device))
-    tokens = space.batch(options.batch_seed)
+    model = space.build(arch, seed).to(resolve_device(device))
+    batch = space.batch(batch_seed)
     with single_thread():
-        blocks = extract(model, tokens, loss=options.loss, seed=options.batch_seed)
-    return [{name: [p.values for p in pieces] for name, pieces in b.items()} for b in blocks]
+        return extract(model, batch, loss=loss, seed=batch_seed, chunk=chunk, limit=limit)
 
 
 def extract(
@@ -77,7 +86,8 @@ def extract(
     model at a time, to save memory; the result differs by rounding only. `limit` keeps as many
     columns as fit in that many elements per matrix; None keeps all.
     """
-    blocks = _blocks(model)
+    blocks = find_blocks(model)
+    _check_taps(model, blocks)
     device = next(model.parameters()).device
     tokens = as_input(tokens, model)
     step = chunk or len(tokens)
@@ -92,16 +102,19 @@ def extract(
 
 def weight_matrices(block: nn.Module) -> list[nn.Parameter]:
     """The block's parameters with at least two axes, in the order of their names in the model."""
-    return [parameter for parameter in block.parameters() if parameter.ndim >= 2]
+    return [weight for _, weight in named_weights(block)]
 
 
-def _blocks(model: nn.Module) -> list[nn.Module]:
-    blocks = list(getattr(model, "blocks", ()))
-    if not blocks:
-        raise StatisticsError(f"{type(model).__name__} has no `blocks` to take statistics from")
-    if not any(isinstance(module, Tap) for block in blocks for module in block.modules()):
+def _check_taps(model: nn.Module, blocks: Sequence[nn.Module]) -> None:
+    marked = {m.statistic for block in blocks for m in block.modules() if isinstance(m, Tap)}
+    if not marked:
         raise StatisticsError(f"the blocks of {type(model).__name__} carry no taps (spaces.taps)")
-    return blocks
+    for name in sorted(marked):
+        if name not in STATISTICS or STATISTICS[name].source is not Source.TAP:
+            raise StatisticsError(
+                f"{type(model).__name__} has a tap {name!r}, which is not declared as a tapped"
+                " statistic in primitives.statistics"
+            )
 
 
 def _one_pass(
@@ -113,68 +126,55 @@ def _one_pass(
     limit: int | None,
 ) -> list[BlockStatistics]:
     """One forward and one backward of a part of the batch."""
-    n_parts = len(tokens) / (part.stop - part.start)
-    take_rows = partial(_take, limit=limit, n_parts=n_parts)
-    take_weight = partial(_take, limit=limit)
-    with _listening(blocks, take_rows) as (taken, inputs):
-        loss = part_loss(model(tokens[part]), tokens[part], part)
-    for index in range(len(blocks)):
-        if index not in inputs:
-            raise StatisticsError(f"block {index} of {type(model).__name__} was never run")
-    weights = [weight_matrices(block) for block in blocks]
-    sources = [inputs[index] for index in range(len(blocks))]
-    wanted = [*sources, *(weight for of_block in weights for weight in of_block)]
+    cut = _Cut(limit, len(tokens) / (part.stop - part.start))
+
+    def keep(name: str, tensor: Tensor) -> Tensor | CutTensor:
+        # Values are copied at once: a model may change the tensor in place later.
+        statistic = STATISTICS[name]
+        return tensor if statistic.is_gradient else cut(statistic, tensor)
+
+    tapped = [name for name, one in STATISTICS.items() if one.source is Source.TAP]
+    seen = trace(model, blocks, tokens[part], tapped, keep)
+    loss = part_loss(seen.output, tokens[part], part)
+    read = {
+        name: [RULES[one.source](seen, blocks, index, name) for index in range(len(blocks))]
+        for name, one in STATISTICS.items()
+    }
+    wanted = [x for name in read if STATISTICS[name].is_gradient for of in read[name] for x in of]
     # Only what leads to these tensors is differentiated, and no `.grad` is ever filled.
     gradients = iter(torch.autograd.grad(loss, wanted, materialize_grads=True))
-    for statistics in taken:
-        statistics["J"] = [take_rows(next(gradients))]
-    for statistics, of_block in zip(taken, weights, strict=True):
-        statistics["W"] = [take_weight(weight.flatten(1)) for weight in of_block]
-        statistics["G"] = [take_weight(next(gradients).flatten(1)) for _ in of_block]
-    return taken
+    found: list[BlockStatistics] = [{} for _ in blocks]
+    for name, by_block in read.items():
+        statistic = STATISTICS[name]
+        for of_block, tensors in zip(found, by_block, strict=True):
+            if statistic.is_gradient:
+                tensors = [next(gradients) for _ in tensors]
+            of_block[name] = [x if isinstance(x, CutTensor) else cut(statistic, x) for x in tensors]
+    return found
 
 
-@contextmanager
-def _listening(
-    blocks: Sequence[nn.Module], take: Callable[[Tensor], CutTensor]
-) -> Iterator[tuple[list[BlockStatistics], dict[int, Tensor]]]:
-    """Hooks that fill A, H, S of each block and note each block's input; removed on leaving."""
-    taken: list[BlockStatistics] = [{"A": [], "H": [], "S": []} for _ in blocks]
-    inputs: dict[int, Tensor] = {}
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Copies of tensors in two dimensions; rows of the batch are those of one of `n_parts`."""
 
-    def enter(index: int, _: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        # The first block's input becomes a leaf: what comes before needs no gradient.
-        source = args[0].detach().requires_grad_() if index == 0 else args[0]
-        inputs[index] = source
-        return (source, *args[1:])
+    limit: int | None
+    n_parts: float
 
-    def tapped(index: int, tap: Tap, _: tuple[Any, ...], output: Tensor) -> None:
-        taken[index][tap.statistic].append(take(output))
+    def __call__(self, statistic: Statistic, tensor: Tensor) -> CutTensor:
+        """A copy of the tensor, with as many columns as fit for the rows of the whole batch."""
+        if statistic.is_of_weights:
+            return self._copy(tensor.flatten(1), 1.0)
+        return self._copy(tensor, self.n_parts)
 
-    handles = []
-    try:
-        for index, block in enumerate(blocks):
-            handles.append(block.register_forward_pre_hook(partial(enter, index)))
-            for module in block.modules():
-                if isinstance(module, Tap):
-                    handles.append(module.register_forward_hook(partial(tapped, index)))
-        yield taken, inputs
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _take(values: Tensor, limit: int | None, n_parts: float = 1.0) -> CutTensor:
-    """A copy of `values` (..., columns) in two dimensions, cut for the rows of the whole batch."""
-    values = values.detach()
-    width = values.shape[-1]
-    rows = round(values.numel() / width * n_parts)
-    kept = columns_that_fit(rows, width, limit)
-    if kept < width:
-        return CutTensor(
-            values.index_select(-1, _columns(width, kept, values.device)).reshape(-1, kept), width
-        )
-    return CutTensor(values.reshape(-1, width).clone(), width)
+    def _copy(self, values: Tensor, n_parts: float) -> CutTensor:
+        values = values.detach()
+        width = values.shape[-1]
+        rows = round(values.numel() / width * n_parts)
+        kept = columns_that_fit(rows, width, self.limit)
+        if kept < width:
+            columns = _columns(width, kept, values.device)
+            return CutTensor(values.index_select(-1, columns).reshape(-1, kept), width)
+        return CutTensor(values.reshape(-1, width).clone(), width)
 
 
 @lru_cache(maxsize=256)
@@ -186,17 +186,21 @@ def _joined(parts: list[BlockStatistics]) -> BlockStatistics:
     """One block's statistics over all parts of the batch: rows side by side, gradients added."""
     if len(parts) == 1:
         return parts[0]
-    joined: BlockStatistics = {"W": parts[0]["W"]}
-    for name, join in (
-        ("G", sum),
-        ("A", torch.cat),
-        ("H", torch.cat),
-        ("S", torch.cat),
-        ("J", torch.cat),
-    ):
-        columns = zip(*(part[name] for part in parts), strict=True)
-        joined[name] = [
-            CutTensor(join([p.values for p in pieces]), pieces[0].true_columns)
-            for pieces in columns
+    return {
+        name: [
+            _join(STATISTICS[name], same) for same in zip(*(p[name] for p in parts), strict=True)
         ]
-    return joined
+        for name in parts[0]
+    }
+
+
+def _join(statistic: Statistic, parts: Sequence[CutTensor]) -> CutTensor:
+    """One tensor over all parts of the batch."""
+    values: Any
+    if not statistic.is_of_weights:
+        values = torch.cat([part.values for part in parts])
+    elif statistic.is_gradient:
+        values = sum(part.values for part in parts)
+    else:
+        return parts[0]
+    return CutTensor(values, parts[0].true_columns)

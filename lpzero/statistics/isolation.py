@@ -9,14 +9,10 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from lpzero.errors import LPZeroError
+from lpzero.statistics.errors import StatisticsError
 
 _INSIDE: list[int] = []
 _INSIDE_LOCK = threading.Lock()
-
-
-class StatisticsError(LPZeroError, ValueError):
-    """A model, loss or device that statistics cannot be taken with."""
 
 
 def resolve_device(name: str) -> torch.device:

@@ -1,24 +1,27 @@
-"""One forward pass of any torch transformer, with what every block takes in and gives.
+"""One forward pass of any torch transformer, recorded block by block.
 
-Where the parts of a block are is said by a `Layout`. Models of our spaces carry taps (see
-`spaces.taps`) and fit the default; for any other model the layout names sub-modules.
+In: a model, its blocks, a batch. Out: a `Trace` with the input and output of every block, and what
+passed the taps (see `spaces.taps`). Models of our spaces carry taps; for any other model a `Layout`
+names the sub-modules that take their place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from lpzero.errors import InputError
+from lpzero.statistics.errors import StatisticsError
 from spaces.taps import Tap
 
 Part = Literal["attention", "feed-forward", "pooling"]
+K = TypeVar("K")
+Keep = Callable[[str, Tensor], K]  # from a statistic and a tensor to what is recorded of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +51,23 @@ class Layout:
             return "feed-forward"
         return "pooling" if first in self.pooling else "attention"
 
+    def modules(self, statistic: str) -> tuple[str, ...]:
+        """The names of the modules that give the statistic beside the taps."""
+        return {"A": self.A, "S": self.S}.get(statistic, ())
+
 
 @dataclass(slots=True)
-class Trace:
-    """A forward pass block by block, still attached to its graph.
+class Trace(Generic[K]):
+    """A forward pass block by block; tensors are still attached to their graph.
 
-    inputs, outputs: (B, T, d); A: (B, T, f) each; S: (B, heads, T, T) each, or what a tap of
-    that kind gives; heads: (B, T, heads * width), at most one per block.
+    inputs, outputs: (B, T, d); taps: for each block and statistic what was kept of every tensor
+    (for A (B, T, f), for S (B, heads, T, T), or what a tap of that kind gives); heads:
+    (B, T, heads * width), at most one per block, none without a layout.
     """
 
     inputs: list[Tensor]
     outputs: list[Tensor]
-    A: list[list[Tensor]]
-    S: list[list[Tensor]]
+    taps: list[dict[str, list[K]]]
     heads: list[list[Tensor]]
     output: Any = field(default=None)
 
@@ -72,68 +79,117 @@ def find_blocks(model: nn.Module) -> list[nn.Module]:
         return own
     lists: list[nn.Module] = [m for m in model.modules() if isinstance(m, nn.ModuleList)]
     if not lists:
-        raise InputError(f"{type(model).__name__} has no list of blocks; give blocks=[...]")
+        raise StatisticsError(f"{type(model).__name__} has no `blocks` and no nn.ModuleList")
     largest = max(lists, key=lambda found: sum(p.numel() for p in found.parameters()))
     return list(largest.children())
+
+
+def named_weights(block: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """The block's parameters with at least two axes, with their names in the block."""
+    return [(name, weight) for name, weight in block.named_parameters() if weight.ndim >= 2]
 
 
 def trace(
     model: nn.Module,
     blocks: Sequence[nn.Module],
-    layout: Layout,
     tokens: Tensor,
+    taps: Collection[str],
+    keep: Keep[K],
+    *,
+    layout: Layout | None = None,
     source: Tensor | None = None,
-) -> Trace:
-    """The pass over tokens (B, T) or images; `source` (B, T, d) replaces the first block's input.
+) -> Trace[K]:
+    """The pass over tokens (B, T) or images; of the tensors at `taps` what `keep` returns.
 
-    The first block's input becomes a leaf: nothing before the blocks is differentiated.
+    `source` (B, T, d) replaces the first block's input. That input becomes a leaf: nothing before
+    the blocks is differentiated. `layout` names modules beside the taps, and those of the heads.
     """
+    recorder = _Recorder(blocks, taps, keep, source)
+    with _hooked(recorder, layout):
+        output = model(tokens)
     n = range(len(blocks))
-    result = Trace([], [], [[] for _ in n], [[] for _ in n], [[] for _ in n])
-    with _listening(blocks, layout, result, source):
-        result.output = model(tokens)
-    if not len(result.inputs) == len(result.outputs) == len(blocks):
-        raise InputError(f"not every block of {type(model).__name__} was run exactly once")
-    return result
+    if recorder.n_entered != len(n) or recorder.n_left != len(n) or len(recorder.outputs) != len(n):
+        raise StatisticsError(f"not every block of {type(model).__name__} was run exactly once")
+    inputs, outputs = ([found[i] for i in n] for found in (recorder.inputs, recorder.outputs))
+    return Trace(inputs, outputs, recorder.taps, recorder.heads, output)
+
+
+class _Recorder(Generic[K]):
+    """What the hooks of a pass have seen so far."""
+
+    def __init__(
+        self,
+        blocks: Sequence[nn.Module],
+        taps: Collection[str],
+        keep: Keep[K],
+        source: Tensor | None,
+    ) -> None:
+        self.blocks, self.keep, self.source = blocks, keep, source
+        self.inputs: dict[int, Tensor] = {}
+        self.outputs: dict[int, Tensor] = {}
+        self.taps: list[dict[str, list[K]]] = [{name: [] for name in taps} for _ in blocks]
+        self.heads: list[list[Tensor]] = [[] for _ in blocks]
+        self.n_entered = self.n_left = 0
+
+    def enter(self, index: int, _: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        x = args[0]
+        if index == 0:
+            x = (x if self.source is None else self.source).detach().requires_grad_()
+        self.inputs[index] = x
+        self.n_entered += 1
+        return (x, *args[1:])
+
+    def leave(self, index: int, _: nn.Module, __: Any, output: Any) -> None:
+        self.outputs[index] = first_tensor(output)
+        self.n_left += 1
+
+    def tap(self, index: int, statistic: str, _: nn.Module, __: Any, output: Any) -> None:
+        self.taps[index][statistic].append(self.keep(statistic, first_tensor(output)))
+
+    def heads_before(self, index: int, _: nn.Module, args: tuple[Any, ...]) -> None:
+        self.heads[index].append(args[0])
+
+    def heads_after(self, index: int, _: nn.Module, __: Any, output: Any) -> None:
+        self.heads[index].append(first_tensor(output))
 
 
 @contextmanager
-def _listening(
-    blocks: Sequence[nn.Module], layout: Layout, result: Trace, source: Tensor | None
-) -> Iterator[None]:
-    """Hooks that fill the trace; removed on leaving."""
-
-    def enter(index: int, _: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        x = args[0]
-        if index == 0:
-            x = (x if source is None else source).detach().requires_grad_()
-        result.inputs.append(x)
-        return (x, *args[1:])
-
-    def leave(_: nn.Module, __: Any, output: Any) -> None:
-        result.outputs.append(first_tensor(output))
-
-    def take(into: list[Tensor], _: nn.Module, __: Any, output: Any) -> None:
-        into.append(first_tensor(output))
-
-    def take_input(into: list[Tensor], _: nn.Module, args: tuple[Any, ...]) -> None:
-        into.append(args[0])
-
+def _hooked(recorder: _Recorder[K], layout: Layout | None) -> Iterator[None]:
+    """Hooks that fill the recorder; removed on leaving."""
     handles: list[Any] = []
     try:
-        for index, block in enumerate(blocks):
-            handles.append(block.register_forward_pre_hook(partial(enter, index)))
-            handles.append(block.register_forward_hook(leave))
-            for kind, into in (("A", result.A[index]), ("S", result.S[index])):
-                named = _named(block, getattr(layout, kind))
-                for module in (*_tapped(block, kind), *named):
-                    handles.append(module.register_forward_hook(partial(take, into)))
+        for index, block in enumerate(recorder.blocks):
+            handles.append(block.register_forward_pre_hook(partial(recorder.enter, index)))
+            handles.append(block.register_forward_hook(partial(recorder.leave, index)))
+            for statistic, module in _tapped(block, recorder.taps[index], layout):
+                hook = partial(recorder.tap, index, statistic)
+                handles.append(module.register_forward_hook(hook))
+            if layout is None:
+                continue
             joined, mixing = _named(block, layout.heads), _named(block, layout.mixing)
             for module in joined[:1]:
-                before = partial(take_input, result.heads[index])
+                before = partial(recorder.heads_before, index)
                 handles.append(module.register_forward_pre_hook(before))
             for module in mixing[:1] if not joined else ():
-                handles.append(module.register_forward_hook(partial(take, result.heads[index])))
+                after = partial(recorder.heads_after, index)
+                handles.append(module.register_forward_hook(after))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def without_norms(blocks: Iterable[nn.Module]) -> Iterator[None]:
+    """A context in which the blocks' LayerNorms return their input."""
+
+    def skip(_: nn.Module, args: tuple[Any, ...], __: Tensor) -> Tensor:
+        x: Tensor = args[0]
+        return x
+
+    norms = [m for block in blocks for m in block.modules() if isinstance(m, nn.LayerNorm)]
+    handles = [norm.register_forward_hook(skip) for norm in norms]
+    try:
         yield
     finally:
         for handle in handles:
@@ -144,12 +200,21 @@ def first_tensor(output: Any) -> Tensor:
     """The tensor of a module that gives a tensor, or a tuple that starts with one."""
     found = output[0] if isinstance(output, (tuple, list)) else output
     if not isinstance(found, torch.Tensor):
-        raise InputError(f"a block gives {type(found).__name__}, expected a tensor")
+        raise StatisticsError(f"a block gives {type(found).__name__}, expected a tensor")
     return found
 
 
-def _tapped(block: nn.Module, kind: str) -> Iterable[nn.Module]:
-    return [m for m in block.modules() if isinstance(m, Tap) and m.statistic == kind]
+def _tapped(
+    block: nn.Module, statistics: Collection[str], layout: Layout | None
+) -> Iterator[tuple[str, nn.Module]]:
+    """The modules of a block whose outputs are these statistics."""
+    for module in block.modules():
+        if isinstance(module, Tap) and module.statistic in statistics:
+            yield module.statistic, module
+    if layout is not None:
+        for statistic in statistics:
+            for module in _named(block, layout.modules(statistic)):
+                yield statistic, module
 
 
 def _named(block: nn.Module, names: Iterable[str]) -> list[nn.Module]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.supernet.saliency import Saliency
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer
 

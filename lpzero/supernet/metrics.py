@@ -6,8 +6,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import FitnessError
-from lpzero.judgement.ranks import FloatArray, rank, rank_targets
+from lpzero.judgement.ranks import rank, rank_targets
 
 
 def mean_best_rank(scores: FloatArray, targets: FloatArray, groups: Sequence[Hashable]) -> float:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.base import Space
 
@@ -48,23 +48,27 @@ class Saliency:
         chunk: int | None = None,
     ) -> Saliency:
         """One forward and backward pass of the space's supernet on its batch."""
-        from lpzero.proxies.network import Network, flat
-        from lpzero.statistics import resolve_device, single_thread
+        # Here and not above: what only reads saliencies does not load torch.
+        from lpzero.statistics.extraction import extract
+        from lpzero.statistics.isolation import resolve_device, single_thread
+        from lpzero.statistics.trace import Layout, named_weights
 
         if not isinstance(space, AutoFormerSpace):
             raise InputError(f"space {space.name} has no supernet; use an AutoFormer space")
         supernet = space.supernet(seed).to(resolve_device(device))
         with single_thread():
             images = space.batch(batch_seed)
-            network = Network(supernet.largest, images, loss, seed=batch_seed, chunk=chunk)
+            blocks = extract(supernet.largest, images, loss=loss, seed=batch_seed, chunk=chunk)
+            names = [[name for name, _ in named_weights(b)] for b in supernet.largest.blocks]
             sums = [
                 {
-                    m.name: _prefix_sums((flat(m.weight) * g).abs())
-                    for m, g in zip(*pair, strict=True)
+                    name: _prefix_sums((weight.values * gradient.values).abs())
+                    for name, weight, gradient in zip(own, block["W"], block["G"], strict=True)
                 }
-                for pair in zip(network.matrices, network.passed.gradients, strict=True)
+                for own, block in zip(names, blocks, strict=True)
             ]
-        mlp = {m.name for m in network.matrices[0] if m.part == "feed-forward"}
+        layout = Layout()
+        mlp = {name for name in names[0] if layout.part(name) == "feed-forward"}
         shapes, few, narrow = supernet.block_shapes, space.heads[0], space.ratios[0]
         by_heads = [AutoFormerLayer(heads, narrow) for heads in space.heads]
         by_ratio = [AutoFormerLayer(few, ratio) for ratio in space.ratios]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from lpzero.arrays import IntArray
 from lpzero.errors import InputError
 from lpzero.supernet.isomers import Isomers, representative
 from lpzero.supernet.saliency import Saliency
@@ -112,7 +112,7 @@ def _multisets(choices: Sequence[C], depth: int) -> Iterator[tuple[C, ...]]:
     return itertools.combinations_with_replacement(sorted(choices), depth)
 
 
-def _edges(sizes: npt.NDArray[np.int64]) -> list[float]:
+def _edges(sizes: IntArray) -> list[float]:
     low, high = int(sizes.min()) // MARGIN, int(sizes.max()) // MARGIN + 1
     return [float(MARGIN * step) for step in range(low, high + 1)]
 

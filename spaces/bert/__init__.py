@@ -19,4 +19,6 @@ BERT = FlexiBertSpace(
     batch_shape=(4, 64),
 )
 
-__all__ = ["BERT"]
+SPACES = (BERT,)
+
+__all__ = ["BERT", "SPACES"]

@@ -2,4 +2,13 @@
 
 from spaces.pit.space import PitArch, PitBlock, PitSpace
 
-__all__ = ["PitArch", "PitBlock", "PitSpace"]
+PIT = PitSpace()
+SPACES = (PIT,)
+
+__all__ = [
+    "PIT",
+    "SPACES",
+    "PitArch",
+    "PitBlock",
+    "PitSpace",
+]

@@ -1,6 +1,6 @@
 """Tables by name: what is known of them, and loading them from a data root.
 
-To add a family, write one module with its `SOURCES` and name it here.
+A module of this package that declares `SOURCES` is found: it is all that a new table needs.
 """
 
 from __future__ import annotations
@@ -12,16 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import spaces
+from spaces.declarations import declared
 from spaces.errors import TableError, UnknownNameError
-from spaces.tables import flexibert, lts, nano, vit
 from spaces.tables.source import Source
 
 if TYPE_CHECKING:
     from spaces.tables.table import Table
 
 DATA_VARIABLE = "LPZERO_DATA"
+# They import this module, or what listing the tables does not need.
+_NOT_TABLES = ("archive", "fetch", "registry", "splits", "table")
 _SOURCES: dict[str, Source] = {
-    source.name: source for family in (flexibert, lts, nano, vit) for source in family.SOURCES
+    source.name: source
+    for sources in declared(
+        "spaces.tables",
+        [str(Path(__file__).parent)],
+        "SOURCES",
+        lambda module: module.name not in _NOT_TABLES,
+    )
+    for source in sources
 }
 
 

@@ -17,7 +17,7 @@ class Origin:
 
     `members` is None for a file. For a folder it is a regular expression: the relative paths
     that matching files have are kept, everything else of the repository is left out. `digest`
-    is the SHA-256 of the file, or of the folder as `digests.tree_digest` defines it.
+    is the SHA-256 of the file, or of the folder as `fetch.tree_digest` defines it.
     """
 
     repository: str

@@ -16,9 +16,14 @@ Make = Callable[..., Architecture]
 
 
 def make_architecture(
-    seed: int, n_blocks: int = 2, n_tensors: int = 2, rows: int = 4, columns: int = 6,
-    limit: int = 10_000, scale: float | None = None,
-) -> Architecture:  # fmt: skip
+    seed: int,
+    n_blocks: int = 2,
+    n_tensors: int = 2,
+    rows: int = 4,
+    columns: int = 6,
+    limit: int = 10_000,
+    scale: float | None = None,
+) -> Architecture:
     rng = np.random.default_rng(seed)
     scale = float(np.exp(rng.normal())) if scale is None else scale
 
@@ -29,8 +34,10 @@ def make_architecture(
             values /= values.sum(axis=1, keepdims=True)
         return cut(values, limit)
 
-    return [{name: [tensor(name) for _ in range(n_tensors)] for name in "AJGHWS"}
-            for _ in range(n_blocks)]  # fmt: skip
+    return [
+        {name: [tensor(name) for _ in range(n_tensors)] for name in "AJGHWS"}
+        for _ in range(n_blocks)
+    ]
 
 
 def make_network(seed: int, **options: int) -> Network:

@@ -60,14 +60,6 @@ def test_variation_keeps_trees_convertible(everything: Any) -> None:
                 pool[random.randrange(len(pool))] = tree
 
 
-def test_a_set_without_degenerate_operations_says_what_it_lacks() -> None:
-    lean = build_set(degenerate=False)
-    formula = parse("sum(add(square(inverse(H)), log_softmax(fro(A))))")
-    with pytest.raises(FormulaError, match="degenerate=True"):
-        to_tree(formula, lean)
-    assert from_tree(to_tree(parse("-sum(log(fro(A)))"), lean)) == parse("-sum(log(fro(A)))")
-
-
 def test_trees_cannot_be_called(everything: Any) -> None:
     tree = to_tree(parse("sum(square(W))"), everything)
     with pytest.raises(FormulaError, match="from_tree"):

@@ -17,6 +17,7 @@ from primitives.sizes import measure
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unaries", [1, 2])
 def test_the_printed_sizes_are_current(unaries: int) -> None:
     size = measure(unaries)

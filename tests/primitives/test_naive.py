@@ -143,6 +143,7 @@ def test_no_blocks_are_refused() -> None:
         score(parse("sum(W)"), [])
 
 
+@pytest.mark.slow
 def test_torch_tensors_score_as_numpy_ones_do(make_architecture: Any) -> None:
     blocks = make_architecture(3, limit=12, scale=1.0)
     there = [

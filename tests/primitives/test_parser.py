@@ -12,6 +12,7 @@ from primitives.score import Score
 from tests.random_formulas import random_formula, random_tree
 
 
+@pytest.mark.slow
 def test_printing_and_parsing_are_inverse_for_10_000_random_formulas() -> None:
     rng = random.Random(0)
     for number in range(10_000):
@@ -95,6 +96,7 @@ def test_python_is_not_a_formula(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.slow
 def test_100_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
     rng = random.Random(1)
     words = [*UNARIES, *BINARIES, *STATISTICS, "sum", "mean", "(", ")", ",", "-", " "]

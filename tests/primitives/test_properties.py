@@ -19,6 +19,7 @@ X = RNG.normal(size=(5, 4))
 def declaring(trait: str) -> Any:
     """Run a test for each primitive that declares the trait."""
     found = [f for f in UNARIES.values() if getattr(f.traits, trait)]
+    assert found, f"no primitive declares {trait}"
     return pytest.mark.parametrize("f", found, ids=[f.name for f in found])
 
 

@@ -11,8 +11,9 @@ import pytest
 from primitives import UNARIES, DeclarationError, UnknownPrimitiveError, parse, score
 from primitives.properties import NON_NEGATIVE, Blind, Gives, Interval, Symmetry
 from primitives.pruning import check
-from primitives.registry import forget, get_binary, get_statistic, get_unary, statistic, unary
+from primitives.registry import forget, get_binary, get_unary, unary
 from primitives.sizes import measure
+from primitives.statistics import get_statistic, statistic
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,7 @@ def test_pruning_follows_the_properties_of_a_new_primitive() -> None:
     assert [found.rule for found in rules if found] == ["no-effect", "absorbed"]
 
 
+@pytest.mark.slow
 def test_what_was_known_of_a_name_is_forgotten_with_it() -> None:
     before = measure(1)
     for traits, rule in (({"range": NON_NEGATIVE}, "no-effect"), ({}, None)):
@@ -114,7 +116,7 @@ def test_a_taken_or_unreadable_name_is_refused(name: str) -> None:
 
 def test_a_statistic_is_declared_once() -> None:
     with pytest.raises(DeclarationError, match="twice"):
-        statistic("W", "again", "W", NON_NEGATIVE)
+        statistic("W", "again")
 
 
 @pytest.mark.parametrize("look_up", [get_unary, get_binary, get_statistic])

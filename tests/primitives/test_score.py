@@ -20,12 +20,14 @@ from primitives.block_sizes import SIZES
 from primitives.formula import MAX_DEPTH
 from primitives.parser import parse_paper_formula
 from primitives.reductions import POSITION_REDUCTIONS
-from primitives.registry import BINARIES, STATISTICS, UNARIES, unary
+from primitives.registry import BINARIES, UNARIES, unary
+from primitives.statistics import STATISTICS
 from tests.random_formulas import COLUMNS, random_score
 
 PAPER = "mul(inner(l1(abslog(J))), sqrt(inner(sqrt(params))), inverse(sqrt(sum(sqrt(softmax(S))))))"
 
 
+@pytest.mark.slow
 def test_printing_and_parsing_are_inverse_for_10_000_random_scores() -> None:
     rng = random.Random(0)
     several = 0
@@ -112,6 +114,7 @@ def test_depth_is_limited_on_both_sides_of_the_border() -> None:
             parse(text)
 
 
+@pytest.mark.slow
 def test_30_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
     rng = random.Random(1)
     words = [*UNARIES, *BINARIES, *STATISTICS, *SIZES, *POSITION_REDUCTIONS, *COLUMNS]

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ def test_the_language_has_the_papers_21_unaries() -> None:
     assert list(UNARIES) == expected.split()
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(matrices(any_float32))
 def test_every_chain_of_two_is_finite_over_the_float32_range(x: Doubles) -> None:
@@ -57,6 +58,7 @@ def test_no_primitive_changes_its_operand(x: Doubles) -> None:
         assert np.array_equal(tensor.numpy(), before), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("name", CALLABLE)
 def test_torch_agrees_with_numpy_over_the_float32_range(name: str, axis: int) -> None:
@@ -66,8 +68,7 @@ def test_torch_agrees_with_numpy_over_the_float32_range(name: str, axis: int) ->
         ours = np.asarray(UNARIES[name](x, axis, 2.5))
         theirs = UNARIES[name](torch.tensor(x), axis, 2.5).numpy()
         # A spread within rounding of its guard may fall on either side of it.
-        if name in ("zscore", "minmax", "std") and _spread_is_noise(x):
-            return
+        assume(name not in ("zscore", "minmax", "std") or not _spread_is_noise(x))
         scale = np.abs(x).max() if name in ("mean", "norm_sum", "std") else 0.0
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-12 * scale + 1e-9)
 
@@ -78,6 +79,7 @@ def _spread_is_noise(x: Doubles) -> bool:
     return bool(np.ptp(x) <= 1e-10 * np.abs(x).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLABLE)
 def test_the_lambdified_sympy_form_agrees_with_numpy(name: str) -> None:
     form = as_numpy(unary_form(name, symbol("W")), ["W"])
@@ -85,8 +87,7 @@ def test_the_lambdified_sympy_form_agrees_with_numpy(name: str) -> None:
     @SETTINGS
     @given(matrices(gentle))
     def agree(x: Doubles) -> None:
-        if name in ("zscore", "minmax", "std") and _spread_is_noise(x):
-            return
+        assume(name not in ("zscore", "minmax", "std") or not _spread_is_noise(x))
         with np.errstate(all="ignore"):
             theirs = form(x)
         np.testing.assert_allclose(UNARIES[name](x), theirs, rtol=1e-5, atol=1e-9)

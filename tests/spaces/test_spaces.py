@@ -141,7 +141,7 @@ def test_blocks_can_be_exchanged(space: Space[Any]) -> None:
     changed = space.with_block(arch, 1, other)
     space.validate(changed)
     assert space.blocks(changed)[1] == other
-    if not isinstance(space, PitSpace):  # whose blocks share fields: tests/spaces/test_pit.py
+    if not isinstance(space, PitSpace):  # whose blocks share fields: see tests/spaces/pit
         assert space.blocks(changed) == (blocks[0], other, *blocks[2:])
 
 
@@ -184,6 +184,7 @@ def test_parameters_are_the_models(space: Space[Any]) -> None:
         assert space.parameters(arch) == n_parameters(layout(space, arch))
 
 
+@pytest.mark.slow
 def test_decoder_parameters_are_those_of_blocks_and_final_norm(space: Space[Any]) -> None:
     for arch in samples(space, 25):
         model = layout(space, arch)
@@ -193,6 +194,7 @@ def test_decoder_parameters_are_those_of_blocks_and_final_norm(space: Space[Any]
         assert space.decoder_parameters(arch) == inside
 
 
+@pytest.mark.slow
 def test_attention_parameters_are_those_of_the_mixing_halves(space: Space[Any]) -> None:
     for arch in samples(space, 25):
         mixing = 0
@@ -202,6 +204,7 @@ def test_attention_parameters_are_those_of_the_mixing_halves(space: Space[Any]) 
         assert space.attention_parameters(arch) == mixing
 
 
+@pytest.mark.slow
 def test_flops_are_what_torch_counts(space: Space[Any]) -> None:
     for arch in samples(space, 6):
         model = layout(space, arch)
@@ -227,6 +230,7 @@ def test_build_gives_eval_mode_and_leaves_the_global_generator_alone(space: Spac
     assert torch.isfinite(hidden).all()
 
 
+@pytest.mark.slow
 def test_weights_depend_on_the_seed(space: Space[Any]) -> None:
     arch = small_sample(space)
     first, same, other = (dict(space.build(arch, s).named_parameters()) for s in (0, 0, 1))
@@ -246,6 +250,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nano-flexibert", "nano-gpt2"])
 def test_another_process_builds_the_same_weights(name: str) -> None:
     space = spaces.get(name)

@@ -5,7 +5,7 @@ From the rows of `lpzero rank TABLE --format json`, or of anything that has been
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from lpzero.errors import InputError
 from lpzero.judgement import counters
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material, file_name
 
 _ROW = 0.24  # inches per bar
 
@@ -96,3 +97,34 @@ def draw(data: Bars) -> Figure:
 def _bar(row: Mapping[str, Any], is_counter: bool) -> Bar:
     low, high = row["rho_ci"]
     return Bar(str(row["proxy"]), float(row["rho"]), float(low), float(high), is_counter)
+
+
+def _figures(material: Material) -> Iterator[Drawn]:
+    run = material.run
+    if material.ranking is not None:
+        data = bars(material.ranking, "all proxies, whole table")
+        yield _drawn("proxies", data, "Every proxy of the given ranking on the whole table.")
+    if run.best is None:
+        return
+    for table in run.tables:
+        name = table["name"]
+        rows = [{"proxy": "the winner", **run.judged(name)["test"]}]
+        beside = run.counters(name)
+        rows += [
+            {"proxy": line["proxy"], **line["judged"]["test"]}
+            for line in beside
+            if "judged" in line
+        ]
+        caption = (
+            f"The winner beside the sizes alone on the test rows of {name}."
+            " A formula that is not clear of them only counts."
+        )
+        yield _drawn(f"counters-{file_name(name)}", bars(rows, f"{name}, test rows"), caption)
+
+
+def _drawn(name: str, data: Bars, caption: str) -> Drawn:
+    words = "; ".join(f"{bar.proxy} {bar.rho:.3f}" for bar in data.bars[:12])
+    return Drawn(name, caption, f"Bar chart of rho: {words}.", draw(data))
+
+
+FIGURE = FigureKind(30, _figures)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
+from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material
 
+if TYPE_CHECKING:
+    from lpzero.runs.formula_run import FormulaRun
+
+_OBJECTIVES = {RHO: "ρ", RHO_GIVEN_PARAMS: "ρ given parameters", RHO_WITHIN: "ρ within groups"}
 _LEGEND = 44  # letters in a line of the legend
 _POINTS = 400  # of a curve; more cannot be seen
 
@@ -70,9 +76,10 @@ def convergence(
     if evaluated is None:
         first, last = min(s[0] for s in steps), max(s[-1] for s in steps)
         evaluated = np.unique(np.linspace(first, last, _POINTS).round())
-    arms = [Arm(name, np.array([_at(run, evaluated) for run in found]))
-            for name, found in runs.items()]  # fmt: skip
-    return Convergence(evaluated, tuple(arms), dict(levels or {}), counted, measured)
+    lines = [
+        Arm(name, np.array([_at(run, evaluated) for run in found])) for name, found in runs.items()
+    ]
+    return Convergence(evaluated, tuple(lines), dict(levels or {}), counted, measured)
 
 
 def draw(data: Convergence, axes: Any = None) -> Figure:
@@ -129,3 +136,75 @@ def _at(run: tuple[FloatArray, FloatArray], evaluated: FloatArray) -> FloatArray
     place = np.searchsorted(run[0], evaluated, side="right") - 1
     is_known = (place >= 0) & (evaluated <= run[0][-1])
     return np.where(is_known, run[1][np.maximum(place, 0)], np.nan)
+
+
+def _figures(material: Material) -> Iterator[Drawn]:
+    run = material.run
+    if not run.history:
+        return
+    runs = [run, *(other for other in material.beside if other.history)]
+    measured_on = run.fitness_rows
+    first = str(run.settings["objectives"][0])
+    data = convergence(
+        arms([(_identity(entry), entry.history) for entry in runs]),
+        _levels(run, first, measured_on),
+        measured=f"best fitness so far ({_OBJECTIVES.get(first, first)} on {measured_on})",
+    )
+    last = run.history[-1]
+    yield Drawn(
+        "convergence",
+        f"Best fitness so far, on {measured_on}, against formulas evaluated. This is what the"
+        f" search maximises: in sample.{several(len(runs), 'campaigns')}",
+        f"Line chart; best fitness {float(last['fitness']):.3f} after"
+        f" {int(last['evaluated']):,} formulas.",
+        draw(data),
+    )
+
+
+FIGURE = FigureKind(40, _figures)
+
+
+def several(n: int, what: str) -> str:
+    """What a caption says of several runs in one figure."""
+    return f" {n} {what}; those that differ in their seed alone are one line." if n > 1 else ""
+
+
+def arms(
+    runs: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]],
+) -> dict[str, list[Sequence[Mapping[str, Any]]]]:
+    """Histories by what tells their runs apart: each comes with what it was, seed left out.
+
+    A setting is named only where those named before it leave different runs together.
+    """
+    told: list[str] = []
+    for key in dict.fromkeys(key for found, _ in runs for key in found):
+        if len({_words(found, [*told, key]) for found, _ in runs}) > len(
+            {_words(found, told) for found, _ in runs}
+        ):
+            told.append(key)
+    found_arms: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
+    for found, history in runs:
+        found_arms.setdefault(_words(found, told) or "this run", []).append(history)
+    return found_arms
+
+
+def _words(settings: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return ", ".join(f"{key} {settings[key]}" for key in keys if key in settings)
+
+
+def _identity(run: FormulaRun) -> dict[str, Any]:
+    left_out = ("seed", "generations")
+    settings = {k: v for k, v in run.settings.items() if k not in left_out}
+    return {"tables": "+".join(str(table["name"]) for table in run.tables), **settings}
+
+
+def _levels(run: FormulaRun, objective: str, measured_on: str) -> dict[str, float]:
+    """What the best counter reaches on the training rows, where that is what is maximised."""
+    if run.result is None or objective != RHO or measured_on != "train":
+        return {}
+    lowest: dict[str, float] = {}
+    for line in run.result["counters"]:
+        value = abs(line["rho"]["train"])
+        lowest[line["proxy"]] = min(value, lowest.get(line["proxy"], value))
+    name = max(lowest, key=lambda key: lowest[key])
+    return {f"{name} alone": lowest[name]}

@@ -1,28 +1,19 @@
-"""The best rho found with each pair of statistics under each operation.
-
-In a formula of one binary the pair is that of its branches. In deeper formulas every pair of
-statistics that occur together counts, under the outermost operation.
-"""
+"""The best rho found with each pair of statistics under each operation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from lpzero.exhaust import Results
-from lpzero.judgement.measures import MEASURES
-from lpzero.judgement.ranks import FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.report.figures import style
-from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
-from primitives.formula import Formula
-from primitives.registry import BINARIES, STATISTICS
-
-ONE_SIDED = "one-sided"
-EMPTY: FloatArray = np.empty((0, 0, 0))
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material
+from lpzero.runs.formula_run import ONE_SIDED, PairRho
+from primitives.registry import BINARIES
+from primitives.statistics import STATISTICS
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +37,10 @@ class _Table:
         n = len(self.statistics)
         self.rho = np.full((len(self.operations), n, n), np.nan)
 
-    def add(self, operation: str, one: str, other: str, value: float) -> None:
-        i, j = self.statistics.index(one), self.statistics.index(other)
-        plane = self.rho[self.operations.index(operation)]
-        plane[i, j] = plane[j, i] = np.fmax(plane[i, j], abs(value))
+    def add(self, pair: PairRho) -> None:
+        i, j = self.statistics.index(pair.one), self.statistics.index(pair.other)
+        plane = self.rho[self.operations.index(pair.operation)]
+        plane[i, j] = plane[j, i] = np.fmax(plane[i, j], abs(pair.rho))
 
     def done(self) -> Best:
         tried = ~np.isnan(self.rho).all(axis=(1, 2))
@@ -57,30 +48,11 @@ class _Table:
         return Best(names, self.statistics, self.rho[tried])
 
 
-def of_formulas(scored: Iterable[tuple[Formula, float]]) -> Best:
-    """From formulas with their rho, as a campaign's journal holds them."""
+def best(pairs: Iterable[PairRho]) -> Best:
+    """The best of each pair and operation."""
     table = _Table()
-    for formula, rho in scored:
-        expression = drop_dead(formula.expression)
-        if expression is None:
-            continue
-        operation, pairs = _pairs(expression)
-        for one, other in pairs:
-            table.add(operation, one, other, rho)
-    return table.done()
-
-
-def of_results(results: Results) -> Best:
-    """From the measures of an exhaustive run."""
-    table = _Table()
-    column = MEASURES.index("rho")
-    for family, values in results.measured():
-        found = np.abs(values[column])
-        if np.isnan(found).all():
-            continue
-        one = family.left[0].statistic
-        other = family.right[0].statistic if family.right else one
-        table.add(family.operation or ONE_SIDED, one, other, float(np.nanmax(found)))
+    for pair in pairs:
+        table.add(pair)
     return table.done()
 
 
@@ -114,14 +86,21 @@ def draw(data: Best) -> Figure:
     return figure
 
 
-def _pairs(expression: Expression) -> tuple[str, list[tuple[str, str]]]:
-    """The outermost operation and the pairs of statistics it stands for."""
-    top = expression
-    while isinstance(top, Apply):
-        top = top.operand
-    leaves = [node.statistic for node in walk(expression) if isinstance(node, Leaf)]
-    if not isinstance(top, Combine):
-        return ONE_SIDED, [(leaves[0], leaves[0])]
-    if len(set(leaves)) == 1:
-        return top.operation, [(leaves[0], leaves[0])]
-    return top.operation, list(combinations(dict.fromkeys(leaves), 2))
+def _figures(material: Material) -> Iterator[Drawn]:
+    run, data = material.run, best(material.run.pairs())
+    if not data.operations:
+        return
+    planes = zip(data.operations, data.rho, strict=True)
+    shown = [f"{operation} {np.nanmax(plane):.3f}" for operation, plane in planes]
+    lowest = ", lowest over the tables" if len(run.tables) > 1 else ""
+    yield Drawn(
+        "pairs",
+        "The best |ρ| that was found with each pair of statistics under each operation, on"
+        f" {run.fitness_rows}{lowest}: in sample, and of what the search happened to try."
+        " One-sided formulas are on the diagonal.",
+        f"Heat maps; best per operation: {', '.join(shown)}.",
+        draw(data),
+    )
+
+
+FIGURE = FigureKind(50, _figures)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import kendall_many
-from lpzero.judgement.ranks import FloatArray, rank, rank_targets
+from lpzero.judgement.ranks import rank, rank_targets
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.figures import style
-from lpzero.report.figures.scatter import PARTS, Scores
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material, file_name
+from lpzero.report.figures.scatter import Scores, of_run
 
 
 def ranks(data: Scores, part: str | None = None) -> tuple[FloatArray, FloatArray]:
@@ -23,7 +28,9 @@ def ranks(data: Scores, part: str | None = None) -> tuple[FloatArray, FloatArray
 def draw(data: Scores) -> Figure:
     """One panel per part, each ranked on its own; a perfect proxy stays on the diagonal."""
     with style.look():
-        names: list[str | None] = [part for part in PARTS if len(data.rows(part)) > 1] or [None]
+        names: list[str | None] = [part for part in SPLIT_PARTS if len(data.rows(part)) > 1] or [
+            None
+        ]
         figure = style.new(2.6 * len(names) + 0.6, 3.5)
         panels = figure.subplots(1, len(names), squeeze=False)[0]
         for index, (axes, part) in enumerate(zip(panels, names, strict=True)):
@@ -51,3 +58,17 @@ def _rho(first: FloatArray, second: FloatArray) -> float:
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
     return float(np.corrcoef(first, second)[0, 1])
+
+
+def _figures(material: Material) -> Iterator[Drawn]:
+    for data in of_run(material.run):
+        yield Drawn(
+            f"ranks-{file_name(data.table)}",
+            f"The winner's ranking of {data.table} against the true one, each part ranked on its"
+            " own; a perfect proxy stays on the line.",
+            f"Scatter plot of rank by score against rank by target; rho: {data.rhos}.",
+            draw(data),
+        )
+
+
+FIGURE = FigureKind(20, _figures)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.ranks import FloatArray
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material, file_name
 
-PARTS = ("train", "valid", "test")
+if TYPE_CHECKING:
+    from lpzero.runs.formula_run import FormulaRun
+
 # Beyond this ratio of the largest score to the smallest, a logarithm shows more.
 _WIDE = 100.0
 
@@ -40,6 +45,12 @@ class Scores:
     def rows(self, part: str) -> npt.NDArray[np.intp]:
         """The rows of a part."""
         return np.flatnonzero(np.array(self.parts) == part)
+
+    @property
+    def rhos(self) -> str:
+        """Rho on each part that has one, in words."""
+        found = {part: self.rho(part) for part in SPLIT_PARTS}
+        return ", ".join(f"{part} {rho:.3f}" for part, rho in found.items() if rho is not None)
 
     @property
     def is_wide(self) -> bool:
@@ -71,7 +82,7 @@ def draw(data: Scores) -> Figure:
     with style.look():
         figure = style.new()
         axes = figure.subplots()
-        names = [part for part in dict.fromkeys((*PARTS, *data.parts)) if part in data.parts]
+        names = [part for part in dict.fromkeys((*SPLIT_PARTS, *data.parts)) if part in data.parts]
         for index, part in enumerate(names):
             rows, rho = data.rows(part), data.rho(part)
             shown = "" if rho is None else f", ρ = {rho:.3f}"
@@ -95,3 +106,28 @@ def draw(data: Scores) -> Figure:
         )
         axes.legend(loc="best", fontsize=8)
     return figure
+
+
+def of_run(run: FormulaRun) -> Iterator[Scores]:
+    """The winner's scores on each table of a run."""
+    if run.scores is None:
+        return
+    targets = {table["name"]: table["target"] for table in run.tables}
+    for name, column in run.scores["tables"].items():
+        target = str(targets.get(name, "target"))
+        formula = str(run.scores["formula"])
+        yield scores(formula, name, target, column["score"], column["target"], column["part"])
+
+
+def _figures(material: Material) -> Iterator[Drawn]:
+    for data in of_run(material.run):
+        yield Drawn(
+            f"scores-{file_name(data.table)}",
+            f"Score of the winner against the target on {data.table}, one point per architecture."
+            " Only the test rows were unseen when the formula was chosen.",
+            f"Scatter plot of score against {data.target}; rho: {data.rhos}.",
+            draw(data),
+        )
+
+
+FIGURE = FigureKind(10, _figures)

@@ -17,7 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lpzero.errors import InputError
-from lpzero.sketches.store import Store
+from lpzero.files import write_bytes
 
 # Okabe and Ito's colours; their lightness differs, and so do the markers and dashes beside them.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -85,5 +85,5 @@ def encode(figure: Figure, form: str) -> bytes:
 def save(figure: Figure, path: str | Path) -> Path:
     """Write the figure, whole or not at all, in the format that the name ends in."""
     path = Path(path)
-    Store(path.parent).replace(path, encode(figure, path.suffix.lstrip(".")))
+    write_bytes(path, encode(figure, path.suffix.lstrip(".")))
     return path

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import style
+from lpzero.report.figures.drawn import Drawn, FigureKind, Material
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +74,31 @@ def draw(data: Transfer) -> Figure:
         axes.set_ylabel("best formula of")
         figure.colorbar(image, ax=axes, label="ρ")
     return figure
+
+
+def _figures(material: Material) -> Iterator[Drawn]:
+    run = material.run
+    if material.moved is not None:
+        caption = "The winner of each run on the test rows of every table."
+        yield _drawn(material.moved, caption)
+    elif run.result is not None and len(run.tables) > 1:
+        caption = (
+            "Of the reported formulas the best on each table's training rows, tested on every"
+            " table."
+        )
+        yield _drawn(of_campaign(run.result["top"]), caption)
+
+
+def _drawn(data: Transfer, caption: str) -> Drawn:
+    pairs = zip(data.tables, data.formulas, strict=True)
+    lines = "; ".join(f"{table}: {formula}" for table, formula in pairs)
+    values = "; ".join(
+        f"best of {one} on {other} {data.rho[i, j]:.3f}"
+        for i, one in enumerate(data.tables)
+        for j, other in enumerate(data.tables)
+    )
+    return Drawn("transfer", f"{caption} {lines}.", f"Matrix of rho: {values}.",
+                 draw(data))  # fmt: skip
+
+
+FIGURE = FigureKind(60, _figures)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.ranks import FloatArray
 from lpzero.search.features import Features
 from lpzero.search.gaussian import Process
 from spaces.base import Space

@@ -1,23 +1,24 @@
 """The loops by name; each is a frozen set of constants with a `run`.
 
-The defaults of a field are its paper's; `of_space` may choose others where the paper does.
+A loop is one module here that ends with `LOOP = ItsClass`: it is found, and the options of
+`lpzero search` come from the fields of the class. The default of a field is its paper's;
+`of_space` may choose others where the paper does.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from lpzero.errors import InputError
-from lpzero.search.environment import Environment
-from lpzero.search.loops.etas import Etas
-from lpzero.search.loops.prenas import PreNas
-from lpzero.search.loops.random_search import RandomSearch
-from lpzero.search.loops.regularised import Regularised
-from lpzero.search.loops.trazor import TRazor
-from spaces.base import Space
+from lpzero.options import options, to_json
+from spaces.declarations import declared
 from spaces.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from lpzero.search.environment import Environment
+    from spaces.base import Space
 
 
 class Loop(Protocol):
@@ -42,9 +43,7 @@ class Loop(Protocol):
         """The best architecture found."""
 
 
-LOOPS: dict[str, type[Loop]] = {
-    loop.name: loop for loop in (Etas, TRazor, PreNas, RandomSearch, Regularised)
-}
+LOOPS: dict[str, type[Loop]] = {loop.name: loop for loop in declared(__name__, __path__, "LOOP")}
 
 
 def get(name: str) -> type[Loop]:
@@ -70,11 +69,9 @@ def make(name: str, space: Space[Any], given: Mapping[str, Any]) -> Loop:
 
 def names_of(name: str) -> list[str]:
     """The names of the loop's constants."""
-    kind: Any = get(name)
-    return [field.name for field in dataclasses.fields(kind)]
+    return [entry.name for entry in options(get(name))]
 
 
 def constants(loop: Loop) -> dict[str, Any]:
     """The constants by name."""
-    made: Any = loop
-    return dataclasses.asdict(made)
+    return to_json(loop)

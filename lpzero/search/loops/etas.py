@@ -11,12 +11,15 @@ The paper does not say what becomes of repeats: mutants are distinct and none wa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lpzero.search.environment import Environment, best
-from lpzero.search.loops.checks import check
-from spaces.base import Space
+from lpzero.options import SHARE, Whole, check, option
+from lpzero.search.best import best
 from spaces.images import ImageSpace
+
+if TYPE_CHECKING:
+    from lpzero.search.environment import Environment
+    from spaces.base import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +31,16 @@ class Etas:
     by_proxy: ClassVar[bool] = False
     usual_proxy: ClassVar[str | None] = None
 
-    samples: int = 300
-    parents: int = 3
-    mutants: int = 100
-    chosen: int = 3
-    probability: float = 0.3
-    iterations: int = 10
-    patience: int = 5
+    samples: int = option(300, "Architectures drawn first", Whole(1))
+    parents: int = option(3, "Best observed that have mutants", Whole(1))
+    mutants: int = option(100, "Mutants scored per iteration", Whole(1))
+    chosen: int = option(3, "Mutants evaluated per iteration", Whole(1))
+    probability: float = option(0.3, "How often a field mutates", SHARE)
+    iterations: int = option(10, "Iterations", Whole(0))
+    patience: int = option(5, "Iterations without gain that end the search", Whole(1))
 
     def __post_init__(self) -> None:
-        check(self, {"iterations": 0})
+        check(self)
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> Etas:
@@ -66,3 +69,6 @@ class Etas:
             if idle == self.patience:
                 break
         return leader
+
+
+LOOP = Etas

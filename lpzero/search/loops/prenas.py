@@ -11,13 +11,16 @@ constraints is the result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.errors import InputError
-from lpzero.search.environment import Environment, best
-from lpzero.search.loops.checks import check
-from lpzero.supernet import Saliency, has_supernet, representatives
-from spaces.base import Space
+from lpzero.options import Whole, check, option
+from lpzero.search.best import best
+from lpzero.supernet import has_supernet, representatives
+
+if TYPE_CHECKING:
+    from lpzero.search.environment import Environment
+    from spaces.base import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,8 @@ class PreNas:
     by_proxy: ClassVar[bool] = True
     usual_proxy: ClassVar[str | None] = "supernet-snip"
 
-    per_bin: int = 1
-    margin: int = 1_000_000
+    per_bin: int = option(1, "Architectures preferred of each bin of sizes", Whole(1))
+    margin: int = option(1_000_000, "Width of a bin in parameters", Whole(1))
 
     def __post_init__(self) -> None:
         check(self)
@@ -49,13 +52,7 @@ class PreNas:
         return None
 
     def run(self, environment: Environment) -> Any:
-        context = environment.scorer.context
-        saliency = Saliency.of(
-            environment.space,
-            seed=context.seed,
-            batch_seed=context.batch_seed,
-            device=context.device,
-        )
+        saliency = environment.scorer.measurements.saliency(environment.space)
         elected = dict.fromkeys(map(environment.sampler.settle, representatives(saliency)))
         allowed = [arch for arch in elected if environment.sampler.allows(arch)]
         if not allowed:
@@ -72,3 +69,6 @@ class PreNas:
             else:
                 environment.observe(preferred, size)
         return order[0] if environment.evaluator is None else environment.best_observed()[0]
+
+
+LOOP = PreNas

@@ -8,11 +8,14 @@ that is plain random search.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lpzero.search.environment import Environment, best
-from lpzero.search.loops.checks import check
-from spaces.base import Space
+from lpzero.options import Whole, check, option
+from lpzero.search.best import best
+
+if TYPE_CHECKING:
+    from lpzero.search.environment import Environment
+    from spaces.base import Space
 
 _AT_ONCE = 50
 
@@ -26,8 +29,8 @@ class RandomSearch:
     by_proxy: ClassVar[bool] = False
     usual_proxy: ClassVar[str | None] = None
 
-    samples: int = 1000
-    evaluations: int = 33
+    samples: int = option(1000, "Architectures drawn first", Whole(1))
+    evaluations: int = option(33, "Architectures evaluated", Whole(1))
 
     def __post_init__(self) -> None:
         check(self)
@@ -54,3 +57,6 @@ class RandomSearch:
         for arch in order[: self.evaluations]:
             environment.observe([arch], n_steps)
         return environment.best_observed()[0]
+
+
+LOOP = RandomSearch

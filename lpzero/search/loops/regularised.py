@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.errors import InputError
-from lpzero.search.environment import Environment, best
-from lpzero.search.loops.checks import check
-from spaces.base import Space
+from lpzero.options import SHARE, Whole, check, option
+from lpzero.search.best import best
+
+if TYPE_CHECKING:
+    from lpzero.search.environment import Environment
+    from spaces.base import Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +33,10 @@ class Regularised:
     by_proxy: ClassVar[bool] = False
     usual_proxy: ClassVar[str | None] = None
 
-    population: int = 100
-    tournament: int = 25
-    evaluations: int = 500
-    probability: float = 0.3
+    population: int = option(100, "Members of the population", Whole(1))
+    tournament: int = option(25, "Members drawn, of which the best is mutated", Whole(1))
+    evaluations: int = option(500, "Architectures evaluated", Whole(1))
+    probability: float = option(0.3, "How often a field mutates", SHARE)
 
     def __post_init__(self) -> None:
         check(self)
@@ -65,3 +68,6 @@ class Regularised:
             members.append(child[0])
             members.popleft()
         return environment.best_observed()[0]
+
+
+LOOP = Regularised

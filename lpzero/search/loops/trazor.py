@@ -19,15 +19,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
-from lpzero.search.environment import Environment, best
-from lpzero.search.loops.checks import check
-from spaces.base import Space
+from lpzero.options import SHARE, Real, Whole, check, option
+from lpzero.search.best import best
+
+if TYPE_CHECKING:
+    from lpzero.search.environment import Environment
+    from spaces.base import Space
 
 # Draws in a row without a new child: a population that has converged makes few.
 _PATIENCE = 1000
@@ -51,16 +54,16 @@ class TRazor:
     by_proxy: ClassVar[bool] = True
     usual_proxy: ClassVar[str | None] = None
 
-    population: int = 50
-    mutations: int = 25
-    crossovers: int = 25
-    steps: int = 160
-    inertia: float = 0.5
-    gamma1: float = 0.25
-    gamma2: float = 0.25
+    population: int = option(50, "Members of the population", Whole(2))
+    mutations: int = option(25, "Mutants per step", Whole(0))
+    crossovers: int = option(25, "Children per step", Whole(0))
+    steps: int = option(160, "Steps", Whole(0))
+    inertia: float = option(0.5, "How much of its velocity a block keeps: w", SHARE)
+    gamma1: float = option(0.25, "Pull of the best of the line of descent", Real())
+    gamma2: float = option(0.25, "Pull of the best of all", Real())
 
     def __post_init__(self) -> None:
-        check(self, {"population": 2, "mutations": 0, "crossovers": 0, "steps": 0})
+        check(self)
         if self.steps and not self.mutations + self.crossovers:
             raise InputError("mutations and crossovers are both 0: nothing would ever change")
 
@@ -166,6 +169,9 @@ class TRazor:
             return _remember(environment, child, members[i], parents)
 
         return _adopted(environment, self.crossovers, make, parents, seen)
+
+
+LOOP = TRazor
 
 
 def exchanged(

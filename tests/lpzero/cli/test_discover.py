@@ -13,9 +13,9 @@ import pytest
 from lpzero.cli import main as cli
 from lpzero.discover import evolution as steps
 from lpzero.errors import InputError
-from lpzero.runs import directory as folder
+from lpzero.runs import layout
 from spaces.tables.table import Table
-from tests.lpzero.smalltable import sketches, table
+from tests.lpzero.small_campaign import sketches, table
 
 SMALL = ["--population", "10", "--offspring", "10", "--generations", "3", "--unaries", "1"]
 
@@ -54,7 +54,7 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert result["seconds"] > 0
     assert result["out"] == out
     names = {path.name for path in Path(out).iterdir()}
-    assert {folder.CONFIG, folder.JOURNAL, folder.STATE, folder.HALL, folder.HALL_CSV} <= names
+    assert {layout.CONFIG, layout.JOURNAL, layout.CHECKPOINT, layout.HALL, layout.HALL_CSV} <= names
 
 
 def test_people_see_the_winner_beside_the_counters(
@@ -89,23 +89,62 @@ def test_every_option_reaches_the_settings(
 ) -> None:
     out = tmp_path / "c"
     code, _, err = run(
-        capsys, "made-up", "--out", str(out), "--preset", "paper", "--population", "10",
-        "--generations", "2", "--unaries", "3", "--depth", "2", "--statistics", "A,H,W,G",
-        "--forward-only", "--objective", "rho,partial", "--archs", "15", "--seed", "9",
-        "--same-statistic", "--start", "sum(add(W, A))", "--start", "sum(H)", "--crossover", "0.6",
-        "--mutation", "0.7", "--choose", "valid", "--rules", "off", "--time-limit", "60",
-        "--split-seed", "2", "--jobs", "2", "--random", "--offspring", "3",
-    )  # fmt: skip
+        capsys,
+        "made-up",
+        "--out",
+        str(out),
+        "--preset",
+        "paper",
+        "--population",
+        "10",
+        "--generations",
+        "2",
+        "--unaries",
+        "3",
+        "--depth",
+        "2",
+        "--statistics",
+        "A,H,W,G",
+        "--forward-only",
+        "--objective",
+        "rho,partial",
+        "--archs",
+        "15",
+        "--seed",
+        "9",
+        "--same-statistic",
+        "--start",
+        "sum(add(W, A))",
+        "--start",
+        "sum(H)",
+        "--crossover",
+        "0.6",
+        "--mutation",
+        "0.7",
+        "--choose",
+        "valid",
+        "--rules",
+        "off",
+        "--time-limit",
+        "60",
+        "--split-seed",
+        "2",
+        "--jobs",
+        "2",
+        "--random",
+        "--offspring",
+        "3",
+    )
     assert code == 0, err
-    config = json.loads((out / folder.CONFIG).read_text())
-    settings = config["settings"]
+    config = json.loads((out / layout.CONFIG).read_text())
+    settings = config["request"]["settings"]
     assert settings == settings | {
         "method": "random", "population": 10, "generations": 2, "offspring": 3, "unaries": 3,
-        "depth": 2, "statistics": ["A", "H", "W"], "objectives": ["rho", "partial"], "archs": 15,
-        "seed": 9, "same_statistic": True, "start": ["sum(add(W, A))", "sum(H)"], "rules": [],
-        "crossover": 0.6, "mutation": 0.7, "choose": "valid",
+        "depth": 2, "statistics": ["A", "H", "W"], "objectives": ["rho", "rho_given_params"],
+        "archs": 15, "seed": 9, "same_statistic": True, "start": ["sum(add(W, A))", "sum(H)"],
+        "rules": [], "crossover": 0.6, "mutation": 0.7, "choose": "valid",
     }  # fmt: skip
-    assert config["split_seed"] == 2
+    assert config["request"]["split_seed"] == 2
 
 
 @pytest.mark.parametrize(
@@ -118,7 +157,7 @@ def test_every_option_reaches_the_settings(
         (["small", "--out", "c"], "leaves 6 to train on"),
         (["made-up", "--out", "c", "--statistics", "Q"], "unknown statistic 'Q'"),
         (["made-up", "--out", "c", "--statistics", "S", "--unaries", "0"], "survives pruning"),
-        (["made-up", "--out", "c", "--objective", "tau"], "unknown objective 'tau'"),
+        (["made-up", "--out", "c", "--objective", "tau"], "unknown measure 'tau'"),
         (["made-up", "--out", "c", "--objective", "within"], "nothing to measure"),
         (["made-up", "--out", "c", "--population", "1"], "population"),
         (["made-up", "--out", "c", "--population", "x"], "population"),
@@ -147,6 +186,7 @@ def test_bad_input_is_one_line_and_code_two(
     assert not (tmp_path / "c").exists(), "a refused campaign leaves nothing behind"
 
 
+@pytest.mark.slow
 def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -154,16 +194,17 @@ def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
     assert run(capsys, "made-up", "--out", out, "--quiet", *SMALL)[0] == 0
     code, _, err = run(capsys, "made-up", "--out", out, "--quiet", *SMALL)
     assert code == 2
-    assert "go on with --resume" in err
+    assert "resume it with --resume" in err
     code, _, err = run(capsys, "--out", out, "--resume", "--seed", "5")
     assert code == 2
-    assert "begun with seed 0, not 5" in err
+    assert "started with seed 0, not 5" in err
     more = ["--out", out, "--resume", "--generations", "5", "--format", "json"]
     code, text, _ = run(capsys, *more, "--quiet")
     assert code == 0
     assert json.loads(text)["generations"] == 5
 
 
+@pytest.mark.slow
 def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,10 +222,10 @@ def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
     assert code == 130
     assert text == ""
     assert f"go on with: lpzero discover --out {out} --resume" in err
-    state = json.loads((Path(out) / folder.STATE).read_text())
+    state = json.loads((Path(out) / layout.CHECKPOINT).read_text())
     assert state["next_generation"] == 3
     assert run(capsys, "--out", out, "--resume", "--quiet")[0] == 0
     other = str(tmp_path / "d")
     assert run(capsys, "made-up", "--out", other, "--quiet", *SMALL)[0] == 0
-    journals = [(Path(path) / folder.JOURNAL).read_bytes() for path in (out, other)]
+    journals = [(Path(path) / layout.JOURNAL).read_bytes() for path in (out, other)]
     assert journals[0] == journals[1]

@@ -15,7 +15,7 @@ from lpzero.sketches.sketch import Sketch, SketchOptions, address, encode, ident
 from lpzero.sketches.store import Store
 from primitives.parser import parse
 from spaces.tables.table import make_table
-from tests.lpzero import drawn
+from tests.lpzero import random_sketches
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     store = Store(tmp_path / "cache")
     options = SketchOptions()
     for index, arch in enumerate(archs):
-        one = drawn.sketch(index, space.depth(arch))
+        one = random_sketches.sketch(index, space.depth(arch))
         whole = Sketch({**identity(space, arch, options), **one.header}, one.numbers)
         store.write(space.name, address(space, arch, options), encode(whole))
     monkeypatch.setenv("LPZERO_CACHE", str(tmp_path / "cache"))
@@ -53,9 +53,10 @@ def test_json_holds_what_the_contract_says(
         assert str(parse(line["formula"])) == line["formula"]
     assert result["best"]["formula"] == result["top"][0]["formula"]
     assert result["rejected"]["no-effect"] > 0
-    assert (prepared / "runs" / "exhaust-nano-gpt2-1-split0" / "run.json").is_file()
+    assert (prepared / "runs" / "exhaust-nano-gpt2-1-split0" / "config.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_second_call_answers_another_question_from_the_same_run(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,10 +81,10 @@ def test_the_table_form_shows_formulas_counters_and_the_judgement(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--memory", "lots"], "no amount of memory"),
+        (["--memory", "lots"], "is not an amount of memory"),
         (["--memory", "1MB"], "give --memory more"),
         (["--unaries", "3"], "3 is not in the range"),
-        (["--by", "luck"], "'luck' is not one of"),
+        (["--by", "luck"], "unknown measure 'luck'"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(

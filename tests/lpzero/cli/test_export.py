@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,14 @@ import pytest
 
 import lpzero.export
 from lpzero import exhaust
-from lpzero.cli.export import _FORMS
 from lpzero.cli.main import run
 from lpzero.errors import InputError
-from lpzero.exhaust.results import keep
-from lpzero.proxies import Context, find
+from lpzero.exhaust.run import exhaustive_config
+from lpzero.proxies import Context, Measurements, find
+from lpzero.runs.directory import RunDirectory
 from primitives.parser import parse
 from spaces.tables import split
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +52,15 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: in
     return err
 
 
-def test_the_forms_on_the_command_line_are_those_there_are() -> None:
-    assert tuple(lpzero.export.FORMS) == _FORMS
+def test_the_forms_are_those_of_the_modules() -> None:
+    modules = sorted(path.stem for path in Path(lpzero.export.__path__[0]).glob("*_form.py"))
+    assert [f"{name}_form" for name in lpzero.export.FORMS] == modules
+
+
+def test_no_form_needs_torch_to_be_listed() -> None:
+    code = "import sys, lpzero.cli.export; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_the_chosen_formula_with_its_figures(
@@ -69,7 +78,7 @@ def test_the_chosen_formula_with_its_figures(
     assert found["sketch"]["limit"] == 4096
 
 
-@pytest.mark.parametrize("form", _FORMS)
+@pytest.mark.parametrize("form", list(lpzero.export.FORMS))
 def test_equal_campaigns_give_equal_files(
     form: str, campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,11 +117,12 @@ def test_an_exhaustive_run_is_a_source(tmp_path: Path, capsys: pytest.CaptureFix
     asked = exhaust.Exhaustion(unaries=1)
     run_ = exhaust.exhaust(made, sketches(), split_, tmp_path, asked)
     answer = exhaust.report(made, split_, sketches(), run_, asked, exhaust.Query(top=4))
-    keep(tmp_path, answer, None)
+    with RunDirectory(tmp_path, exhaustive_config(made, split_, asked), True) as directory:
+        directory.write_result(answer, 0.0)
     one = json.loads(exports(capsys, tmp_path, "--to", "json"))
     assert one["formula"] == answer["best"]["formula"]
     (figures,) = one["provenance"]["figures"]
-    assert figures["rho_ci"]["test"] == answer["best"]["judged"]["test"]["rho_ci"]
+    assert figures["rho_ci"]["test"] == answer["best"]["judged"]["made-up"]["test"]["rho_ci"]
     rows = exports(capsys, tmp_path, "--to", "csv", "--all").splitlines()
     assert len(rows) == 5
     assert "sizes alone" in exports(capsys, tmp_path, "--to", "latex", "--top", "3")
@@ -127,6 +137,7 @@ def test_a_formula_and_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(exports(capsys, "snip", "--to", "json"))["formula"] == "sum(l1(mul(G, W)))"
 
 
+@pytest.mark.slow
 def test_an_exported_file_is_a_source_and_a_proxy(
     campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,10 +147,10 @@ def test_an_exported_file_is_a_source_and_a_proxy(
     few = table().archs[:3]
     from_campaign: Any = find(str(file))
     written_out = find(from_campaign.definition)
-    context = Context(folder=tmp_path)
+    measurements = Measurements(Context(folder=tmp_path))
     space = table().space
-    assert list(from_campaign.score(space, few, context)) == list(
-        written_out.score(space, few, context)
+    assert list(from_campaign.score(space, few, measurements)) == list(
+        written_out.score(space, few, measurements)
     )
 
 
@@ -152,6 +163,7 @@ def test_a_run_is_a_proxy_and_a_file_of_several_is_none(
         find(str(tmp_path / "two.json"))
 
 
+@pytest.mark.slow
 def test_several_tables_have_their_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -169,8 +181,13 @@ def test_several_tables_have_their_figures(
     assert [row["table"] for row in rows[:2]] == ["made-up", "another"]
 
 
+@pytest.mark.slow
 def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
-    few, space, context = table().archs[:3], table().space, Context(folder=tmp_path)
+    few, space, measurements = (
+        table().archs[:3],
+        table().space,
+        Measurements(Context(folder=tmp_path)),
+    )
     scores = {}
     for options in ({"limit": 64}, {"limit": None}, {"seed": 5}, {"batch_seed": 2}):
         sketch = lpzero.sketches.sketch.SketchOptions(**options)  # type: ignore[arg-type]
@@ -180,9 +197,9 @@ def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
         file = tmp_path / "x.json"
         file.write_text(lpzero.export.export(lpzero.export.Selection([made], []), "json"))
         proxy: Any = find(str(file))
-        assert proxy.sketching(context) == sketch
-        scores[str(options)] = list(proxy.score(space, few, context))
-        later: Any = Context(seed=1, loss="ones", folder=tmp_path)
+        assert proxy.sketching(measurements) == sketch
+        scores[str(options)] = list(proxy.score(space, few, measurements))
+        later: Any = Measurements(Context(seed=1, loss="ones", folder=tmp_path))
         assert proxy.sketching(later).seed == sketch.seed + 1
         assert proxy.sketching(later).loss == "ones"
     assert len(set(map(tuple, scores.values()))) == 4
@@ -228,7 +245,7 @@ def test_bad_options_are_one_line(
         ("sum(blur(W))", "unknown name 'blur'"),
         ("sum(disconnect(W))", "disconnected"),
         ("synflow", "no formula that says the same"),
-        ("grasp", "is no formula"),
+        ("grasp", "is not a formula"),
         ("snap", "did you mean 'snip'"),
         ("none.json", "no file none.json"),
         ("runs/none", "no directory and no file runs/none"),
@@ -243,7 +260,7 @@ def test_bad_sources_are_one_line(
 def test_broken_campaigns_are_one_line(
     tmp_path: Path, campaign: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "no directory of a finished run" in refused(capsys, tmp_path, "--to", "json")
+    assert "holds no run" in refused(capsys, tmp_path, "--to", "json")
     out = tmp_path / "run"
     discovery(out).search()
     assert "nothing is chosen" in refused(capsys, out, "--to", "json")

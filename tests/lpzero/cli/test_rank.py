@@ -48,6 +48,7 @@ def test_json_is_a_list_of_the_proxies_asked_for(
     assert ranked(capsys, "nano-gpt2", *options, "--cache", str(tmp_path)) == rows
 
 
+@pytest.mark.slow
 def test_a_formula_is_in_sample_on_the_table_it_was_chosen_on(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_proxy_that_cannot_score_the_space_is_refused_before_any_work(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_without_proxies_all_that_apply_are_ranked(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +86,7 @@ def test_without_proxies_all_that_apply_are_ranked(
     assert all(row["missing"] == 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_the_table_has_sizes_beside_the_proxies(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,9 +46,20 @@ def test_a_search_is_resumed_by_its_directory_alone(
 ) -> None:
     out = str(tmp_path / "kept")
     first = call(
-        capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--seed", "4", "--max-flops", "5e7",
-        "--out", out, "--format", "json",
-    )  # fmt: skip
+        capsys,
+        "nano-gpt2",
+        *QUICK,
+        "--proxy",
+        "depth",
+        "--seed",
+        "4",
+        "--max-flops",
+        "5e7",
+        "--out",
+        out,
+        "--format",
+        "json",
+    )
     again = call(capsys, "--out", out, "--resume", "--format", "json")
     results = [json.loads(text) for _, text, _ in (first, again)]
     for result in results:
@@ -56,10 +67,10 @@ def test_a_search_is_resumed_by_its_directory_alone(
     assert results[0] == results[1]
     code, _, err = call(capsys, "--out", out, "--resume", "--seed", "5")
     assert code == 2
-    assert "begun with seed 4, not 5" in err
+    assert "started with seed 4, not 5" in err
     code, _, err = call(capsys, "--out", out, "--resume", "--loop", "random")
     assert code == 2
-    assert "begun with loop etas, not random" in err
+    assert "started with loop etas, not random" in err
 
 
 @pytest.mark.parametrize("wrong", [{"more": 1}, {"constants": {"samples": "many"}}, {"loop": 3}])
@@ -75,7 +86,7 @@ def test_a_broken_request_is_one_line(
     assert (code, text) == (2, "")
     assert err.count("\n") == 1
     assert run(["export", str(out), "--to", "json"]) == 2
-    assert "is a search: it found an architecture" in capsys.readouterr().err
+    assert "holds a search, which found no formula" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

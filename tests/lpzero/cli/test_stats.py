@@ -48,6 +48,7 @@ def test_the_first_call_fills_and_the_second_finds(
     assert again["failures"] == []
 
 
+@pytest.mark.slow
 def test_options_make_other_sketches(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,6 +130,7 @@ def test_ctrl_c_stops_with_the_command_that_goes_on(tmp_path: Path, real_data: P
     assert n_sketches(tmp_path) >= 2
 
 
+@pytest.mark.slow
 def test_a_full_store_is_seen_without_torch(tmp_path: Path) -> None:
     code = (
         "import random, sys\n"

@@ -16,18 +16,20 @@ from typing import Any
 
 import pytest
 
+from lpzero import files
 from lpzero.discover import campaign as running
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.journal import Journal
-from lpzero.runs import directory as folder
-from lpzero.runs import scoresheet
-from lpzero.runs.errors import RunError, WriteError
+from lpzero.errors import RunError, WriteError
+from lpzero.judgement.measures import Measures
+from lpzero.runs import layout
+from lpzero.runs.directory import locked
+from lpzero.runs.journal import Journal
 from primitives.parser import parse
 from spaces.tables.splits import Split
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
-COMPARED = (folder.JOURNAL, folder.HALL, folder.HALL_CSV, folder.HISTORY, folder.STATE,
-            folder.CONFIG, folder.RESULT, scoresheet.FILE)  # fmt: skip
+COMPARED = (layout.JOURNAL, layout.HALL, layout.HALL_CSV, layout.HISTORY, layout.CHECKPOINT,
+            layout.CONFIG, layout.RESULT, layout.SCORES)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +51,7 @@ def assert_equal(out: Path, whole: Path) -> None:
 
 
 def lines(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / folder.JOURNAL).read_text().splitlines()]
+    return [json.loads(line) for line in (out / layout.JOURNAL).read_text().splitlines()]
 
 
 class Killed(BaseException):
@@ -70,51 +72,54 @@ def test_the_journal_holds_every_fate_and_lineage(whole: Path) -> None:
         assert all(parent < line["id"] for parent in line["parents"])
     evaluated = [line["key"] for line in found if "key" in line]
     assert len(evaluated) == len(set(evaluated)) == 7 * 12
-    result = json.loads((whole / folder.RESULT).read_text())
+    result = json.loads((whole / layout.RESULT).read_text())
     assert result["evaluated"] == len(evaluated)
     assert sum(result["rejected"].values()) == sum("rejected" in line for line in found)
     assert result["repeats"] == sum("repeats" in line for line in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_ten_moments_it_ends_as_if_it_had_not_been(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """Torn writes, and deaths before and after each of them, in any order."""
     rng = random.Random(seed)
-    write, save = Journal._write, folder.write
+    write, save = Journal._write, files.write_bytes
     out = tmp_path / "campaign"
 
     def torn(journal: Journal, new: list[bytes]) -> None:
         if rng.random() < 0.3:
             data = b"".join(new)
-            journal._file.write(data[: rng.randrange(len(data) + 1)])
-            journal._file.flush()
+            journal._file.append(data[: rng.randrange(len(data) + 1)])
             raise Killed
         write(journal, new)
 
-    def half(path: Path, text: str) -> None:
+    def half(path: Path, data: bytes) -> None:
         if rng.random() < 0.15:
-            path.with_name(f".{path.name}.tmp").write_text(text[: len(text) // 2])
+            path.with_name(f".{path.name}.host-1-ab.tmp").write_bytes(data[: len(data) // 2])
             raise Killed
-        save(path, text)
+        save(path, data)
         if rng.random() < 0.1:
             raise Killed
 
+    kills = 0
     for _ in range(10):
         with monkeypatch.context() as patch:
             patch.setattr(Journal, "_write", torn)
-            patch.setattr(folder, "write", half)
+            patch.setattr(files, "write_bytes", half)
             try:
                 discovery(out, resume=True).run()
             except Killed:
-                continue
+                kills += 1
+    assert kills > 5
     discovery(out, resume=True).run()
     assert_equal(out, whole)
 
 
+@pytest.mark.slow
 def test_kill_minus_nine_really(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.lpzero.smalltable"]
+    command = [sys.executable, "-m", "tests.lpzero.small_campaign"]
     out, other = tmp_path / "killed", tmp_path / "whole"
     for _ in range(3):
         process = subprocess.Popen([*command, str(out), "300"])
@@ -124,7 +129,7 @@ def test_kill_minus_nine_really(tmp_path: Path) -> None:
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    n_lines = len((out / folder.JOURNAL).read_bytes().splitlines())
+    n_lines = len((out / layout.JOURNAL).read_bytes().splitlines())
     generations = 1 + max(line["generation"] for line in lines_of_whole(out))
     for folder_ in (out, other):
         subprocess.run([*command, str(folder_), str(generations)], check=True)
@@ -134,26 +139,38 @@ def test_kill_minus_nine_really(tmp_path: Path) -> None:
 
 def assert_equal_but_config(out: Path, other: Path) -> None:
     """The number of generations asked for first is all that may differ."""
-    for name in set(COMPARED) - {folder.CONFIG}:
+    for name in set(COMPARED) - {layout.CONFIG}:
         assert (out / name).read_bytes() == (other / name).read_bytes(), name
 
 
 def lines_of_whole(out: Path) -> list[dict[str, Any]]:
-    text = (out / folder.JOURNAL).read_text()
+    text = (out / layout.JOURNAL).read_text()
     return [json.loads(line) for line in text[: text.rfind("\n")].splitlines()]
 
 
 def _size(out: Path) -> int:
-    path = out / folder.JOURNAL
+    path = out / layout.JOURNAL
     return path.stat().st_size if path.exists() else 0
 
 
-@pytest.mark.parametrize("damage", ["torn", "garbage", "empty state", "no state", "half state",
-                                    "odd state", "short journal", "no journal"])  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "torn",
+        "garbage",
+        "empty state",
+        "no state",
+        "half state",
+        "odd state",
+        "short journal",
+        "no journal",
+    ],
+)
 def test_damage_is_repaired(tmp_path: Path, whole: Path, damage: str) -> None:
     out = tmp_path / "campaign"
     discovery(out, generations=4).run()
-    journal, state = out / folder.JOURNAL, out / folder.STATE
+    journal, state = out / layout.JOURNAL, out / layout.CHECKPOINT
     data = journal.read_bytes()
     if damage == "torn":
         journal.write_bytes(data + b'{"id":9999,"gener')
@@ -175,12 +192,13 @@ def test_damage_is_repaired(tmp_path: Path, whole: Path, damage: str) -> None:
     assert bool(found.remarks_) == (damage != "no journal")
 
 
+@pytest.mark.slow
 def test_lines_ahead_of_the_state_are_not_judged_again(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "campaign"
     discovery(out).run()
-    (out / folder.STATE).unlink()
+    (out / layout.CHECKPOINT).unlink()
     again = discovery(out, resume=True)
     monkeypatch.setattr(
         type(again.objective.tables_fitness[0]), "measure", None
@@ -189,6 +207,7 @@ def test_lines_ahead_of_the_state_are_not_judged_again(
     assert_equal(out, whole)
 
 
+@pytest.mark.slow
 def test_a_finished_campaign_can_be_extended(tmp_path: Path, whole: Path) -> None:
     out = tmp_path / "campaign"
     discovery(out, generations=3).run()
@@ -197,17 +216,18 @@ def test_a_finished_campaign_can_be_extended(tmp_path: Path, whole: Path) -> Non
     assert_equal_but_config(out, whole)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_survived(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "campaign"
     discovery(out, generations=2).run()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    limit = (out / folder.JOURNAL).stat().st_size + 700
+    limit = (out / layout.JOURNAL).stat().st_size + 700
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
     try:
-        with pytest.raises(WriteError, match=r"cannot write .*journal.*--resume"):
+        with pytest.raises(WriteError, match=r"cannot write .*journal.*make room"):
             discovery(out, resume=True, generations=6).run()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -220,7 +240,7 @@ def test_a_full_disk_is_said_and_survived(
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "campaign"
     message = f"in use by process {os.getpid()}"
-    with folder.locked(out), pytest.raises(RunError, match=message):
+    with locked(out), pytest.raises(RunError, match=message):
         discovery(out).search()
     discovery(out).search()
 
@@ -228,12 +248,12 @@ def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
 def test_the_lock_of_a_dead_process_is_no_lock(tmp_path: Path) -> None:
     out = tmp_path / "campaign"
     out.mkdir()
-    (out / folder.LOCK).write_text("999999\n")
+    (out / layout.LOCK).write_text("999999\n")
     discovery(out).search()
 
 
-def test_a_campaign_is_not_begun_over_another(tmp_path: Path, whole: Path) -> None:
-    with pytest.raises(RunError, match="holds a campaign: go on with --resume"):
+def test_a_campaign_does_not_start_over_another(tmp_path: Path, whole: Path) -> None:
+    with pytest.raises(RunError, match="holds a campaign: resume it with --resume"):
         discovery(whole).search()
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(RunError, match=r"holds thesis.txt and no campaign"):
@@ -243,9 +263,9 @@ def test_a_campaign_is_not_begun_over_another(tmp_path: Path, whole: Path) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seed": 4}, "begun with seed 3, not 4"),
-        ({"split_seed": 1}, "begun with split_seed 0, not 1"),
-        ({"preset": "paper"}, "begun with method 'front', not 'paper'"),
+        ({"seed": 4}, "started with seed 3, not 4"),
+        ({"split_seed": 1}, "started with split_seed 0, not 1"),
+        ({"preset": "paper"}, "started with method 'front', not 'paper'"),
     ],
 )
 def test_other_settings_are_another_campaign(
@@ -261,19 +281,24 @@ def test_a_changed_table_is_refused(whole: Path) -> None:
         discovery(whole, table=changed, resume=True).search()
 
 
-@pytest.mark.parametrize("name", [folder.CONFIG, folder.STATE])
-def test_a_newer_schema_is_refused(tmp_path: Path, name: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("schema", [1, 99])
+def test_a_directory_of_another_schema_is_refused_with_its_version(
+    tmp_path: Path, schema: int
+) -> None:
     out = tmp_path / "campaign"
     discovery(out, generations=1).search()
-    content = json.loads((out / name).read_text())
-    (out / name).write_text(json.dumps({**content, "schema": 99}))
-    with pytest.raises(RunError, match="schema 99, this version reads up to 1"):
+    content = json.loads((out / layout.CONFIG).read_text())
+    content |= {"schema": schema, "versions": {"lpzero": "0.0.7"}}
+    (out / layout.CONFIG).write_text(json.dumps(content))
+    message = f"written by lpzero 0.0.7 with schema {schema}, this version reads schema 2"
+    with pytest.raises(RunError, match=message):
         discovery(out, resume=True, generations=1).search()
 
 
 def test_a_broken_config_is_said(tmp_path: Path) -> None:
-    for text in ('{"schema": 1, "ha', '{"schema": 1}'):
-        (tmp_path / folder.CONFIG).write_text(text)
+    for text in ('{"schema": 2, "ha', '{"schema": 2}'):
+        (tmp_path / layout.CONFIG).write_text(text)
         with pytest.raises(RunError, match=r"config.json is broken"):
             discovery(tmp_path, resume=True)
 
@@ -291,7 +316,7 @@ def test_test_targets_are_never_read_by_the_search(
     out = tmp_path / "campaign"
     found = discovery(out, table=blind).search()
     assert not found.objective.tables_fitness[0].parts.is_open
-    for name in (folder.JOURNAL, folder.HALL, folder.HISTORY):
+    for name in (layout.JOURNAL, layout.HALL, layout.HISTORY):
         assert (out / name).read_bytes() == (whole / name).read_bytes()
     with pytest.raises(AssertionError, match="asked for the test rows"):
         found.report()
@@ -299,6 +324,6 @@ def test_test_targets_are_never_read_by_the_search(
 
 def test_a_candidate_survives_the_journal() -> None:
     made = Candidate(3, 2, "crossover", (1, 2), parse("-sum(add(W, A))"), "sum(add(A, W))", 3,
-                     measures=((0.1, -0.2, 1 / 3),), fitness=(0.1,))  # fmt: skip
+                     measures=(Measures(0.1, -0.2, 1 / 3),), fitness=(0.1,))  # fmt: skip
     assert Candidate.from_json(json.loads(json.dumps(made.to_json(["t"])))) == made
     assert len(sketches()) == len(table())

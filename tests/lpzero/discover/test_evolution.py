@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lpzero.discover.candidate import Candidate, Measures, Verdict
@@ -49,6 +52,17 @@ class Oracle:
         return Verdict(1 if value < 0.5 else -1, (found,), (value,))
 
 
+class Planted(Oracle):
+    """A judge whose fitness is the share of names that a formula has in common with the best."""
+
+    best = "sum(mul(log(zscore(H)), fro(softmax(W))))"
+
+    def _judge(self, text: str) -> Verdict | Rejected:
+        here, there = (Counter(re.findall(r"\w+", t)) for t in (text, self.best))
+        value = (here & there).total() / (here | there).total()
+        return Verdict(1, ((value, value, value),), (value,))
+
+
 def evolve(asked: Settings, judge: Oracle | None = None) -> list[State]:
     evolution = Evolution(asked, judge or Oracle())
     rng, states = random.Random(asked.seed), [State()]
@@ -82,8 +96,9 @@ def test_every_candidate_lies_in_the_space_and_is_accounted_for(asked: Settings)
         assert all(parent < child.id for parent in child.parents)
         fates = [child.is_scored, child.rejected is not None, child.repeats is not None]
         assert sum(fates) == 1
-        if child.repeats is not None:
-            assert found[child.repeats].key is not None
+    repeats = [child.repeats for child in found if child.repeats is not None]
+    assert repeats
+    assert all(found[first].key is not None for first in repeats)
 
 
 @pytest.mark.parametrize("asked", METHODS, ids=range(len(METHODS)))
@@ -92,9 +107,13 @@ def test_no_formula_is_judged_twice(asked: Settings) -> None:
     found = tried(evolve(asked, judge))
     assert len(judge.asked) == len(set(judge.asked))
     assert judge.asked == [child.key for child in found if child.key is not None]
-    if asked.rules:
-        keys = [key_up_to_sign(child.formula) for child in found if child.key is not None]
-        assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("asked", [asked for asked in METHODS if asked.rules])
+def test_with_rules_no_two_judged_formulas_are_equal_up_to_sign(asked: Settings) -> None:
+    judged = [child for child in tried(evolve(asked)) if child.key is not None]
+    assert judged
+    assert len({key_up_to_sign(child.formula) for child in judged}) == len(judged)
 
 
 @pytest.mark.parametrize("asked", METHODS, ids=range(len(METHODS)))
@@ -114,13 +133,16 @@ def test_a_step_is_a_function_of_state_and_generator(asked: Settings) -> None:
     assert random.getstate() == outside
 
 
+@pytest.mark.slow
 def test_another_process_takes_the_same_steps() -> None:
     code = (
         "from tests.lpzero.discover.test_evolution import *\n"
         "for child in tried(evolve(METHODS[1]) + evolve(METHODS[5])): print(child.formula)"
     )
-    run = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-           for _ in range(2)]  # fmt: skip
+    run = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
     here = tried(evolve(METHODS[1]) + evolve(METHODS[5]))
     for process in run:
         assert process.stdout.splitlines() == [str(child.formula) for child in here]
@@ -131,6 +153,7 @@ def test_the_paper_preset_is_algorithm_1() -> None:
     assert (asked.population, asked.generations, asked.offspring, asked.archs) == (80, 1000, 1, 50)
     assert (asked.pool, asked.crossover, asked.mutation, asked.seed) == (0.1, 0.5, 0.5, 42)
     states = evolve(preset("paper", population=20, generations=30))
+    assert len(states) == 31
     for before, after in pairwise(states):
         (new,) = (child for child in after.tried if child.key is not None)
         pool = {child.id for child in before.population[:2]}
@@ -139,17 +162,42 @@ def test_the_paper_preset_is_algorithm_1() -> None:
         assert list(after.population) == best_first(everyone)[:20]
 
 
-def test_generations_evaluate_as_many_as_asked() -> None:
-    for method in ("front", "random"):
-        states = evolve(preset("default", method=method, **SMALL))
-        counts = [sum(child.key is not None for child in state.tried) for state in states]
-        assert counts == [10] * 6
+@pytest.mark.parametrize("method", ["front", "random"])
+def test_generations_evaluate_as_many_as_asked(method: str) -> None:
+    states = evolve(preset("default", method=method, **SMALL))
+    counts = [sum(child.key is not None for child in state.tried) for state in states]
+    assert counts == [10] * 6
 
 
-def test_the_best_never_gets_worse_and_search_beats_chance() -> None:
-    asked = preset("default", population=20, generations=15, offspring=20)
-    best = [max(c.fitness[0] for c in state.population) for state in evolve(asked)]
+LONGER = {"population": 20, "generations": 15, "offspring": 20}
+
+
+def best_by_generation(asked: Settings, judge: Oracle) -> list[float]:
+    """The best fitness in the population after each generation."""
+    states = evolve(asked, judge)
+    assert len(judge.asked) == 320
+    return [max(child.fitness[0] for child in state.population) for state in states]
+
+
+@pytest.mark.parametrize("judge", [Oracle, Planted])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_never_gets_worse(seed: int, judge: type[Oracle]) -> None:
+    best = best_by_generation(preset("default", seed=seed, **LONGER), judge())
+    assert len(best) == 16
     assert best == sorted(best)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "asked",
+    [preset("default", **LONGER), preset("paper", population=20, generations=300)],
+    ids=["front", "paper"],
+)
+def test_with_equal_evaluations_search_beats_chance(asked: Settings, seed: int) -> None:
+    """Where parts of a good formula are good: by far, in every seed."""
+    chance = preset("default", method="random", seed=seed, **LONGER)
+    found = best_by_generation(replace(asked, seed=seed), Planted())[-1]
+    assert found > best_by_generation(chance, Planted())[-1] + 0.1
 
 
 def test_starting_formulas_come_first() -> None:
@@ -183,9 +231,9 @@ def test_a_starting_formula_outside_the_space_is_refused(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"population": 1}, "population is 1; expected 2"),
+        ({"population": 1}, "population is 1, expected 2"),
         ({"unaries": -1}, "unaries is -1"),
-        ({"crossover": 1.5}, "crossover is 1.5; expected 0 to 1"),
+        ({"crossover": 1.5}, "crossover is 1.5, expected 0 to 1"),
         ({"mutation": float("nan")}, "mutation is nan"),
         ({"crossover": 0.0, "mutation": 0.0}, "nothing new"),
         ({"objectives": ("rhoo",)}, "did you mean 'rho'"),
@@ -237,8 +285,7 @@ def test_variation_stays_in_the_space(seed: int, unaries: int, depth: int) -> No
     language = Language(preset("default", unaries=unaries, depth=depth, statistics=tuple("AJWG")))
     variation, rng = Variation(language), random.Random(seed)
     drawn = [f for f in (language.draw(rng) for _ in range(12)) if not language.why_outside(f)]
-    if len(drawn) < 2:
-        return
+    assume(len(drawn) >= 2)
     with borrowed(rng):
         made = [variation.crossover(drawn[0], drawn[1]), variation.mutate(drawn[0])]
     for formula in made:
@@ -251,16 +298,23 @@ def test_neighbours_are_one_change_away_and_distinct() -> None:
     start = parse("sum(add(log(W), G))")
     found = [str(formula) for formula in Variation(language).neighbours(start)]
     assert len(found) == len(set(found))
-    expected = ["mean(add(log(W), G))", "sum(add(W, G))", "sum(sub(log(W), G))",
-                "sum(add(log(W), exp(G)))", "sum(add(exp(W), G))"]  # fmt: skip
+    expected = [
+        "mean(add(log(W), G))",
+        "sum(add(W, G))",
+        "sum(sub(log(W), G))",
+        "sum(add(log(W), exp(G)))",
+        "sum(add(exp(W), G))",
+    ]
     assert set(expected) <= set(found)
     assert str(start) not in found
 
 
 def test_one_name_is_replaced() -> None:
     formula = parse("sum(add(log(W), G))")
-    names = [str(replace_name(formula.expression, at, new)) for at, new in
-             enumerate(["mul", "exp", "A", "S"])]  # fmt: skip
+    names = [
+        str(replace_name(formula.expression, at, new))
+        for at, new in enumerate(["mul", "exp", "A", "S"])
+    ]
     assert names == ["mul(log(W), G)", "add(exp(W), G)", "add(log(A), G)", "add(log(W), S)"]
     assert len(list(walk(formula.expression))) == 4
 
@@ -275,11 +329,17 @@ def test_what_is_scored_has_the_formulas_score_up_to_sign() -> None:
 
 def test_the_front_keeps_the_simple_and_the_fit() -> None:
     def candidate(number: int, fitness: float, complexity: int) -> Candidate:
-        return Candidate(number, 0, "random", (), parse("sum(W)"), str(number), complexity,
-                         fitness=(fitness,))  # fmt: skip
+        return Candidate(
+            number, 0, "random", (), parse("sum(W)"), str(number), complexity, fitness=(fitness,)
+        )
 
-    everyone = [candidate(0, 0.1, 1), candidate(1, 0.9, 9), candidate(2, 0.5, 9),
-                candidate(3, 0.6, 4), candidate(4, 0.4, 5)]  # fmt: skip
+    everyone = [
+        candidate(0, 0.1, 1),
+        candidate(1, 0.9, 9),
+        candidate(2, 0.5, 9),
+        candidate(3, 0.6, 4),
+        candidate(4, 0.4, 5),
+    ]
     assert {c.id for c in by_front(everyone, 3)} == {0, 1, 3}
     assert [c.id for c in best_first(everyone)] == [1, 3, 2, 4, 0]
     assert by_front([], 3) == []

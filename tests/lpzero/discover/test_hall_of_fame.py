@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.hall_of_fame import HallOfFame, admit, front
-from lpzero.runs.directory import write_csv
+from lpzero.files import write_csv
+from lpzero.judgement.measures import Measures
 from primitives.canonical import key_up_to_sign
 from primitives.parser import parse
 
@@ -21,7 +22,7 @@ def candidate(number: int, text: str, rho: float, given: float = 0.0) -> Candida
     key = key_up_to_sign(formula)
     return Candidate(
         number, 1, "random", (), formula, key, formula.complexity,
-        measures=((rho, given, 0.0),), fitness=(rho,),
+        measures=(Measures(rho, given, 0.0),), fitness=(rho,),
     )  # fmt: skip
 
 
@@ -56,11 +57,18 @@ def test_the_front_is_kept_beyond_the_size() -> None:
 def test_admitting_in_portions_changes_nothing(pairs: list[tuple[int, int]], seed: int) -> None:
     everyone = [
         Candidate(
-            i, 0, "random", (), parse("sum(W)"), str(i), complexity,
-            measures=((rho / 8, 0.0, 0.0),), fitness=(rho / 8,),
+            i,
+            0,
+            "random",
+            (),
+            parse("sum(W)"),
+            str(i),
+            complexity,
+            measures=(Measures(rho / 8, 0.0, 0.0),),
+            fitness=(rho / 8,),
         )
         for i, (rho, complexity) in enumerate(pairs)
-    ]  # fmt: skip
+    ]
     whole = admit(HallOfFame(size=5), everyone)
     hall, rest, rng = HallOfFame(size=5), list(everyone), random.Random(seed)
     while rest:
@@ -80,6 +88,7 @@ def test_rows_can_be_read_without_the_library(tmp_path: Path) -> None:
         read = list(csv.DictReader(file))
     assert [row["formula"] for row in read] == ["-sum(add(A, W))", "sum(W)"]
     assert [float(row["nano rho"]) for row in read] == [0.5, 0.4]
+    assert {"nano rho_given_params", "nano rho_within"} <= set(read[0])
     assert {row["front"] for row in read} == {"True"}
     write_csv(path, [])
     assert path.read_text() == ""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.lpzero.export.networks import exported, written
+from tests.lpzero.export.network_tensors import exported, written
 
 PAGE = Path(__file__).parents[3] / "docs" / "exports.md"
 

@@ -20,7 +20,7 @@ from lpzero.export import Selection, export, from_file, sympy_form
 from lpzero.export.latex_form import escaped
 from lpzero.proxies import find
 from primitives.errors import FormulaError
-from tests.lpzero.export.networks import exported, module_of, written
+from tests.lpzero.export.network_tensors import exported, module_of, written
 
 GOOD = json.loads(written(exported("sum(mul(abs(G), abs(W)))"), "json"))
 NASTY = (
@@ -40,8 +40,17 @@ def provenance(**fields: Any) -> dict[str, Any]:
     return {**GOOD["provenance"], **fields}
 
 
-FIGURES = {"table": "t", "space": "s", "target": "x", "digest": "0", "split_seed": 0, "n": {},
-           "rho": {}, "rho_ci": {}, "rho_given_params": {}}  # fmt: skip
+FIGURES = {
+    "table": "t",
+    "space": "s",
+    "target": "x",
+    "digest": "0",
+    "split_seed": 0,
+    "n": {},
+    "rho": {},
+    "rho_ci": {},
+    "rho_given_params": {},
+}
 
 CASES: dict[str, tuple[str, str]] = {
     "not JSON": ("{", "not a JSON file"),
@@ -85,17 +94,27 @@ CASES: dict[str, tuple[str, str]] = {
     "a seed of text": (changed(sketch={**GOOD["sketch"], "seed": "0"}), "expected a whole number"),
     "a negative seed": (changed(sketch={**GOOD["sketch"], "seed": -1}), "expected at least 0"),
     "an unknown loss": (changed(sketch={**GOOD["sketch"], "loss": "evil"}), "use one of auto"),
-    "a rho of two": (changed(provenance=provenance(figures=[{**FIGURES, "rho": {"test": 2}}])),
-                     "size 1 at most"),
-    "a rho of elsewhere": (changed(provenance=provenance(figures=[{**FIGURES, "rho": {"x": 1}}])),
-                           "none of train, valid, test"),
+    "a rho of two": (
+        changed(provenance=provenance(figures=[{**FIGURES, "rho": {"test": 2}}])),
+        "size 1 at most",
+    ),
+    "a rho of elsewhere": (
+        changed(provenance=provenance(figures=[{**FIGURES, "rho": {"x": 1}}])),
+        "none of train, valid, test",
+    ),
     "a broken interval": (
-        changed(provenance=provenance(figures=[{**FIGURES, "rho_ci": {"test": [0]}}])), "interval"),
-    "a list of nothing": (json.dumps({"format": "lpzero-formulas", "schema": 1, "formulas": []}),
-                          "holds 0 formulas"),
-    "a list of texts": (json.dumps({"format": "lpzero-formulas", "schema": 1, "formulas": ["x"]}),
-                        "formula 1 is no object"),
-}  # fmt: skip
+        changed(provenance=provenance(figures=[{**FIGURES, "rho_ci": {"test": [0]}}])),
+        "interval",
+    ),
+    "a list of nothing": (
+        json.dumps({"format": "lpzero-formulas", "schema": 1, "formulas": []}),
+        "holds 0 formulas",
+    ),
+    "a list of texts": (
+        json.dumps({"format": "lpzero-formulas", "schema": 1, "formulas": ["x"]}),
+        "formula 1 is no object",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -133,7 +152,7 @@ def test_a_file_of_100_megabytes_is_not_read(
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: path.mkdir(), "no directory of a finished run"),
+        (lambda path: path.mkdir(), "holds no run"),
         (os.mkfifo, "no regular file"),
         (lambda path: path.symlink_to("/dev/zero"), "no regular file"),
         (lambda path: path.symlink_to(path), "cannot be read"),
@@ -175,8 +194,11 @@ def test_a_name_is_data_in_every_form(
     assert module.ABOUT["provenance"]["engine"] == name
     source = written(one, "python")
     assert source.isascii()
-    calls = {n.func.id for n in ast.walk(ast.parse(source))
-             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}  # fmt: skip
+    calls = {
+        n.func.id
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    }
     assert "__import__" not in calls
     latex = export(Selection([one, one], []), "latex") + written(one, "latex")
     assert not any(word in latex for word in ("<script>", "input{", "${x}"))
@@ -189,8 +211,11 @@ JUNK: list[Any] = [None, True, -1, 1e308, 10**20, "", "\0", "sum(W)", [], {}, [1
 
 
 def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inside = value.items() if isinstance(value, dict) else (
-        enumerate(value) if isinstance(value, list) else ())  # fmt: skip
+    inside = (
+        value.items()
+        if isinstance(value, dict)
+        else (enumerate(value) if isinstance(value, list) else ())
+    )
     found = [place] if place else []
     return found + [deeper for key, inner in inside for deeper in _places(inner, (*place, key))]
 

@@ -30,10 +30,19 @@ def entries() -> list[Exported]:
     for index, text in enumerate(FORMULAS):
         tested = {"valid": 0.8, "test": -0.25} if index < 3 else {}
         figures = tuple(
-            Figures(name, "nano-gpt2", "loss", "0", 3, {"test": 31}, {"train": 0.9, **tested},
-                    {"test": (-0.5, 0.125)} if tested else {}, {})
+            Figures(
+                name,
+                "nano-gpt2",
+                "loss",
+                "0",
+                3,
+                {"test": 31},
+                {"train": 0.9, **tested},
+                {"test": (-0.5, 0.125)} if tested else {},
+                {},
+            )
             for name in ("nano-gpt2", ODD)
-        )  # fmt: skip
+        )
         provenance = Provenance("campaign", figures=figures)
         found.append(Exported(ODD, parse(text), provenance))
     return found
@@ -72,6 +81,7 @@ def test_a_long_formula_is_an_equation_of_named_parts() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(TOOLS), reason=f"not installed: {', '.join(TOOLS)}")
 def test_equations_and_table_compile_and_are_not_blank(tmp_path: Path) -> None:
     parts = [export(Selection([one], []), "latex") for one in entries()]

@@ -17,12 +17,13 @@ from torch import nn
 import spaces
 from lpzero.errors import InputError
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.sketches.sketch import SketchOptions, take
+from lpzero.sketches.builder import take
+from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 from primitives.properties import Interval, Monotone
 from primitives.registry import forget, unary
 from primitives.rejection import Rejected
-from tests.lpzero.export.networks import exported, module_of, tensors, written
+from tests.lpzero.export.network_tensors import exported, module_of, tensors, written
 
 BEST = "-mean(add(square(W), square(softmax(G))))"
 WITHOUT_NUMPY = """
@@ -46,12 +47,14 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_module_needs_neither_numpy_nor_us(folder: Path) -> None:
     done = run("-c", WITHOUT_NUMPY, str(folder), folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "self-test: 3 of 3 scores are the engine's\n"
 
 
+@pytest.mark.slow
 def test_the_self_test_finds_what_was_changed(folder: Path) -> None:
     file = folder / "best.py"
     assert "    return x * x" in file.read_text()
@@ -92,15 +95,22 @@ ON_MODELS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "loss", "text"),
     [
         *((name, "auto", text) for name in ("nano-gpt2", "nano-flexibert") for text in ON_MODELS),
-        *((name, loss, "sum(mul(l1(G), std(J)))")
-          for name, loss in (("nano-gpt2", "cotangent"), ("nano-flexibert", "ones"),
-                             ("pit", "auto"), ("pit", "labels"))),
+        *(
+            (name, loss, "sum(mul(l1(G), std(J)))")
+            for name, loss in (
+                ("nano-gpt2", "cotangent"),
+                ("nano-flexibert", "ones"),
+                ("pit", "auto"),
+                ("pit", "labels"),
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_models_score_as_in_the_engine(name: str, loss: str, text: str) -> None:
     space = spaces.get(name)
     arch = space.sample(random.Random(4))

@@ -62,12 +62,14 @@ def deadly_for(bad: int) -> object:
     return work
 
 
+@pytest.mark.slow
 def test_an_item_that_kills_its_worker_is_given_up_alone() -> None:
     found = dict(stream(deadly_for(3), range(8), Workers(2)))  # type: ignore[arg-type]
     assert isinstance(found.pop(3), Lost)
     assert found == {i: -i for i in range(8) if i != 3}
 
 
+@pytest.mark.slow
 def test_a_worker_whose_memory_grows_is_replaced_in_silence() -> None:
     pytest.importorskip("psutil")  # without it workers do not look at their memory
 

@@ -11,7 +11,7 @@ import torch
 from lpzero.proxies import Network
 from tests.lpzero.proxies.test_conformance import vision
 from tests.lpzero.proxies.test_saliency import value
-from tests.lpzero.proxies.tiny import TOKENS, Block, Products, foreign, network, next_token
+from tests.lpzero.proxies.tiny_networks import TOKENS, Block, Products, foreign, network, next_token
 
 # |W1| 1 = (3, 7), |W2| (3, 7) = (3, 21): R = 24 for each of two tokens.
 FIRST, SECOND = [[1.0, -2.0], [3.0, 4.0]], [[1.0, 0.0], [0.0, -3.0]]

@@ -14,7 +14,7 @@ from lpzero.errors import InputError
 from lpzero.proxies import Network, evaluate, get
 from lpzero.proxies.jacobian import spectrum_score
 from tests.lpzero.proxies.test_saliency import value
-from tests.lpzero.proxies.tiny import TOKENS, Products, foreign, network, next_token
+from tests.lpzero.proxies.tiny_networks import TOKENS, Products, foreign, network, next_token
 
 
 def walk(tokens: Tensor) -> dict[str, list[Tensor]]:
@@ -115,9 +115,16 @@ def test_heads_by_loops() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["fisher", "activation-distance", "linear-regions", "softmax-confidence",
-             "attention-confidence", "head-importance"],
-)  # fmt: skip
+    "name",
+    [
+        "fisher",
+        "activation-distance",
+        "linear-regions",
+        "softmax-confidence",
+        "attention-confidence",
+        "head-importance",
+    ],
+)
 def test_without_taps_the_error_says_what_to_name(name: str) -> None:
     bare = Network(foreign(), TOKENS, next_token)
     with pytest.raises(InputError, match=r"name (them|a module) in Layout\."):

@@ -12,7 +12,7 @@ from torch import Tensor
 from lpzero.proxies import Network
 from lpzero.proxies.sample_gradients import PROBE
 from tests.lpzero.proxies.test_saliency import value
-from tests.lpzero.proxies.tiny import LAYOUT, TOKENS, Foreign, foreign, network, next_token
+from tests.lpzero.proxies.tiny_networks import LAYOUT, TOKENS, Foreign, foreign, network, next_token
 
 
 def matrices(model: Foreign) -> list[Tensor]:
@@ -30,14 +30,16 @@ def jacobians(model: Foreign) -> list[Tensor]:
         model(tokens[None])
         handle.remove()
         rows = [
-            torch.cat([
-                g.flatten()
-                for g in torch.autograd.grad(
-                    z, matrices(model), retain_graph=True, materialize_grads=True
-                )
-            ])
+            torch.cat(
+                [
+                    g.flatten()
+                    for g in torch.autograd.grad(
+                        z, matrices(model), retain_graph=True, materialize_grads=True
+                    )
+                ]
+            )
             for z in outputs[0].flatten()
-        ]  # fmt: skip
+        ]
         found.append(torch.stack(rows))
     return found
 
@@ -55,6 +57,7 @@ def test_ntkt_is_the_probes_quadratic_form_of_every_outputs_gradient() -> None:
     assert value("ntk-condition", net) == pytest.approx(condition, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_ntkt_is_on_average_the_trace_over_every_output() -> None:
     model = foreign()
     exact = sum(float(J.square().sum()) for J in jacobians(model)) / TOKENS.shape[1] ** 2

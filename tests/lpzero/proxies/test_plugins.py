@@ -109,6 +109,7 @@ def test_a_name_that_nobody_offers_is_still_unknown(package: Path) -> None:
         get("snap")
 
 
+@pytest.mark.slow
 def test_the_command_line_knows_a_plug_in_and_reports_another(tmp_path: Path) -> None:
     offer(tmp_path, "any = fake_proxies\nbad = fake_proxies:BAD\nweights = fake_proxies:FORMULA")
     done = subprocess.run(

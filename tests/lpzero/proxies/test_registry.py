@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import spaces
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.ranks import FloatArray
-from lpzero.proxies import Context, Needs, find, get, names, proxy, rank_mean, rank_sum
+from lpzero.proxies import Measurements, Needs, find, get, names, proxy, rank_mean, rank_sum
 from lpzero.proxies.sizes import sept
 from primitives.errors import FormulaError
 from spaces.errors import UnknownNameError
@@ -29,7 +29,7 @@ class Fixed:
         self.name, self.scores = name, np.array(scores)
         self.needs, self.paper, self.definition, self.direction = Needs.NOTHING, "", "given", 1
 
-    def score(self, space: Any, archs: Any, context: Context) -> FloatArray:
+    def score(self, space: Any, archs: Any, measurements: Measurements) -> FloatArray:
         return self.scores
 
 
@@ -37,7 +37,7 @@ ONE, TWO = Fixed("one", 5, 1, 3), Fixed("two", 10, 30, 20)
 
 
 def scores(combined: Any) -> list[float]:
-    return [float(value) for value in combined.score(SPACE, [None] * 3, Context())]
+    return [float(value) for value in combined.score(SPACE, [None] * 3, Measurements())]
 
 
 def test_ranks_are_combined_by_hand() -> None:

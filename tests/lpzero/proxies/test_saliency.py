@@ -12,7 +12,7 @@ from torch import Tensor
 from lpzero.proxies import Network, evaluate, get
 from lpzero.proxies.registry import NetworkProxy
 from lpzero.proxies.saliency import nuclear_norm
-from tests.lpzero.proxies.tiny import TOKENS, Products, foreign, network, next_token
+from tests.lpzero.proxies.tiny_networks import TOKENS, Products, foreign, network, next_token
 
 
 def value(name: str, net: Network) -> float:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.lpzero.smalltable import discovery, table
+from tests.lpzero.small_campaign import discovery, table
 
 PAGE = Path(__file__).parents[3] / "docs" / "report.md"
 
 
+@pytest.mark.slow
 def test_the_example_draws_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     discovery("runs/first", table=table(name="nano-gpt2")).run()
@@ -26,5 +27,10 @@ def test_the_example_draws_every_figure(tmp_path: Path, monkeypatch: pytest.Monk
     Path("example.py").write_text(code)
     runpy.run_path("example.py")
     assert {path.stem for path in Path().glob("*.pdf")} == {
-        "scores", "ranks", "bars", "convergence", "pairs", "transfer"
-    }  # fmt: skip
+        "scores",
+        "ranks",
+        "bars",
+        "convergence",
+        "pairs",
+        "transfer",
+    }

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from lpzero.report import open_source, write
-from tests import browser as browsers
-from tests.browser import Browser, Tab
+from lpzero.report import write
+from lpzero.runs.run import open_run
+from tests.lpzero.report import headless_browser
+from tests.lpzero.report.headless_browser import Browser, Tab
 from tests.lpzero.report.test_report import HOSTILE, poison
-from tests.lpzero.smalltable import discovery
+from tests.lpzero.small_campaign import discovery
 
+pytestmark = pytest.mark.slow
 ROWS = "[...document.querySelector('#hall').tBodies[0].rows]"
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    path = browsers.find()
+    path = headless_browser.find()
     if path is None:
         pytest.skip("no Chromium at hand: install it (make tools) or set LPZERO_BROWSER")
     with Browser(path, tmp_path_factory.mktemp("profile")) as running:
@@ -39,7 +41,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def page(campaign: Path) -> Path:
-    return write(open_source(campaign)).page
+    return write(open_run(campaign)).page
 
 
 @pytest.fixture
@@ -200,7 +202,7 @@ def test_the_policy_stops_what_is_not_ours(browser: Browser, page: Path, tmp_pat
 def test_hostile_labels_stay_text(browser: Browser, campaign: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(campaign, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
     poison(copy)
-    tab = Tab(browser).open(write(open_source(copy)).page)
+    tab = Tab(browser).open(write(open_run(copy)).page)
     assert tab.run("document.body.textContent").count(HOSTILE) >= 6
     assert tab.run("document.querySelectorAll('[onerror]').length") == 0
     tab.click("#hall thead th:nth-child(1) button")

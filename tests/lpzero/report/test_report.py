@@ -22,23 +22,25 @@ from lpzero.errors import InputError
 from lpzero.exhaust import Exhaustion, exhaust
 from lpzero.exhaust import report as exhaust_report
 from lpzero.exhaust import scores as exhaust_scores
-from lpzero.exhaust.results import keep
+from lpzero.exhaust.run import exhaustive_config
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.report import open_source, write
 from lpzero.report import transfer as transferring
-from lpzero.report.figure_list import arms
+from lpzero.report import write
 from lpzero.report.figures import convergence, style
 from lpzero.report.markup import Markup, element
 from lpzero.report.provenance import commands
-from lpzero.runs import directory as files
+from lpzero.runs import layout
+from lpzero.runs.directory import RunDirectory
+from lpzero.runs.run import open_run
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
 from spaces.tables import split
-from tests.lpzero.smalltable import discovery, sketches, table
+from tests.lpzero.small_campaign import discovery, sketches, table
 
+EARLIER = '{"schema": 1, "version": "0.1.0"}'
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&$\\frac$"
 
 
@@ -97,7 +99,7 @@ def read(path: Path) -> _Checker:
 
 
 def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
-    found = read(write(open_source(campaign)).page)
+    found = read(write(open_run(campaign)).page)
     titles = ["The result", "What was searched", "Hall of fame", "Figures", "Rejected formulas",
               "Provenance", "The same again"]  # fmt: skip
     assert all(title in found.text for title in titles)
@@ -106,7 +108,7 @@ def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
 
 
 def test_the_page_asks_for_nothing(campaign: Path) -> None:
-    page = write(open_source(campaign)).page
+    page = write(open_run(campaign)).page
     for _, attributes in read(page).tags:
         for key in ("src", "href", "action", "srcset"):
             assert (attributes.get(key) or "#").startswith(("data:", "#"))
@@ -117,8 +119,8 @@ def test_the_page_asks_for_nothing(campaign: Path) -> None:
 
 
 def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Path) -> None:
-    result = json.loads((campaign / files.RESULT).read_text())
-    text = read(write(open_source(campaign)).page).text.replace("−", "-")
+    result = json.loads((campaign / layout.RESULT).read_text())
+    text = read(write(open_run(campaign)).page).text.replace("−", "-")
     lines = [result["best"]["judged"]["made-up"], *(c["judged"] for c in result["counters"])]
     for judged in lines:
         for part in ("train", "valid", "test", "all"):
@@ -131,9 +133,10 @@ def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Pat
         assert counter["proxy"] in text
 
 
+@pytest.mark.slow
 @pytest.mark.drawn
 def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path) -> None:
-    first, second = write(open_source(campaign)), write(open_source(copy))
+    first, second = write(open_run(campaign)), write(open_run(copy))
     shown = [path.read_text().replace(str(folder), "DIR")
              for path, folder in ((first.page, campaign), (second.page, copy))]  # fmt: skip
     assert shown[0] == shown[1]
@@ -143,33 +146,33 @@ def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path
 
 
 def test_an_unfinished_campaign_is_reported_as_far_as_it_is(copy: Path) -> None:
-    for name in (files.RESULT, files.HALL, files.HISTORY, "scores.json"):
+    for name in (layout.RESULT, layout.HALL, layout.HISTORY, "scores.json"):
         (copy / name).unlink()
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     found = read(written.page)
     assert "not finished" in found.text
     assert "There is no winner" in found.text
     assert f"--out {copy} --resume" in " ".join(written.remarks)
     assert {path.stem for path in written.figures} == {"convergence", "pairs"}
-    hall = json.loads((copy.parent / "copy" / files.CONFIG).read_text())
-    assert hall["tables"][0]["name"] in found.text
+    hall = json.loads((copy.parent / "copy" / layout.CONFIG).read_text())
+    assert hall["request"]["tables"][0]["name"] in found.text
 
 
 def test_a_result_older_than_its_journal_is_said(copy: Path) -> None:
-    assert open_source(copy).remarks == []
-    path = copy / files.JOURNAL
+    assert open_run(copy).remarks == []
+    path = copy / layout.JOURNAL
     whole = path.read_text().splitlines(keepends=True)
     path.write_text("".join(whole[:-5]))
-    (remark,) = open_source(copy).remarks
-    assert f"speaks of {len(whole)} formulas and journal.jsonl holds {len(whole) - 5}" in remark
+    (remark,) = open_run(copy).remarks
+    assert f"counts {len(whole)} formulas and journal.jsonl holds {len(whole) - 5}" in remark
 
 
 def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> None:
-    result = json.loads((copy / files.RESULT).read_text())
+    result = json.loads((copy / layout.RESULT).read_text())
     for line in result["counters"]:
         del line["judged"]
-    (copy / files.RESULT).write_text(json.dumps(result))
-    assert "depth-sqrt-width – – – –" in read(write(open_source(copy)).page).text
+    (copy / layout.RESULT).write_text(json.dumps(result))
+    assert "depth-sqrt-width – – – –" in read(write(open_run(copy)).page).text
 
 
 @pytest.fixture(scope="module")
@@ -178,60 +181,66 @@ def exhausted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, parts, asked = table(), split(table(), 0), Exhaustion(1)
     run = exhaust(made, sketches(), parts, out, asked)
     result = exhaust_report(made, parts, sketches(), run, asked)
-    keep(out, result, exhaust_scores(made, parts, sketches(), run[1], result))
+    scores = exhaust_scores(made, parts, sketches(), run[1], result)
+    with RunDirectory(out, exhaustive_config(made, parts, asked), resume=True) as directory:
+        directory.write_result(result, 0.0, scores)
     return out
 
 
 def test_an_exhaustive_run_has_a_page(exhausted: Path) -> None:
-    written = write(open_source(exhausted))
+    written = write(open_run(exhausted))
     assert written.remarks == ()
     result = json.loads((exhausted / "result.json").read_text())
     text = read(written.page).text
     assert "made-up: exhaustive run" in text
     assert f"{result['evaluated']:,}" in text
     assert all(line["formula"] in text for line in result["top"])
-    low, high = result["best"]["judged"]["test"]["rho_ci"]
+    low, high = result["best"]["judged"]["made-up"]["test"]["rho_ci"]
     assert f"{result['best']['rho']['test']:.3f} [{low:.3f}, {high:.3f}]" in text
     assert {path.stem for path in written.figures} == {
-        "scores-made-up", "ranks-made-up", "counters-made-up", "pairs"
-    }  # fmt: skip
+        "scores-made-up",
+        "ranks-made-up",
+        "counters-made-up",
+        "pairs",
+    }
 
 
 def test_an_unfinished_exhaustive_run_says_so(exhausted: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(exhausted, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
     (copy / "result.json").unlink()
     (copy / "scores.json").unlink()
-    assert "without computing anything again" in open_source(copy).remarks[0]
+    assert "without computing anything again" in open_run(copy).remarks[0]
     next((copy / "shards").iterdir()).unlink()
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     assert "The run is not finished: 1 of " in written.remarks[0]
     assert written.figures == ()
     assert "There is no winner" in read(written.page).text
 
 
 def test_the_hall_made_from_the_journal_is_the_one_that_was_written(copy: Path) -> None:
-    written = open_source(copy).hall
-    (copy / files.HALL).unlink()
-    assert open_source(copy).hall == written
+    written = open_run(copy).hall
+    (copy / layout.HALL).unlink()
+    assert open_run(copy).hall == written
 
 
 def test_nothing_but_the_report_is_written(copy: Path) -> None:
     before = {path.name: path.read_bytes() for path in copy.iterdir()}
-    write(open_source(copy))
+    write(open_run(copy))
     after = {path.name: path.read_bytes() for path in copy.iterdir() if path.is_file()}
     assert after == before
 
 
 def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
-    path = copy / files.JOURNAL
+    path = copy / layout.JOURNAL
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"id": 99999, "gen')
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     assert "cannot be read" in written.remarks[0]
     assert path.read_bytes().endswith(b'"gen')
 
 
-@pytest.mark.parametrize("name", [files.RESULT, files.HALL, files.HISTORY, "scores.json"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [layout.RESULT, layout.HALL, layout.HISTORY, layout.SCORES])
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])
 def test_a_broken_file_gives_a_page_or_one_line(
     copy: Path, name: str, content: bytes, capsys: pytest.CaptureFixture[str]
@@ -251,11 +260,17 @@ def test_a_broken_file_gives_a_page_or_one_line(
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda d: d / "nowhere", "is no directory"),
-        (lambda d: d, "holds no campaign"),
+        (lambda d: d / "nowhere", "is not a directory"),
+        (lambda d: d, "holds no run"),
         (lambda d: (d / "config.json").write_text("{") and d, "is broken"),
-        (lambda d: (d / "config.json").write_text('{"schema": 99}') and d, "update lpzero"),
-        (lambda d: (d / "run.json").write_text("[]") and d, "is broken"),
+        (
+            lambda d: (d / "config.json").write_text('{"schema": 99}') and d,
+            "schema 99, this version reads schema 2",
+        ),
+        (
+            lambda d: (d / "run.json").write_text(EARLIER) and d,
+            "written by lpzero 0.1.0 with schema 1",
+        ),
     ],
 )
 def test_what_is_no_run_is_refused_in_one_line(
@@ -280,27 +295,28 @@ def test_a_folder_that_takes_no_files_is_refused_before_anything_is_drawn(
 
 def poison(folder: Path) -> None:
     """Put markup wherever a file of the campaign holds text."""
-    config = json.loads((folder / files.CONFIG).read_text())
-    config["tables"][0]["target"] = config["versions"]["numpy"] = HOSTILE
-    config["settings"]["start"] = [HOSTILE]
-    (folder / files.CONFIG).write_text(json.dumps(config))
-    hall = json.loads((folder / files.HALL).read_text())
+    config = json.loads((folder / layout.CONFIG).read_text())
+    config["request"]["tables"][0]["target"] = config["versions"]["numpy"] = HOSTILE
+    config["request"]["settings"]["start"] = [HOSTILE]
+    (folder / layout.CONFIG).write_text(json.dumps(config))
+    hall = json.loads((folder / layout.HALL).read_text())
     hall[0]["formula"] = hall[0]["operator"] = HOSTILE
-    (folder / files.HALL).write_text(json.dumps(hall))
-    result = json.loads((folder / files.RESULT).read_text())
+    (folder / layout.HALL).write_text(json.dumps(hall))
+    result = json.loads((folder / layout.RESULT).read_text())
     result["counters"][0]["proxy"] = result["tables"][0]["licence"] = HOSTILE
     result["stopped"] = HOSTILE
-    (folder / files.RESULT).write_text(json.dumps(result))
+    (folder / layout.RESULT).write_text(json.dumps(result))
     sheet = json.loads((folder / "scores.json").read_text())
     sheet["tables"][f"../../{HOSTILE}"] = sheet["tables"]["made-up"]
     (folder / "scores.json").write_text(json.dumps(sheet))
 
 
+@pytest.mark.slow
 @pytest.mark.drawn
 def test_names_from_files_lead_nowhere_and_are_drawn_as_they_are(copy: Path) -> None:
     poison(copy)
     before = {path for path in copy.parent.rglob("*") if path.is_file()}
-    written = write(open_source(copy))
+    written = write(open_run(copy))
     assert all(path.parent == copy / "report" / "figures" for path in written.figures)
     after = {path for path in copy.parent.rglob("*") if path.is_file()}
     assert after - before == {written.page, *written.figures}
@@ -319,10 +335,10 @@ def test_a_journal_of_something_else_is_one_line(
     copy: Path, line: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = {"id": 0, "generation": 0, "operator": "random", "parents": [], "formula": "sum(W)"}
-    (copy / files.JOURNAL).write_text(json.dumps(first | line) + "\n")
+    (copy / layout.JOURNAL).write_text(json.dumps(first | line) + "\n")
     assert command(["report", str(copy)]) == 2
     error = capsys.readouterr().err.strip()
-    assert "do not hold what a report needs" in error
+    assert "do not hold what a run of this version writes" in error
     assert "\n" not in error
 
 
@@ -335,17 +351,18 @@ def test_the_page_is_opened_on_request(copy: Path, monkeypatch: pytest.MonkeyPat
 
 def test_markup_in_a_file_stays_text(copy: Path) -> None:
     poison(copy)
-    found = read(write(open_source(copy)).page)
+    found = read(write(open_run(copy)).page)
     assert not [attributes for _, attributes in found.tags if "onerror" in attributes]
     assert {attributes["src"][:5] for tag, attributes in found.tags if tag == "img"} == {"data:"}
     assert found.text.count(HOSTILE) >= 6
     assert sum(tag == "script" for tag, _ in found.tags) == 1
 
 
+@pytest.mark.slow
 def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) -> None:
     discovery(tmp_path / "seed", seed=4).run()
     discovery(tmp_path / "other", method="random").run()
-    others = [open_source(tmp_path / name) for name in ("seed", "other")]
+    others = [open_run(tmp_path / name) for name in ("seed", "other")]
     drawn: dict[str, Any] = {}
 
     def draw(data: convergence.Convergence) -> Figure:
@@ -354,7 +371,7 @@ def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) ->
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convergence, "draw", draw)
-        page = write(open_source(campaign), tmp_path / "p.html", others).page
+        page = write(open_run(campaign), tmp_path / "p.html", others).page
     assert drawn == {"method front": 2, "method random": 1}
     assert "3 campaigns" in read(page).text
 
@@ -364,14 +381,15 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("search") / "search"
     constants = {"samples": 40}
     bounds = Constraints({"parameters": (None, 400_000.0)})
-    run_search(Request("nano-gpt2", "random", "depth", constants=constants, constraints=bounds),
-               out=out)  # fmt: skip
+    run_search(
+        Request("nano-gpt2", "random", "depth", constants=constants, constraints=bounds), out=out
+    )
     return out
 
 
 def test_a_search_has_a_page_with_its_best_and_its_trace(searched: Path) -> None:
-    result = json.loads((searched / files.RESULT).read_text())
-    written = write(open_source(searched))
+    result = json.loads((searched / layout.RESULT).read_text())
+    written = write(open_run(searched))
     text = read(written.page).text
     assert json.dumps(result["best"]["arch"]) in text
     assert f"{result['best']['parameters']:,}" in text
@@ -380,28 +398,28 @@ def test_a_search_has_a_page_with_its_best_and_its_trace(searched: Path) -> None
 
 
 def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Path) -> None:
-    text = read(write(open_source(searched), tmp_path / "page.html").page).text
+    text = read(write(open_run(searched), tmp_path / "page.html").page).text
     line = text[text.index("lpzero search nano-gpt2") : text.index(" lpzero report")]
     words = shlex.split(line)
     words[words.index("--out") + 1] = str(tmp_path / "again")
     assert command([*words[1:], "--quiet"]) == 0
-    assert (tmp_path / "again" / files.RESULT).read_bytes() == (
-        searched / files.RESULT
+    assert (tmp_path / "again" / layout.RESULT).read_bytes() == (
+        searched / layout.RESULT
     ).read_bytes()
 
 
 def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(searched, tmp_path / "copy")
-    (copy / files.RESULT).unlink()
-    written = write(open_source(copy))
+    (copy / layout.RESULT).unlink()
+    written = write(open_run(copy))
     assert written.figures == ()
     assert "--resume" in written.remarks[0]
     assert "There is no result" in read(written.page).text
 
 
 def test_runs_of_two_kinds_do_not_stand_in_one_figure(campaign: Path, searched: Path) -> None:
-    with pytest.raises(InputError, match="another kind"):
-        write(open_source(campaign), None, [open_source(searched)])
+    with pytest.raises(InputError, match="cannot stand beside"):
+        write(open_run(campaign), None, [open_run(searched)])
 
 
 def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
@@ -411,18 +429,19 @@ def test_an_arm_is_named_by_no_more_than_it_needs() -> None:
         ({"loop": "b", "depth": 3, "same": 0}, ["3"]),
         ({"loop": "a", "samples": 1, "same": 0}, ["4"]),
     ]
-    assert arms(runs) == {
+    assert convergence.arms(runs) == {
         "loop a, samples 1": [["1"], ["4"]],
         "loop a, samples 2": [["2"]],
         "loop b": [["3"]],
     }
-    assert arms(runs[:1]) == {"this run": [["1"]]}
+    assert convergence.arms(runs[:1]) == {"this run": [["1"]]}
 
 
+@pytest.mark.slow
 def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
     both = [table(), table(name="another made-up")]
     discovery(tmp_path / "both", table=both, generations=2).run()
-    written = write(open_source(tmp_path / "both"))
+    written = write(open_run(tmp_path / "both"))
     assert "transfer" in {path.stem for path in written.figures}
     assert "another made-up: the winner beside the counters" in read(written.page).text
 
@@ -438,17 +457,18 @@ def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FormulaProxy, "score", score)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_made_up_tables")
 def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: Path) -> None:
     other = table(name="another made-up")
     discovery(tmp_path / "other", table=other, split_seed=1, seed=8).run()
-    runs: list[Any] = [open_source(campaign), open_source(tmp_path / "other")]
+    runs: list[Any] = [open_run(campaign), open_run(tmp_path / "other")]
     found = transferring.measure(runs)
     assert found.tables == ("made-up", "another made-up")
     for i, run in enumerate(runs):
         assert found.rho[i, i] == run.result["best"]["rho"]["test"]
     rows = split(other, 1).open_test()
-    scores = np.array(runs[0].sheet["tables"]["made-up"]["score"])  # the same architectures
+    scores = np.array(runs[0].scores["tables"]["made-up"]["score"])  # the same architectures
     assert found.rho[0, 1] == spearman(scores[rows], other.targets[rows])
     page = write(runs[0], tmp_path / "p.html", runs[1:], None, found).page
     assert "The winner of each run on the test rows of every table" in read(page).text
@@ -456,11 +476,11 @@ def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: P
 
 @pytest.mark.usefixtures("_made_up_tables")
 def test_transfer_says_what_it_cannot_do(campaign: Path, copy: Path, searched: Path) -> None:
-    one: Any = open_source(campaign)
+    one: Any = open_run(campaign)
     with pytest.raises(InputError, match="two or more different tables"):
         transferring.measure([one, one])
-    (copy / files.RESULT).unlink()
-    unfinished: Any = open_source(copy)
+    (copy / layout.RESULT).unlink()
+    unfinished: Any = open_run(copy)
     with pytest.raises(InputError, match="no winner"):
         transferring.measure([one, unfinished])
     assert command(["report", str(campaign), "--beside", str(searched), "--transfer"]) == 2
@@ -480,16 +500,18 @@ def test_a_ranking_gives_a_figure_of_all_proxies(
     assert "lpzero rank TABLE --format json" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_printed_command_makes_the_same_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes: dict[str, Any] = {
         "unaries": 1, "generations": 2, "choose": "train", "seed": 5, "statistics": ("A", "H"),
         "objectives": ("rho", "partial"), "same_statistic": True, "start": ("sum(abs(A))",),
-        "split_seed": 3,
+        "split_seed": 3, "pool": 0.2, "neighbours": 0.25, "immigrants": 0.3, "sketch_seed": 4,
+        "rules": ("inverse-pair",),
     }  # fmt: skip
     asked = discovery(tmp_path / "a b", **changes).run()
-    words = shlex.split(commands(open_source(tmp_path / "a b"))[0])
+    words = shlex.split(commands(open_run(tmp_path / "a b"))[0])
     given: dict[str, Any] = {}
 
     def configure(tables: list[str], **options: Any) -> None:
@@ -503,6 +525,7 @@ def test_the_printed_command_makes_the_same_configuration(
     assert again == asked.settings
     assert given["tables"] == ["made-up"]
     assert given["split_seed"] == 3
+    assert given["sketch_seed"] == 4
     assert Path(given["out"]) == tmp_path / "a b"
 
 
@@ -514,8 +537,8 @@ def test_elements_escape_all_but_markup() -> None:
 
 
 def test_every_rejecting_rule_has_its_reason(campaign: Path) -> None:
-    run = open_source(campaign)
-    result = json.loads((campaign / files.RESULT).read_text())
+    run = open_run(campaign)
+    result = json.loads((campaign / layout.RESULT).read_text())
     assert dict(run.rejected) == result["rejected"]
     assert run.counts["tried"] == result["tried"]
     assert run.counts["evaluated"] == result["evaluated"]

@@ -16,14 +16,15 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.pieces import gather
 from lpzero.scores.tabulation import tabulate
 from lpzero.sketches.builder import BuildReport, Sketches
-from lpzero.sketches.sketch import STATISTICS, SketchError, encode
+from lpzero.sketches.sketch import SketchError, encode
 from lpzero.sketches.store import Store
 from primitives import naive
 from primitives.enumeration import surviving_branches
 from primitives.expressions import branch
 from primitives.formula import Formula
 from primitives.registry import UNARIES, forget, unary
-from tests.lpzero.drawn import blocks_of, sketch
+from primitives.statistics import STATISTICS
+from tests.lpzero.random_sketches import blocks_of, sketch
 
 AXES = ("first", "last")
 
@@ -57,6 +58,7 @@ def test_a_body_that_reduces_in_its_own_way_is_called_matrix_by_matrix() -> None
         forget("halve_spread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unaries", [1, 2])
 def test_products_are_kept_of_every_surviving_matrix_chain(unaries: int) -> None:
     chains = surviving(unaries, same_statistic=True)
@@ -68,6 +70,7 @@ def test_products_are_kept_of_every_surviving_matrix_chain(unaries: int) -> None
         assert {b.chain for b in kept.terms} == set(chains.chains[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", AXES)
 def test_means_equal_the_reference_to_the_last_bit(axis: naive.Axis) -> None:
     chains = surviving(2, softmax_axis=axis)

@@ -11,7 +11,7 @@ import pytest
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.proxies import Context, find
+from lpzero.proxies import Measurements, find
 from lpzero.search import loops
 from lpzero.search.constraints import Constraints
 from lpzero.search.environment import Environment
@@ -25,7 +25,7 @@ from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
 from lpzero.supernet import Saliency, select
 from spaces.flexibert import FlexiBertArch, Layer
-from tests.lpzero.search.planted import (
+from tests.lpzero.search.landscapes import (
     OPTIMUM,
     SPACE,
     BlockProxy,
@@ -94,15 +94,23 @@ def test_etas_without_gain_stops_after_five_iterations() -> None:
 
 def test_etas_has_the_constants_of_its_paper() -> None:
     assert loops.constants(loops.make("etas", spaces.get("gpt2"), {})) == {
-        "samples": 300, "parents": 3, "mutants": 100, "chosen": 3, "probability": 0.3,
-        "iterations": 10, "patience": 5,
-    }  # fmt: skip
+        "samples": 300,
+        "parents": 3,
+        "mutants": 100,
+        "chosen": 3,
+        "probability": 0.3,
+        "iterations": 10,
+        "patience": 5,
+    }
     vision = loops.constants(loops.make("etas", spaces.get("autoformer-tiny"), {}))
     assert (vision["samples"], vision["probability"]) == (500, 0.4)
     razor = loops.constants(loops.make("trazor", spaces.get("autoformer-tiny"), {}))
     assert [razor[k] for k in ("population", "mutations", "crossovers", "steps")] == [
-        50, 25, 25, 160,
-    ]  # fmt: skip
+        50,
+        25,
+        25,
+        160,
+    ]
 
 
 def test_the_velocity_of_equation_13_by_hand() -> None:
@@ -137,10 +145,12 @@ def test_crossover_takes_the_better_block() -> None:
 def test_crossover_keeps_to_the_space() -> None:
     space = spaces.get("gpt2")
     rng = random.Random(0)
-    narrow = space.from_json({"d_model": 128, "n_head": [2, 2], "d_inner": [256, 2048],
-                              "d_embed": 128, "div_val": 1})  # fmt: skip
-    wide = space.from_json({"d_model": 1024, "n_head": [4, 4], "d_inner": [2048, 4096],
-                            "d_embed": 128, "div_val": 1})  # fmt: skip
+    narrow = space.from_json(
+        {"d_model": 128, "n_head": [2, 2], "d_inner": [256, 2048], "d_embed": 128, "div_val": 1}
+    )
+    wide = space.from_json(
+        {"d_model": 1024, "n_head": [4, 4], "d_inner": [2048, 4096], "d_embed": 128, "div_val": 1}
+    )
     child = exchanged(space, wide, narrow, np.zeros(2), np.ones(2))
     assert child.d_inner == (2048, 2048)
     redrawn = space.redraw_block(wide, 1, rng)
@@ -185,7 +195,7 @@ def test_trazor_evaluates_its_winner_alone() -> None:
 def test_prenas_is_its_selector() -> None:
     space = replace(spaces.get("autoformer-tiny"), image=32, patch=16, n_layers=(2, 3), classes=10)
     ledger = Ledger(space)
-    scorer = Scorer(find("supernet-snip"), space, Context(), ledger)
+    scorer = Scorer(find("supernet-snip"), space, Measurements(), ledger)
     limit = Constraints({"parameters": (None, 1_600_000)})
     sampler = Sampler(space, limit, lambda arch: 0.0)
     place = Environment(sampler, scorer, None, ledger, random.Random(0))

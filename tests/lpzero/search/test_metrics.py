@@ -13,7 +13,7 @@ import pytest
 
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
-from lpzero.proxies import Context, get
+from lpzero.proxies import Measurements, get
 from lpzero.search import Request, Resources
 from lpzero.search.comparison import compare, place
 from lpzero.search.curves import curve_rows, draw
@@ -27,7 +27,7 @@ from lpzero.search.metrics import (
     top_threshold,
 )
 from spaces.tables import load
-from tests.lpzero.search.planted import SPACE, Landscape, environment, height, proxy
+from tests.lpzero.search.landscapes import SPACE, Landscape, environment, height, proxy
 
 TRACE = [
     {"evaluations": n, "target": target} for n, target in enumerate([3.0, 5.0, 4.0, 7.0], start=1)
@@ -95,7 +95,7 @@ def test_mapd_by_hand() -> None:
 
 def test_mapd_of_decoder_parameters_is_as_published(real_data: Path) -> None:
     table = load("gpt2-lm1b-corei7-pareto", real_data)
-    scores = get("decoder-parameters").score(table.space, table.archs, Context())
+    scores = get("decoder-parameters").score(table.space, table.archs, Measurements())
     # 0.6% in Table 5 of ETAS, of LTS, which ranks by decoder parameters
     assert mapd(scores, -table.targets, table.extra["latency"]) == pytest.approx(0.006, abs=5e-4)
 
@@ -107,6 +107,7 @@ def arms(*proxies: str) -> list[Request]:
     ]
 
 
+@pytest.mark.slow
 def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
     found = compare(arms("none", "parameters"), 3, Resources(), tmp_path / "kept")
     again = compare(arms("none", "parameters"), 3, Resources(jobs=2))
@@ -136,20 +137,46 @@ def test_curves_are_numbers_first_and_then_a_picture() -> None:
     assert level.get_ydata()[0] == 5.0
 
 
+@pytest.mark.slow
 def test_the_command_compares_and_draws(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "compared"
     words = [
-        "search", "nano-gpt2", "--compare", "--seeds", "2", "--loop", "etas", "--loop", "random",
-        "--proxy", "none", "--proxy", "depth", "--samples", "12", "--mutants", "6",
-        "--iterations", "1", "--evaluations", "5", "--evaluator", "table", "--out", str(out),
-    ]  # fmt: skip
+        "search",
+        "nano-gpt2",
+        "--compare",
+        "--seeds",
+        "2",
+        "--loop",
+        "etas",
+        "--loop",
+        "random",
+        "--proxy",
+        "none",
+        "--proxy",
+        "depth",
+        "--samples",
+        "12",
+        "--mutants",
+        "6",
+        "--iterations",
+        "1",
+        "--evaluations",
+        "5",
+        "--evaluator",
+        "table",
+        "--out",
+        str(out),
+    ]
     assert command([*words, "--format", "json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert [row["arm"] for row in result["rows"]] == [
-        "etas, none", "etas, depth", "random, none", "random, depth",
-    ]  # fmt: skip
+        "etas, none",
+        "etas, depth",
+        "random, none",
+        "random, depth",
+    ]
     assert {"curves.csv", "curves.pdf", "curves.png", "comparison.csv", "comparison.json"} <= {
         path.name for path in out.iterdir()
     }

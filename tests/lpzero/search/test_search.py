@@ -17,7 +17,7 @@ import pytest
 import spaces
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
-from lpzero.proxies import Context, find
+from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Constraints, Request, Resources, run
 from lpzero.search import evaluators as evaluating
 from lpzero.search.evaluators.surrogate import Surrogate
@@ -42,9 +42,12 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def asked(**changes: Any) -> Request:
     fields: dict[str, Any] = {
-        "space": "nano-gpt2", "loop": "etas", "proxy": "attention-parameters",
-        "evaluator": "surrogate", "constants": SMALL,
-    }  # fmt: skip
+        "space": "nano-gpt2",
+        "loop": "etas",
+        "proxy": "attention-parameters",
+        "evaluator": "surrogate",
+        "constants": SMALL,
+    }
     return Request(**(fields | changes))
 
 
@@ -71,12 +74,15 @@ def test_a_search_cut_anywhere_goes_on_to_the_same_bytes(
 @pytest.mark.parametrize(
     ("loop", "proxy", "constants"),
     [
-        ("trazor", "rank-sum(snip, grad-norm)",
-         {"population": 4, "mutations": 2, "crossovers": 2, "steps": 2}),
+        (
+            "trazor",
+            "rank-sum(snip, grad-norm)",
+            {"population": 4, "mutations": 2, "crossovers": 2, "steps": 2},
+        ),
         ("random", "depth", {"samples": 20, "evaluations": 4}),
         ("regularised", "depth", {"population": 4, "tournament": 2, "evaluations": 12}),
     ],
-)  # fmt: skip
+)
 def test_every_loop_goes_on_to_the_same_bytes(
     tmp_path: Path, loop: str, proxy: str, constants: dict[str, int]
 ) -> None:
@@ -110,6 +116,7 @@ def test_a_resumed_search_computes_nothing_it_knows(
     assert content(out) == content(whole)
 
 
+@pytest.mark.slow
 def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     constants = {"samples": 4, "mutants": 3, "iterations": 1}
     found = []
@@ -121,6 +128,7 @@ def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_killed_search_goes_on_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-m", __spec__.name, str(out)])
@@ -214,9 +222,9 @@ def test_the_table_evaluator_looks_up() -> None:
 def test_formulas_score_a_table_on_its_sketches(tmp_path: Path) -> None:
     table = load("nano-gpt2")
     pool = sorted(table.archs, key=table.space.flops)[:6]
-    context = Context(folder=tmp_path)
+    measurements = Measurements(Context(folder=tmp_path))
     scorers = [
-        Scorer(find(FORMULA), table.space, context, Ledger(table.space), known)
+        Scorer(find(FORMULA), table.space, measurements, Ledger(table.space), known)
         for known in (None, pool)
     ]
     on_networks, on_sketches = (scorer.scores(pool[2:4]) for scorer in scorers)
@@ -225,6 +233,7 @@ def test_formulas_score_a_table_on_its_sketches(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.concatenate(blocks[0]), np.concatenate(blocks[1]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_surrogate_predicts_rows_it_has_not_seen() -> None:
     table = load("nano-gpt2")
     surrogate = Surrogate(table.space, table)
@@ -244,8 +253,12 @@ def test_the_surrogate_says_what_lies_outside_its_table() -> None:
     larger = replace(wide, n_head=(4,) * 6, d_inner=(512,) * 6)
     assert "parameters" in surrogate.outside(larger)
     assert "width" not in surrogate.outside(larger)
-    request = asked(loop="regularised", proxy="parameters", evaluator="surrogate",
-                    constants={"population": 5, "evaluations": 10, "tournament": 2})  # fmt: skip
+    request = asked(
+        loop="regularised",
+        proxy="parameters",
+        evaluator="surrogate",
+        constants={"population": 5, "evaluations": 10, "tournament": 2},
+    )
     best = run(request).best
     assert best["outside_table"] == surrogate.outside(table.space.from_json(best["arch"]))
 
@@ -282,13 +295,13 @@ def test_training_is_the_trainer() -> None:
 def test_rank_combinations_are_ranked_among_all_scored_so_far(tmp_path: Path) -> None:
     table = load("nano-gpt2")
     small = sorted(table.archs, key=table.space.flops)[:9]
-    context = Context(folder=tmp_path)
+    measurements = Measurements(Context(folder=tmp_path))
     proxy = find("rank-sum(depth, rank-mean(snip, parameters))")
-    scorer = Scorer(proxy, table.space, context, Ledger(table.space))
+    scorer = Scorer(proxy, table.space, measurements, Ledger(table.space))
     first = scorer.scores(small[:4])
-    np.testing.assert_allclose(first, proxy.score(table.space, small[:4], context))
+    np.testing.assert_allclose(first, proxy.score(table.space, small[:4], measurements))
     scorer.scores(small[4:])
-    whole = proxy.score(table.space, small, context)
+    whole = proxy.score(table.space, small, measurements)
     np.testing.assert_allclose(scorer.scores(small[:4]), whole[:4])
     assert scorer.n_scored == 9
 
@@ -296,21 +309,23 @@ def test_rank_combinations_are_ranked_among_all_scored_so_far(tmp_path: Path) ->
 def test_an_architecture_without_a_score_is_the_worst() -> None:
     table = load("nano-gpt2")
     ledger = Ledger(table.space)
-    scorer = Scorer(find("rank-mean(depth, parameters)"), table.space, Context(), ledger)
+    scorer = Scorer(find("rank-mean(depth, parameters)"), table.space, Measurements(), ledger)
     ledger.find("score", [table.archs[0]], lambda archs: [[None, 3.0]])
     scores = scorer.scores(table.archs[:5])
     assert scores[0] == -np.inf
-    others = find("rank-mean(depth, parameters)").score(table.space, table.archs[1:5], Context())
+    others = find("rank-mean(depth, parameters)").score(
+        table.space, table.archs[1:5], Measurements()
+    )
     np.testing.assert_allclose(scores[1:], others)
 
 
 def test_no_proxy_is_a_random_number_of_the_seed_and_the_architecture() -> None:
     table = load("nano-gpt2")
-    whole = NoProxy(1).score(table.space, table.archs, Context())
+    whole = NoProxy(1).score(table.space, table.archs, Measurements())
     np.testing.assert_array_equal(
-        whole[3:5], NoProxy(1).score(table.space, table.archs[3:5], Context())
+        whole[3:5], NoProxy(1).score(table.space, table.archs[3:5], Measurements())
     )
-    assert not np.array_equal(whole, NoProxy(2).score(table.space, table.archs, Context()))
+    assert not np.array_equal(whole, NoProxy(2).score(table.space, table.archs, Measurements()))
     assert len(set(whole)) == len(set(table.archs))
 
 

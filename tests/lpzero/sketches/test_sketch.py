@@ -16,20 +16,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spaces
-from lpzero import statistics
 from lpzero.errors import InputError
+from lpzero.files import read_header
 from lpzero.sketches import sketch as sketches
+from lpzero.sketches.builder import take
 from lpzero.sketches.sketch import (
-    STATISTICS,
+    MAGIC,
     Sketch,
     SketchError,
     SketchOptions,
     address,
     decode,
     encode,
-    read_header,
-    take,
 )
+from lpzero.statistics.extraction import of_architecture
+from primitives.statistics import STATISTICS
 from primitives.tensors import cut
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.gpt2.space import Gpt2Arch
@@ -48,13 +49,13 @@ def sketch() -> Sketch:
 
 @pytest.mark.parametrize("limit", [1, 700, 4096, None])
 def test_a_sketch_is_the_cut_of_the_whole_matrices(limit: int | None) -> None:
-    whole = statistics.of(SPACE, ARCH)
+    whole = of_architecture(SPACE, ARCH)
     kept = take(SPACE, ARCH, SketchOptions(limit=limit))
     assert kept.n_blocks == len(whole)
     for index, block in enumerate(whole):
         for name in STATISTICS:
-            for tensor, matrix in zip(block[name], kept.matrices(index, name), strict=True):
-                expected = cut(tensor.numpy(), limit or tensor.numel())
+            for piece, matrix in zip(block[name], kept.matrices(index, name), strict=True):
+                expected = cut(piece.values.numpy(), limit or piece.values.numel())
                 assert matrix.true_shape == expected.true_shape
                 assert matrix.values.dtype == np.float64
                 np.testing.assert_array_equal(matrix.values, expected.values)
@@ -65,7 +66,7 @@ def test_bytes_come_back_as_they_were(sketch: Sketch) -> None:
     assert again.header == sketch.header
     np.testing.assert_array_equal(again.numbers, sketch.numbers)
     assert encode(again) == encode(sketch)
-    assert read_header(io.BytesIO(encode(sketch))) == sketch.header
+    assert read_header(io.BytesIO(encode(sketch)), MAGIC) == sketch.header
     assert not again.numbers.flags.writeable
 
 

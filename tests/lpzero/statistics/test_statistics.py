@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import spaces
-from lpzero import statistics
-from lpzero.sketches.sketch import STATISTICS, SketchOptions
-from lpzero.statistics import StatisticsError, extract
+from lpzero.export import export, select
+from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics.extraction import extract, of_architecture, weight_matrices
+from lpzero.statistics.isolation import resolve_device, single_thread
+from lpzero.statistics.objective import objective
+from primitives import Matrix, parse, score
+from primitives.statistics import STATISTICS, Source, forget_statistic, statistic
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.flexibert.space import OPERATIONS
@@ -29,14 +33,30 @@ TINY = FlexiBertSpace(
     name="tiny", hidden=(32,), n_layers=(1, 2), ffn=(64,), vocabulary=300, embedding=32
 )
 VISION = AutoFormerSpace(
-    name="tiny-vision", hidden=(12,), n_layers=(2,), heads=(1, 2), ratios=(1.5, 2.0), image=12,
-    patch=4, classes=5, head_width=6, n_images=3,
-)  # fmt: skip
+    name="tiny-vision",
+    hidden=(12,),
+    n_layers=(2,),
+    heads=(1, 2),
+    ratios=(1.5, 2.0),
+    image=12,
+    patch=4,
+    classes=5,
+    head_width=6,
+    n_images=3,
+)
 IMAGES = AutoFormerArch(12, (AutoFormerLayer(2, 1.5), AutoFormerLayer(1, 2.0)))
 STAGES = PitSpace(
-    name="tiny-stages", base_dims=(4,), ratios=(2,), depths=((1,), (1, 2), (1,)), heads=(1, 2, 4),
-    image=18, patch=4, stride=2, classes=5, n_images=3,
-)  # fmt: skip
+    name="tiny-stages",
+    base_dims=(4,),
+    ratios=(2,),
+    depths=((1,), (1, 2), (1,)),
+    heads=(1, 2, 4),
+    image=18,
+    patch=4,
+    stride=2,
+    classes=5,
+    n_images=3,
+)
 STAGED = PitArch(4, 2, (1, 2, 1), (1, 2, 4))
 NANO_GPT2 = Gpt2Arch(32, (2, 4), (64, 96), -1, 1)
 
@@ -47,6 +67,11 @@ def encoder(operation: str) -> FlexiBertArch:
 
 def tiny_encoder(*operations: str) -> FlexiBertArch:
     return FlexiBertArch(32, tuple(Layer(operation, 2, 64, 1) for operation in operations))
+
+
+def whole(space: Any, arch: Any, **options: Any) -> list[dict[str, list[Tensor]]]:
+    found = of_architecture(space, arch, **options)
+    return [{name: [p.values for p in pieces] for name, pieces in b.items()} for b in found]
 
 
 CASES = [("flexibert", encoder(operation)) for operation in OPERATIONS] + [
@@ -61,7 +86,7 @@ CASES = [("flexibert", encoder(operation)) for operation in OPERATIONS] + [
     ids=lambda case: getattr(case, "name", str(case)[:40]),
 )
 def test_all_six_are_there_finite_and_aligned(space: Any, arch: Any) -> None:
-    blocks = statistics.of(space, arch)
+    blocks = whole(space, arch)
     B, T = space.batch_shape
     assert len(blocks) == space.depth(arch)
     for block in blocks:
@@ -78,7 +103,7 @@ def test_all_six_are_there_finite_and_aligned(space: Any, arch: Any) -> None:
 
 
 def counts(operation: str) -> dict[str, int]:
-    blocks = statistics.of(TINY, tiny_encoder(operation))
+    blocks = whole(TINY, tiny_encoder(operation))
     return {name: len(matrices) for name, matrices in blocks[0].items()}
 
 
@@ -105,10 +130,11 @@ def test_every_operation_marks_its_own_tensors() -> None:
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_ones_give_an_encoder_no_gradient_but_rounding(operation: str) -> None:
     space, arch = spaces.get("flexibert"), encoder(operation)
-    zero = statistics.of(space, arch, SketchOptions(loss="ones"))
-    real = statistics.of(space, arch, SketchOptions(loss="cotangent"))
+    zero = whole(space, arch, loss="ones")
+    real = whole(space, arch, loss="cotangent")
     for without, with_ in zip(zero, real, strict=True):
         for name in ("G", "J"):
+            assert without[name]
             for nothing, something in zip(without[name], with_[name], strict=True):
                 assert float(nothing.norm()) < 1e-4 * float(something.norm())
 
@@ -169,27 +195,37 @@ def test_a_network_worked_by_hand() -> None:
 def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
     model, tokens = space.build(arch, 0), space.batch(0)
     blocks = extract(model, tokens, loss="auto")
-    objective = statistics.objective(model, "auto", tokens, 0)
-    objective(model(tokens), tokens, slice(0, len(tokens))).backward()
+    loss = objective(model, "auto", tokens, 0)
+    loss(model(tokens), tokens, slice(0, len(tokens))).backward()
     for block, found in zip(model.blocks, blocks, strict=True):
-        weights = statistics.weight_matrices(block)
+        weights = weight_matrices(block)
+        assert weights
         for weight, piece in zip(weights, found["G"], strict=True):
             assert weight.grad is not None
             torch.testing.assert_close(piece.values, weight.grad.flatten(1), rtol=1e-4, atol=1e-7)
 
 
 def test_stages_have_statistics_of_their_own_width_and_length() -> None:
-    blocks = statistics.of(STAGES, STAGED)
+    blocks = whole(STAGES, STAGED)
     assert [tuple(block["A"][0].shape) for block in blocks] == [
-        (3 * 65, 8), (3 * 17, 16), (3 * 17, 16), (3 * 5, 32)
-    ]  # fmt: skip
+        (3 * 65, 8),
+        (3 * 17, 16),
+        (3 * 17, 16),
+        (3 * 5, 32),
+    ]
     # What enters the first block of a stage is still the stage before.
     assert [tuple(block["J"][0].shape) for block in blocks] == [
-        (3 * 65, 4), (3 * 65, 4), (3 * 17, 8), (3 * 17, 8)
-    ]  # fmt: skip
+        (3 * 65, 4),
+        (3 * 65, 4),
+        (3 * 17, 8),
+        (3 * 17, 8),
+    ]
     assert [tuple(block["S"][0].shape) for block in blocks] == [
-        (3 * 1 * 65, 65), (3 * 2 * 17, 17), (3 * 2 * 17, 17), (3 * 4 * 5, 5)
-    ]  # fmt: skip
+        (3 * 1 * 65, 65),
+        (3 * 2 * 17, 17),
+        (3 * 2 * 17, 17),
+        (3 * 4 * 5, 5),
+    ]
     assert all(m.isfinite().all() for b in blocks for found in b.values() for m in found)
 
 
@@ -246,6 +282,7 @@ def test_the_callers_gradient_mode_does_not_matter(context: Callable[[], Any]) -
     assert torch.equal(found[0]["G"][0].values, expected[0]["G"][0].values)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     space=st.sampled_from([TINY, spaces.get("nano-gpt2"), VISION]),
@@ -258,11 +295,11 @@ def test_splitting_the_batch_changes_rounding_only(
 ) -> None:
     arch = space.sample(random.Random(seed))
     model, tokens = space.build(arch, seed).double(), space.batch(seed)
-    whole = extract(model, tokens, limit=limit)
+    whole_batch = extract(model, tokens, limit=limit)
     split = extract(model, tokens, limit=limit, chunk=chunk)
-    for one, other in zip(whole, split, strict=True):
-        for statistic in STATISTICS:
-            for a, b in zip(one[statistic], other[statistic], strict=True):
+    for one, other in zip(whole_batch, split, strict=True):
+        for name in STATISTICS:
+            for a, b in zip(one[name], other[name], strict=True):
                 assert a.true_columns == b.true_columns
                 torch.testing.assert_close(a.values, b.values, rtol=1e-6, atol=1e-10)
 
@@ -270,20 +307,20 @@ def test_splitting_the_batch_changes_rounding_only(
 def test_a_chunk_of_one_equals_the_whole_in_float32() -> None:
     model, tokens = TINY.build(tiny_encoder("wma", "dct"), 0), TINY.batch(0)
     for one, other in zip(extract(model, tokens), extract(model, tokens, chunk=1), strict=True):
-        for statistic in STATISTICS:
-            for a, b in zip(one[statistic], other[statistic], strict=True):
+        for name in STATISTICS:
+            for a, b in zip(one[name], other[name], strict=True):
                 scale = float(a.values.abs().max())
                 torch.testing.assert_close(a.values, b.values, rtol=1e-3, atol=1e-4 * scale)
 
 
 def test_labels_are_the_cross_entropy_of_drawn_classes() -> None:
     model, images = VISION.build(IMAGES, 0), VISION.batch(0)
-    objective = statistics.objective(model, "labels", images, 4)
-    found = objective(model(images), images, slice(0, 3))
+    loss = objective(model, "labels", images, 4)
+    found = loss(model(images), images, slice(0, 3))
     scores = model.logits(model(images)).log_softmax(-1)
     drawn = random_labels(3, VISION.classes, 4)
     torch.testing.assert_close(found, -scores[range(3), drawn].mean())
-    parts = [objective(model(images[p]), images[p], p) for p in (slice(0, 1), slice(1, 3))]
+    parts = [loss(model(images[p]), images[p], p) for p in (slice(0, 1), slice(1, 3))]
     torch.testing.assert_close(sum(parts), found)
 
 
@@ -297,10 +334,10 @@ def test_labels_need_classes() -> None:
 @pytest.mark.parametrize(("name", "arch"), CASES, ids=lambda case: str(case)[:40])
 def test_cuda_gives_the_same_up_to_rounding(name: str, arch: Any) -> None:
     space = spaces.get(name)
-    on_cpu, on_gpu = (statistics.of(space, arch, device=device) for device in ("cpu", "cuda"))
+    on_cpu, on_gpu = (whole(space, arch, device=device) for device in ("cpu", "cuda"))
     for one, other in zip(on_cpu, on_gpu, strict=True):
-        for statistic in STATISTICS:
-            for a, b in zip(one[statistic], other[statistic], strict=True):
+        for name in STATISTICS:
+            for a, b in zip(one[name], other[name], strict=True):
                 torch.testing.assert_close(a, b.cpu(), rtol=1e-2, atol=1e-3 * float(a.abs().max()))
 
 
@@ -317,13 +354,70 @@ def test_what_cannot_be_used_is_named() -> None:
         extract(TwoDoublings(), tokens, loss="next-token")
     with pytest.raises(StatisticsError, match="unknown"):
         extract(TwoDoublings(), tokens, loss="mse")
-    if not torch.cuda.is_available():
-        with pytest.raises(StatisticsError, match="no GPU"):
-            statistics.resolve_device("cuda")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_missing_gpu_is_named() -> None:
+    with pytest.raises(StatisticsError, match="no GPU"):
+        resolve_device("cuda")
+
+
+class Tapped(Doubling):
+    """A block that has a further tap."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tap_y = Tap("Y")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(self.tap_y(x))
+
+
+@pytest.fixture
+def two_more_statistics() -> Iterator[None]:
+    statistic("X", "what enters the block", source=Source.INPUT)
+    statistic("Y", "the loss's gradient at the taps Y", group="Y", is_gradient=True)
+    yield
+    forget_statistic("X")
+    forget_statistic("Y")
+
+
+@pytest.mark.usefixtures("two_more_statistics")
+@pytest.mark.parametrize("text", ["sum(matmul(X, X))", "sum(mul(l1(X), std(Y)))"])
+def test_a_new_statistic_is_its_declaration_and_the_models_that_have_it(text: str) -> None:
+    model, tokens = TwoDoublings(), torch.tensor([[1, 2], [3, 4]])
+    model.blocks = nn.ModuleList([Tapped(), Tapped()])
+    found = extract(model, tokens, loss="ones")
+    x = torch.tensor([[1.0, 2], [2, 3], [3, 4], [4, 5]])
+    torch.testing.assert_close(found[0]["X"][0].values, x)
+    for block in found:
+        torch.testing.assert_close(block["Y"][0].values, block["J"][0].values)
+    for together, split in zip(found, extract(model, tokens, loss="ones", chunk=1), strict=True):
+        for name in ("X", "Y"):
+            torch.testing.assert_close(together[name][0].values, split[name][0].values)
+    blocks = [
+        {
+            name: [Matrix(p.values.double().numpy(), p.true_columns) for p in pieces]
+            for name, pieces in block.items()
+        }
+        for block in found
+    ]
+    module: dict[str, Any] = {"__name__": "exported"}
+    exec(export(select(text), "python"), module)  # noqa: S102  our own text
+    on_model = module["score_model"](model, tokens, lambda output, _: output.sum() / 4)
+    assert on_model == pytest.approx(score(parse(text), blocks))
+    assert all(mine == pytest.approx(engine) for mine, engine in module["self_test"]())
+
+
+def test_a_tap_of_no_declared_statistic_is_refused() -> None:
+    model = TwoDoublings()
+    model.blocks = nn.ModuleList([Tapped(), Tapped()])
+    with pytest.raises(StatisticsError, match="tap 'Y', which is not declared"):
+        extract(model, torch.zeros(2, 4, dtype=torch.long))
 
 
 def test_one_thread_inside_as_many_as_before_after() -> None:
     before = torch.get_num_threads()
-    with statistics.single_thread(), statistics.single_thread():
+    with single_thread(), single_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before

@@ -11,7 +11,7 @@ import torch
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.proxies import Context, Network, applies, evaluate, find, get, names
+from lpzero.proxies import Context, Measurements, Network, applies, evaluate, find, get, names
 from lpzero.proxies.ranking import measures_of
 from lpzero.supernet import Saliency, has_supernet
 from spaces.autoformer import AutoFormerArch, AutoFormerSpace
@@ -19,9 +19,16 @@ from spaces.autoformer.supernet import largest
 from spaces.errors import ArchitectureError
 
 SPACE = AutoFormerSpace(
-    name="tiny-vision", hidden=(16, 12), n_layers=(1, 2, 3), heads=(1, 3, 2), ratios=(1.5, 2.0),
-    image=12, patch=4, classes=5, head_width=6,
-)  # fmt: skip
+    name="tiny-vision",
+    hidden=(16, 12),
+    n_layers=(1, 2, 3),
+    heads=(1, 3, 2),
+    ratios=(1.5, 2.0),
+    image=12,
+    patch=4,
+    classes=5,
+    head_width=6,
+)
 SAMPLES = [SPACE.sample(random.Random(seed)) for seed in range(20)]
 SUPERNET_PROXIES = ["supernet-snip", "supernet-snip-normalised"]
 
@@ -99,22 +106,22 @@ def test_splitting_the_batch_changes_rounding_only(saliency: Saliency) -> None:
 
 @pytest.mark.parametrize("name", SUPERNET_PROXIES)
 def test_the_proxies_give_these_scores(name: str, saliency: Saliency, tmp_path: Path) -> None:
-    context = Context(seed=1, batch_seed=2, folder=tmp_path)
+    measurements = Measurements(Context(seed=1, batch_seed=2, folder=tmp_path))
     normalised = name.endswith("normalised")
     proxy = get(name)
-    scores = proxy.score(SPACE, SAMPLES, context)
+    scores = proxy.score(SPACE, SAMPLES, measurements)
     np.testing.assert_array_equal(scores, saliency.scores(SAMPLES, normalised))
-    blocks = proxy.block_scores(SPACE, SAMPLES, context)  # type: ignore[attr-defined]
+    blocks = proxy.block_scores(SPACE, SAMPLES, measurements)  # type: ignore[attr-defined]
     assert [len(values) for values in blocks] == [len(arch.layers) for arch in SAMPLES]
     np.testing.assert_allclose([values.sum() for values in blocks], scores)
 
 
 def test_one_pass_serves_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    context = Context(folder=tmp_path)
-    first = get("supernet-snip").score(SPACE, SAMPLES, context)
+    measurements = Measurements(Context(folder=tmp_path))
+    first = get("supernet-snip").score(SPACE, SAMPLES, measurements)
     monkeypatch.setattr(AutoFormerSpace, "supernet", None)
-    np.testing.assert_array_equal(get("supernet-snip").score(SPACE, SAMPLES, context), first)
-    get("supernet-snip-normalised").score(SPACE, SAMPLES, context)
+    np.testing.assert_array_equal(get("supernet-snip").score(SPACE, SAMPLES, measurements), first)
+    get("supernet-snip-normalised").score(SPACE, SAMPLES, measurements)
 
 
 def test_only_spaces_with_a_supernet_have_these_proxies() -> None:

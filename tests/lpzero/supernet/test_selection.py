@@ -15,9 +15,16 @@ from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from tests.lpzero.supernet.test_isomers import drawn
 
 SPACE = AutoFormerSpace(
-    name="two", hidden=(8, 12), n_layers=(2, 3), heads=(1, 2), ratios=(1.5, 2.0), head_width=4,
-    image=12, patch=4, classes=5,
-)  # fmt: skip
+    name="two",
+    hidden=(8, 12),
+    n_layers=(2, 3),
+    heads=(1, 2),
+    ratios=(1.5, 2.0),
+    head_width=4,
+    image=12,
+    patch=4,
+    classes=5,
+)
 SALIENCY = drawn(SPACE, 5)
 
 
@@ -41,8 +48,11 @@ def test_every_group_has_one_representative() -> None:
 @pytest.mark.parametrize("size", ["parameters", "flops", "multiply-adds"])
 @pytest.mark.parametrize("per_bin", [1, 3])
 def test_two_steps_equal_a_look_at_everything(size: str, per_bin: int) -> None:
-    measure = {"parameters": SPACE.parameters, "flops": SPACE.flops,
-               "multiply-adds": SPACE.multiply_adds}[size]  # fmt: skip
+    measure = {
+        "parameters": SPACE.parameters,
+        "flops": SPACE.flops,
+        "multiply-adds": SPACE.multiply_adds,
+    }[size]
     archs = every()
     sizes = [measure(arch) for arch in archs]
     edges = np.linspace(min(sizes), max(sizes) + 1, 5).tolist()

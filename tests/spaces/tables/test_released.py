@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,13 @@ import torch
 import yaml
 
 import spaces
+from lpzero.downloads.fetch import fetch
 from spaces import tables
 from spaces.base import Space
 from spaces.flexibert import FlexiBertSpace
 from spaces.flexibert.model import FlexiBert
 from spaces.gpt2 import Gpt2Space
 from spaces.gpt2.model import Gpt2
-from spaces.tables.fetch import fetch
 
 
 def laid_out_parameters(space: Space[Any], arch: Any) -> int:
@@ -121,8 +122,8 @@ def test_every_column_of_a_file_is_a_table_and_the_extra_of_its_sisters(
     real_data: Path, family: str
 ) -> None:
     sisters = {n: tables.load(n, real_data) for n in VISION if n.startswith(family)}
-    for name, table in sisters.items():
-        for other, sister in sisters.items():
-            if other != name:
-                column = sister.extra[name.split("-", 1)[1]]
-                assert (column == table.targets).all()
+    pairs = list(itertools.permutations(sisters, 2))
+    assert pairs
+    for name, other in pairs:
+        column = sisters[other].extra[name.split("-", 1)[1]]
+        assert (column == sisters[name].targets).all()

@@ -16,6 +16,7 @@ DECODER = Gpt2Arch(32, (2,), (64,), -1, 1)
 ENCODER = FlexiBertArch(32, (Layer("dsc5", 2, 64, 1),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "arch", "task"),
     [(spaces.NANO_GPT2, DECODER, "causal"), (spaces.NANO_FLEXIBERT, ENCODER, "replaced")],

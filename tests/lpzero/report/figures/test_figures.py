@@ -11,12 +11,14 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.ranks import FloatArray
 from lpzero.report.figures import bars, convergence, heatmap, ranks, scatter, style, transfer
+from lpzero.runs.formula_run import pairs_in
+from primitives.formula import Formula
 from primitives.parser import parse
-from primitives.registry import STATISTICS
+from primitives.statistics import STATISTICS
 
 
 def points(n: int = 30) -> scatter.Scores:
@@ -37,6 +39,12 @@ ROWS = [
     {"proxy": "snip", "rho": 0.9, "rho_ci": [0.85, 0.93]},
     {"proxy": "bad", "rho": -0.2, "rho_ci": [-0.4, 0.1]},
 ]
+
+
+def of_formulas(scored: list[tuple[Formula, float]]) -> heatmap.Best:
+    return heatmap.best(pair for formula, rho in scored for pair in pairs_in(formula, rho))
+
+
 DRAWINGS: dict[str, Callable[[], Figure]] = {
     "scatter": lambda: scatter.draw(points()),
     "ranks": lambda: ranks.draw(points()),
@@ -45,12 +53,13 @@ DRAWINGS: dict[str, Callable[[], Figure]] = {
     ),
     "bars": lambda: bars.draw(bars.bars(ROWS, "all")),
     "heatmap": lambda: heatmap.draw(
-        heatmap.of_formulas([(parse("sum(add(W, G))"), 0.4), (parse("sum(mul(A, S))"), -0.8)])
+        of_formulas([(parse("sum(add(W, G))"), 0.4), (parse("sum(mul(A, S))"), -0.8)])
     ),
     "transfer": lambda: transfer.draw(transfer.transfer("ab", "fg", [[0.9, 0.2], [-0.1, 0.8]])),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWINGS)
 @pytest.mark.parametrize("form", style.FORMATS)
 def test_equal_data_give_equal_bytes(name: str, form: str) -> None:
@@ -58,6 +67,7 @@ def test_equal_data_give_equal_bytes(name: str, form: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_nothing_is_cut_off_and_axes_are_labelled(name: str) -> None:
     figure = DRAWINGS[name]()
@@ -115,9 +125,13 @@ def test_scores_over_many_magnitudes_are_drawn_on_a_logarithm() -> None:
 
 @pytest.mark.parametrize(
     ("values", "targets", "parts"),
-    [([], [], None), ([1.0], [1.0, 2.0], None), ([1.0, float("nan")], [1, 2], None),
-     ([1.0, 2.0], [1, 2], ["train"])],
-)  # fmt: skip
+    [
+        ([], [], None),
+        ([1.0], [1.0, 2.0], None),
+        ([1.0, float("nan")], [1, 2], None),
+        ([1.0, 2.0], [1, 2], ["train"]),
+    ],
+)
 def test_scores_that_do_not_fit_are_refused(values: Any, targets: Any, parts: Any) -> None:
     with pytest.raises(InputError):
         scatter.scores("p", "t", "y", values, targets, parts)
@@ -171,7 +185,7 @@ def place(data: heatmap.Best, operation: str, one: str, other: str) -> float:
 
 
 def test_the_heat_map_holds_the_best_of_each_pair_either_way_round() -> None:
-    data = heatmap.of_formulas(
+    data = of_formulas(
         (parse(text), rho)
         for text, rho in [
             ("sum(add(W, G))", 0.4),
@@ -191,9 +205,10 @@ def test_the_heat_map_holds_the_best_of_each_pair_either_way_round() -> None:
 
 def test_transfer_takes_the_best_formula_of_each_table() -> None:
     def line(formula: str, a: float, b: float) -> dict[str, Any]:
-        return {"formula": formula,
-                "rho_by_table": {"a": {"train": a, "test": a / 2},
-                                 "b": {"train": b, "test": b / 2}}}  # fmt: skip
+        return {
+            "formula": formula,
+            "rho_by_table": {"a": {"train": a, "test": a / 2}, "b": {"train": b, "test": b / 2}},
+        }
 
     data = transfer.of_campaign([line("f", 0.9, 0.4), line("g", 0.6, 0.8)])
     assert data.formulas == ("f", "g")

@@ -1,0 +1,52 @@
+"""`lpzero train SPACE`: a nano table, made by training its architectures."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+
+import click
+
+from lpzero.cli import output
+
+
+@click.command()
+@click.argument("space")
+@click.option("--out", type=click.Path(file_okay=False), help="The run's directory.")
+@click.option("--n", "n_archs", type=click.IntRange(2), help="Architectures (default: the plan's).")
+@click.option("--steps", type=click.IntRange(1), help="Steps instead of the recipe's.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@output.jobs_option
+@output.format_option
+def train(
+    space: str,
+    out: str | None,
+    n_archs: int | None,
+    steps: int | None,
+    quiet: bool,
+    jobs: int,
+    form: str,
+) -> None:
+    """Train the architectures of a nano SPACE and write them as a table.
+
+    The same command continues a build that was stopped.
+    """
+    from lpzero.parallel import Workers
+    from lpzero.training.table_build import build_table
+    from spaces.training.recipes import plan_named
+
+    plan = plan_named(space)
+    if n_archs is not None:
+        repeated = min(plan.n_repeated, n_archs)
+        plan = dataclasses.replace(plan, n_archs=n_archs, n_repeated=repeated)
+    if steps is not None:
+        plan = dataclasses.replace(plan, recipe=dataclasses.replace(plan.recipe, steps=steps))
+    start = time.perf_counter()
+    folder = Path(out or Path("runs", f"train-{space}"))
+    path = build_table(plan, folder, Workers(jobs), None if quiet else f"training {space}")
+    seconds = round(time.perf_counter() - start, 3)
+    if form == "json":
+        output.print_json({"table": str(path), "n": plan.n_archs, "seconds": seconds})
+    else:
+        click.echo(f"{path} ({seconds:.0f} s)")

@@ -1,0 +1,153 @@
+"""A campaign's directory, read: what was asked, what was found, and what is missing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lpzero.discover.candidate import Candidate
+from lpzero.discover.hall_of_fame import HallOfFame, admit
+from lpzero.discover.settings import PRESETS, Settings
+from lpzero.discover.storage import is_candidate
+from lpzero.discover.tally import Tally
+from lpzero.errors import InputError
+from lpzero.options import to_arguments, to_json
+from lpzero.runs.config import StoredConfig
+from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
+from lpzero.runs.journal import read_journal
+from lpzero.runs.layout import CONFIG, HALL, HISTORY, JOURNAL, RESULT, SCORES
+from lpzero.runs.run import read_file
+from primitives.parser import parse_paper_formula
+from primitives.sizes import SpaceSize, measure
+from primitives.statistics import STATISTICS
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignRun(FormulaRun):
+    """A campaign; `lines` are the records of its journal."""
+
+    lines: Sequence[Row]
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.request["settings"]
+        return found
+
+    @property
+    def fitness_rows(self) -> str:
+        n_archs = self.settings["archs"]
+        return "train" if n_archs is None else f"{n_archs} rows of train"
+
+    def command(self) -> list[str]:
+        preset = "paper" if self.settings["method"] == "paper" else "default"
+        words = ["lpzero", "discover", *(table["name"] for table in self.tables)]
+        words += ["--preset", preset]
+        words += to_arguments(Settings, self.settings, to_json(PRESETS[preset]))
+        return words + self.shared_options("--sketch-seed")
+
+    def space_size(self) -> SpaceSize | None:
+        asked = self.settings
+        is_paper = asked["depth"] == 1 and set(asked["statistics"]) == set(STATISTICS)
+        if not is_paper or asked["unaries"] not in (1, 2):
+            return None
+        rules = frozenset(asked["rules"])
+        return measure(asked["unaries"], bool(asked["same_statistic"]), rules)
+
+    def pairs(self) -> Iterator[PairRho]:
+        for line in self.lines:
+            if "fitness" in line:
+                lowest = min(abs(float(found["rho"])) for found in line["train"].values())
+                yield from pairs_in(parse_paper_formula(line["formula"]), lowest)
+
+
+def read(config: StoredConfig) -> CampaignRun:
+    """The campaign of that config."""
+    folder = config.folder
+    try:
+        tables = [
+            {key: str(table[key]) for key in ("name", "space", "target", "digest")}
+            for table in config.request["tables"]
+        ]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{folder / CONFIG} does not say which tables it is of") from error
+    remarks: list[str] = []
+    lines, torn = read_journal(folder / JOURNAL, is_candidate)
+    if torn:
+        remarks.append(
+            f"The last {torn} bytes of {JOURNAL} cannot be read; what they hold is left out."
+        )
+    result = read_file(folder, RESULT, remarks)
+    remarks += _on_result(folder, result, len(lines))
+    hall, history = _hall(folder), _history(folder)
+    if hall is None or history is None:
+        made = _from_journal(lines, [table["name"] for table in tables])
+        hall, history = hall or made[0], history or made[1]
+    return CampaignRun(
+        config,
+        result,
+        remarks,
+        tables,
+        read_file(folder, SCORES, remarks) if result is not None else None,
+        hall,
+        history,
+        {
+            "tried": len(lines),
+            "evaluated": sum("key" in line for line in lines),
+            "repeats": sum("repeats" in line for line in lines),
+        },
+        dict(Counter(str(line["rejected"]) for line in lines if "rejected" in line)),
+        lines,
+    )
+
+
+def _on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
+    """Remarks on a result that is missing or older than the journal."""
+    resume = f"lpzero discover --out {folder} --resume"
+    if result is None:
+        return [
+            "The campaign is not finished, so there is no winner and no test row was read."
+            f" Resume it with: {resume}"
+        ]
+    if result.get("tried") != n_lines:
+        return [
+            f"{RESULT} counts {result.get('tried')} formulas and {JOURNAL} holds {n_lines}: the"
+            f" campaign was resumed since. Finish it with: {resume}"
+        ]
+    return []
+
+
+def _hall(folder: Path) -> list[Row] | None:
+    try:
+        rows = json.loads((folder / HALL).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    needed = {"formula", "complexity", "fitness"}
+    is_whole = isinstance(rows, list) and all(
+        isinstance(row, dict) and row.keys() >= needed for row in rows
+    )
+    return rows if is_whole else None
+
+
+def _history(folder: Path) -> list[Row] | None:
+    try:
+        text = (folder / HISTORY).read_text(encoding="utf-8")
+        rows: list[Row] = list(csv.DictReader(io.StringIO(text)))
+        for row in rows:
+            float(row["evaluated"]), float(row["fitness"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError, csv.Error):
+        return None
+    return rows
+
+
+def _from_journal(lines: Sequence[Row], tables: Sequence[str]) -> tuple[list[Row], list[Row]]:
+    """Hall of fame and history, rebuilt from what was tried."""
+    candidates = [Candidate.from_json(line) for line in lines]
+    tally = Tally()
+    tally.count(candidates)
+    return list(admit(HallOfFame(), candidates).rows(tables)), list(tally.history)

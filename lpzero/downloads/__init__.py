@@ -1,0 +1,1 @@
+"""Released tables from their public repositories: downloaded, verified, put in place."""

@@ -1,0 +1,233 @@
+"""Tables from their public repositories at a pinned commit: downloaded, verified, put in place.
+
+A single file comes by its raw address. A folder comes with the archive of the whole commit, of
+which only the files that the loader reads are unpacked (`archive`). What is verified is what lands
+on disk: the SHA-256 of the file, or of the folder as the list of its files. A table is made beside
+its place under another name and renamed, so that it is there whole or not at all. A download can
+be resumed: its bytes are in a `.part` file that a later call continues.
+
+urllib rather than pooch: pooch starts every download from zero and checks the bytes of the
+archive, which are not stable upstream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from lpzero.downloads.archive import unpack
+from lpzero.errors import WriteError
+from lpzero.files import AppendFile, move
+from spaces.errors import FetchError, TableError
+from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
+from spaces.tables.source import Origin, Source
+
+FILES = "https://raw.githubusercontent.com"
+ARCHIVES = "https://codeload.github.com"
+TIMEOUT = 60.0
+Progress = Callable[[int, "int | None"], None]
+_CHUNK = 1 << 16
+_LARGEST_DOWNLOAD = 2 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Where a table lies now and whether it had to be downloaded."""
+
+    name: str
+    path: Path
+    downloaded: bool
+
+
+def _silent(done: int, total: int | None) -> None:
+    """No progress shown."""
+
+
+def fetch(
+    name: str,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    force: bool = False,
+    progress: Progress = _silent,
+    files: str = FILES,
+    archives: str = ARCHIVES,
+    timeout: float = TIMEOUT,
+) -> Fetched:
+    """Put the table into the data root, unless it is there already and whole.
+
+    A table that is there with other content is an error, or replaced with `force`. `files` and
+    `archives` are the addresses of the two servers.
+    """
+    entry = source(name)
+    if entry.origin is None:
+        return Fetched(name, locate(entry, None), downloaded=False)
+    root = data_root(data)
+    if root is None:
+        raise TableError(f"no place for {name}: set {DATA_VARIABLE} or give --data FOLDER")
+    place = root / entry.path
+    if place.exists():
+        if _digest(place, entry.origin) == entry.origin.digest:
+            return Fetched(name, place, downloaded=False)
+        if not force:
+            raise FetchError(
+                f"{place} is not the content of {entry.provenance}: "
+                "move it away, or give --force to replace it"
+            )
+    address = _address(entry.origin, files, archives)
+    _obtain(entry, entry.origin, place, address, timeout, progress)
+    return Fetched(name, place, downloaded=True)
+
+
+def _address(origin: Origin, files: str, archives: str) -> str:
+    if origin.members is None:
+        return f"{files}/{origin.repository}/{origin.commit}/{origin.path}"
+    return f"{archives}/{origin.repository}/tar.gz/{origin.commit}"
+
+
+def _obtain(
+    entry: Source, origin: Origin, place: Path, address: str, timeout: float, progress: Progress
+) -> None:
+    part = place.with_name(f".{place.name}.part")
+    resumed = download(address, part, timeout, progress)
+    try:
+        _install(entry, origin, place, part)
+    except FetchError:
+        # Kept bytes that do not lead to the right content would fail for ever.
+        part.unlink()
+        if not resumed:
+            raise
+        download(address, part, timeout, progress)
+        _install(entry, origin, place, part)
+    part.unlink(missing_ok=True)
+
+
+def _install(entry: Source, origin: Origin, place: Path, part: Path) -> None:
+    """Turn the downloaded bytes into the verified table at its place."""
+    if origin.members is None:
+        _verify(entry, origin, part)
+        move(part, place)
+        return
+    with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as scratch:
+        fresh = Path(scratch) / "new"
+        fresh.mkdir()
+        unpack(part, origin.path, origin.members, fresh)
+        _verify(entry, origin, fresh)
+        if place.exists():
+            move(place, Path(scratch) / "old")
+        move(fresh, place)
+
+
+def _verify(entry: Source, origin: Origin, path: Path) -> None:
+    found = _digest(path, origin)
+    if found != origin.digest:
+        raise FetchError(
+            f"table {entry.name}: wrong checksum, got SHA-256 {found}, expected {origin.digest}; "
+            "nothing was installed: fetch it again, and if that does not help report it"
+        )
+
+
+def _digest(path: Path, origin: Origin) -> str:
+    if origin.members is None:
+        return file_digest(path) if path.is_file() else "(no file)"
+    return tree_digest(path, origin.members)
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of the file's bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def tree_digest(folder: Path, members: str) -> str:
+    """The SHA-256 over the sorted (relative path, SHA-256 of content) of the matching files.
+
+    Archives of one commit differ in their bytes from day to day; what they unpack to does not.
+    """
+    pattern = re.compile(members)
+    files = (path for path in folder.rglob("*") if path.is_file())
+    paths = sorted(path.relative_to(folder).as_posix() for path in files)
+    digest = hashlib.sha256()
+    for path in filter(pattern.fullmatch, paths):
+        digest.update(f"{path}\0{file_digest(folder / path)}\n".encode())
+    return digest.hexdigest()
+
+
+def download(url: str, part: Path, timeout: float, progress: Progress) -> bool:
+    """Bring `part` to the whole content of the URL; whether earlier bytes were continued.
+
+    A server that ignores the range, or refuses it, makes the download start from zero.
+    """
+    part.parent.mkdir(parents=True, exist_ok=True)
+    start = part.stat().st_size if part.exists() else 0
+    try:
+        return _transfer(url, part, start, timeout, progress)
+    except HTTPError as error:
+        if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and start:
+            part.unlink()
+            return download(url, part, timeout, progress)
+        raise FetchError(
+            f"{url}: the server answered {error.code} {error.reason}; check the address"
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        # Our own words, or a file of ours that cannot be written: not the server's fault.
+        if isinstance(error, (FetchError, WriteError)) or getattr(error, "filename", None):
+            raise
+        reason = getattr(error, "reason", None) or error or type(error).__name__
+        raise FetchError(f"{url}: {reason}; run the same command again to resume") from error
+
+
+def _transfer(url: str, part: Path, start: int, timeout: float, progress: Progress) -> bool:
+    request = Request(url, headers={"User-Agent": "lpzero"})
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    with urlopen(request, timeout=timeout) as response:
+        resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT and _begins(response, start)
+        start = start if resumed else 0
+        length = response.headers.get("Content-Length")
+        total = start + int(length) if length is not None and length.isdigit() else None
+        with closing(AppendFile(part)) as file:
+            if not resumed:
+                file.cut(0)
+            done = _receive(url, response, file, start, total, progress)
+            file.sync()
+    if total is not None and done != total:
+        raise FetchError(
+            f"{url}: the connection closed after {done} of {total} bytes; "
+            "run the same command again to resume"
+        )
+    return resumed
+
+
+def _begins(response: Any, start: int) -> bool:
+    """Whether a partial answer continues exactly where the file ends."""
+    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    if not match or int(match[1]) != start:
+        raise FetchError(f"{response.url}: the server sent another range than asked; try later")
+    return True
+
+
+def _receive(
+    url: str, response: Any, file: AppendFile, done: int, total: int | None, progress: Progress
+) -> int:
+    while chunk := response.read(_CHUNK):
+        done += len(chunk)
+        if done > _LARGEST_DOWNLOAD:
+            raise FetchError(
+                f"{url}: more than {_LARGEST_DOWNLOAD} bytes; this is not the expected file"
+            )
+        file.append(chunk)
+        progress(done, total)
+    return done

@@ -1,0 +1,95 @@
+"""An exhaustive run's directory, read: what was asked, the last answer, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lpzero.exhaust.results import Query, Results
+from lpzero.exhaust.run import Exhaustion
+from lpzero.judgement.measures import MEASURES, RHO
+from lpzero.options import to_arguments, to_json
+from lpzero.runs.config import StoredConfig
+from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row
+from lpzero.runs.layout import RESULT, SCORES
+from lpzero.runs.run import read_file
+from primitives.sizes import SpaceSize, measure
+
+
+@dataclass(frozen=True, eq=False)
+class ExhaustiveRun(FormulaRun):
+    """An exhaustive run; `measured` are the measures of its shards, None while some are missing."""
+
+    measured: Results | None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {key: self.request[key] for key in ("unaries", "same_statistic", "split_seed")}
+
+    @property
+    def fitness_rows(self) -> str:
+        return "train"
+
+    def command(self) -> list[str]:
+        words = ["lpzero", "exhaust", self.tables[0]["name"]]
+        words += to_arguments(Exhaustion, self.request, to_json(Exhaustion()))
+        if self.result is not None:
+            words += to_arguments(Query, self.result["query"], to_json(Query()))
+        return words + self.shared_options("--seed")
+
+    def space_size(self) -> SpaceSize | None:
+        return measure(self.request["unaries"], bool(self.request["same_statistic"]))
+
+    def pairs(self) -> Iterator[PairRho]:
+        column = MEASURES.index(RHO)
+        for family, values in [] if self.measured is None else self.measured.measured():
+            found = np.abs(values[column])
+            if np.isnan(found).all():
+                continue
+            one = family.left[0].statistic
+            other = family.right[0].statistic if family.right else one
+            yield PairRho(family.operation or ONE_SIDED, one, other, float(np.nanmax(found)))
+
+
+def read(config: StoredConfig) -> ExhaustiveRun:
+    """The exhaustive run of that config."""
+    folder, request = config.folder, config.request
+    remarks: list[str] = []
+    result = read_file(folder, RESULT, remarks)
+    found = Results(folder, request["unaries"], bool(request["same_statistic"]))
+    n_missing = len(found.missing())
+    if n_missing:
+        remarks.append(
+            f"The run is not finished: {n_missing} of {len(found.shards)} shards are missing."
+            " Run the same command with the same --out to finish it."
+        )
+    elif result is None:
+        remarks.append(
+            f"There is no {RESULT}: run the same command with the same --out, and it is written"
+            " without computing anything again."
+        )
+    lines = [] if result is None else result["top"]
+    return ExhaustiveRun(
+        config,
+        result,
+        remarks,
+        [{key: str(value) for key, value in table.items()} for table in request["tables"]],
+        read_file(folder, SCORES, remarks) if result is not None else None,
+        [_row(line) for line in lines],
+        [],
+        {"evaluated": 0 if n_missing else found.counts[0]},
+        {} if result is None else dict(result["rejected"]),
+        None if n_missing else found,
+    )
+
+
+def _row(line: Row) -> Row:
+    """A line of the result as a row of a hall of fame."""
+    return {
+        "formula": line["formula"],
+        "complexity": line["complexity"],
+        "fitness": line["rho"]["train"],
+    }

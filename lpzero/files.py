@@ -1,0 +1,203 @@
+"""Files that appear whole or not at all: the only code in the project that writes one.
+
+A file is written beside its place, flushed to disk and renamed, so that a reader finds the old file
+or the new one. Journals are the exception: they are appended to, through `AppendFile`. Arrays are
+stored in sealed envelopes, `magic (8) | sha256 of the rest (32) | header length (8) | header (JSON)
+| numbers`: a changed or missing byte is found by the digest, and nothing in them is ever executed.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import hashlib
+import io
+import json
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from lpzero.errors import EnvelopeError, WriteError
+
+TEMPORARY = ".tmp"
+# A temporary file that another machine may still be writing is left alone for this long.
+_STALE_SECONDS = 24 * 3600
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DIGEST_END, _LENGTH_END = 40, 48
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write the file, its folders too, whole or not at all; raise WriteError if that fails."""
+    writer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+    temporary = path.with_name(f".{path.name}.{writer}{TEMPORARY}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise write_error(path, error) from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write the text as UTF-8, line ends as they are."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
+    """Write the value as JSON; a number that is not finite raises ValueError."""
+    text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False)
+    write_text(path, text + "\n")
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows as CSV with a header."""
+    write_text(path, to_csv(rows))
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as CSV with a header; the first row names the columns."""
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return text.getvalue()
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """The JSON object in the file; None if there is no file or it holds anything else."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a file or folder within one file system."""
+    try:
+        os.replace(source, target)
+    except OSError as error:
+        raise write_error(target, error) from error
+
+
+def write_error(path: Path, error: OSError) -> WriteError:
+    """The error to raise when writing to the path failed."""
+    remedy = "; make room and run the same command again" if error.errno in _FULL else ""
+    return WriteError(f"cannot write {path}: {error.strerror or error}{remedy}")
+
+
+class AppendFile:
+    """A file that is only appended to, or cut at its end; every failure is a WriteError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: BinaryIO = self._attempt(lambda: open(path, "ab"))  # noqa: SIM115  see close
+
+    def append(self, data: bytes) -> None:
+        """Add the bytes and hand them to the operating system."""
+        self._attempt(lambda: self._file.write(data))
+        self._attempt(self._file.flush)
+
+    def cut(self, size: int) -> None:
+        """Keep only the first bytes."""
+        self._attempt(self._file.flush)
+        self._attempt(lambda: self._file.truncate(size))
+
+    def sync(self) -> None:
+        """Bring everything to the disk."""
+        self._attempt(self._file.flush)
+        self._attempt(partial(os.fsync, self._file.fileno()))
+
+    def close(self) -> None:
+        """Close the file; what could not be written raises."""
+        self._attempt(self._file.close)
+
+    def _attempt(self, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except OSError as error:
+            raise write_error(self.path, error) from error
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether the name is that of a file being written."""
+    return path.name.startswith(".") and path.name.endswith(TEMPORARY)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether the writer named in a temporary file's name is gone."""
+    host, _, process = path.name[: -len(TEMPORARY)].rpartition("-")[0].rpartition("-")
+    if os.name == "posix" and process.isdigit() and host.endswith(f".{socket.gethostname()}"):
+        return not _is_running(int(process))
+    try:
+        return time.time() - path.stat().st_mtime > _STALE_SECONDS
+    except FileNotFoundError:
+        return False
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is such a process and it is not a zombie."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state != "Z"
+
+
+class Envelope(NamedTuple):
+    """The header of a sealed file, and where its numbers begin."""
+
+    header: dict[str, Any]
+    start: int
+
+
+def canonical_json(value: Any) -> bytes:
+    """The value as JSON that is the same for equal values."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def seal(magic: bytes, header: bytes, numbers: bytes) -> bytes:
+    """The bytes of a sealed file; the numbers begin at a multiple of 64."""
+    header += b" " * (-(_LENGTH_END + len(header)) % 64)
+    rest = len(header).to_bytes(8, "little") + header + numbers
+    return magic + hashlib.sha256(rest).digest() + rest
+
+
+def unseal(data: bytes, magic: bytes) -> Envelope:
+    """The verified header and the place of the numbers; raises EnvelopeError."""
+    view = memoryview(data)
+    if len(data) < _LENGTH_END or view[:8] != magic:
+        raise EnvelopeError("not a file of this kind and version")
+    if hashlib.sha256(view[_DIGEST_END:]).digest() != view[8:_DIGEST_END]:
+        raise EnvelopeError("the digest does not match: the file is truncated or corrupt")
+    start = _LENGTH_END + int.from_bytes(view[_DIGEST_END:_LENGTH_END], "little")
+    return Envelope(json.loads(bytes(view[_LENGTH_END:start])), start)
+
+
+def read_header(file: BinaryIO, magic: bytes) -> dict[str, Any]:
+    """The header alone, not verified: for listings; raises EnvelopeError."""
+    start = file.read(_LENGTH_END)
+    if len(start) < _LENGTH_END or start[:8] != magic:
+        raise EnvelopeError("not a file of this kind and version")
+    try:
+        return dict(json.loads(file.read(int.from_bytes(start[_DIGEST_END:], "little"))))
+    except (ValueError, OverflowError, MemoryError):
+        raise EnvelopeError("the header cannot be read") from None

@@ -1,0 +1,129 @@
+"""A table to judge scores on: its parts, parameters and groups, put together in one place.
+
+    table, split, scores (n,)  ->  a Judgement per part, a rho per part
+
+Parts always come in the order train, valid, test, all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lpzero.arrays import FloatArray, IntArray, LabelArray
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.judgement import Judgement, judge
+from lpzero.judgement.measures import RankMeasures
+
+if TYPE_CHECKING:
+    from spaces.tables import Split, Table
+
+SPLIT_PARTS = ("train", "valid", "test")
+ALL = "all"
+PARTS = (*SPLIT_PARTS, ALL)
+LEAST_ARCHS = 2  # architectures that can be ranked at all
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedTable:
+    """A table with the rows that scores are judged on.
+
+    Without a split that is the whole table. With a split it is train and valid, and the whole
+    table and test only `with_test`: ask for it when the result is reported, not before.
+    """
+
+    table: Table
+    split: Split | None = None
+    with_test: bool = False
+
+    @cached_property
+    def parts(self) -> dict[str, IntArray]:
+        """The rows of each part of the split, the test rows only if they are open."""
+        if self.split is None:
+            return {}
+        found = {"train": self.split.train, "valid": self.split.valid}
+        return found | {"test": self.split.open_test()} if self.with_test else found
+
+    @cached_property
+    def rows(self) -> dict[str, IntArray]:
+        """The rows of everything that can be judged: the parts, and the whole table if open."""
+        is_whole = self.split is None or self.with_test
+        return self.parts | ({ALL: np.arange(len(self.table))} if is_whole else {})
+
+    @cached_property
+    def parameters(self) -> FloatArray:
+        """The parameters of every architecture (n,)."""
+        return counters.score("parameters", self.table)
+
+    @cached_property
+    def groups(self) -> LabelArray:
+        """A label for every architecture (n,); equal depth and width, equal label."""
+        return self.table.groups("depth-width")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a result says of the table, as JSON values."""
+        return {
+            "space": self.table.space.name,
+            "target": self.table.target,
+            "licence": self.table.licence,
+            "ceiling": self.table.ceiling,
+            "n": {part: len(rows) for part, rows in self.parts.items()},
+            "split_seed": None if self.split is None else self.split.seed,
+        }
+
+    def judge(self, scores: FloatArray, *parts: str) -> dict[str, Judgement]:
+        """The judgement of scores (n,) on each part named; on everything if none is.
+
+        Architectures without a finite score are left out, unless hardly any has one.
+        """
+        found = {}
+        for part in parts or self.rows:
+            kept = self._scored(scores, part)
+            if len(kept) < LEAST_ARCHS:
+                kept = self.rows[part]
+            found[part] = judge(
+                scores[kept], self.table.targets[kept], self.parameters[kept], self.groups[kept]
+            )
+        return found
+
+    def judge_chosen(self, scores: FloatArray, *parts: str) -> dict[str, dict[str, Any]]:
+        """The judgements, as JSON values, of scores that were chosen on train and valid rows."""
+        return {
+            part: {**judgement.to_json(), "in_sample": part != "test"}
+            for part, judgement in self.judge(scores, *parts).items()
+        }
+
+    def rho(self, scores: FloatArray, part: str = ALL) -> float:
+        """Rho of the scores (n,) on a part; 0 if hardly any architecture has a finite score."""
+        kept = self._scored(scores, part)
+        return spearman(scores[kept], self.table.targets[kept]) if len(kept) >= LEAST_ARCHS else 0.0
+
+    def rhos(self, scores: FloatArray) -> dict[str, float]:
+        """Rho of the scores (n,) on each part of the split."""
+        return {part: self.rho(scores, part) for part in self.parts}
+
+    def counters(self) -> Iterator[dict[str, Any]]:
+        """A line per counter with its rhos and judgements, as JSON values."""
+        for name in counters.names():
+            scores = counters.score(name, self.table)
+            judged = self.judge(scores)
+            yield {
+                "proxy": name,
+                "table": self.table.name,
+                "rho": self.rhos(scores),
+                "judged": {part: judgement.to_json() for part, judgement in judged.items()},
+            }
+
+    def measures(self, rows: IntArray) -> RankMeasures:
+        """The measures of many score vectors at once on these rows."""
+        return RankMeasures(self.table.targets[rows], self.parameters[rows], self.groups[rows])
+
+    def _scored(self, scores: FloatArray, part: str) -> IntArray:
+        rows = self.rows[part]
+        return rows[np.isfinite(scores[rows])]

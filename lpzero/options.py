@@ -1,0 +1,298 @@
+"""Settings that describe themselves: each field carries its help text, its bounds and its option.
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        population: int = option(100, "Formulas that survive.", Whole(2, 100_000))
+
+From such fields come the options of the command line (`lpzero.cli.settings_options`), the checks
+of the values (`check`), their JSON (`to_json`, `from_json`) and the words of a command line that
+sets them again (`to_arguments`). There is no second list to keep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from lpzero.errors import InputError
+from primitives.errors import did_you_mean
+
+_KEY = "option"
+T = TypeVar("T")
+
+
+class Kind(Protocol):
+    """How values of a setting are checked, and how the command line spells them."""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise InputError unless the value is allowed."""
+
+    def read(self, text: str) -> Any:
+        """The value that one word of a command line means; `check` has not seen it yet."""
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        """The words of a command line that set the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number within bounds; `none` is the word for None, where None is allowed."""
+
+    least: int | None = None
+    most: int | None = None
+    none: str | None = None
+
+    def check(self, name: str, value: Any) -> None:
+        if value is None and self.none is not None:
+            return
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise InputError(f"{name} is {value!r}, expected a whole number")
+        _check_bounds(name, int(value), self.least, self.most)
+
+    def read(self, text: str) -> int | None:
+        return None if text == self.none else int(text)
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        return [flag, self.none if value is None and self.none else str(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A finite number within bounds."""
+
+    least: float | None = None
+    most: float | None = None
+
+    def check(self, name: str, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise InputError(f"{name} is {value!r}, expected a number")
+        if not math.isfinite(value):
+            raise InputError(f"{name} is {float(value):g}, expected a finite number")
+        _check_bounds(name, float(value), self.least, self.most)
+
+    def read(self, text: str) -> float:
+        return float(text)
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        return [flag, str(value)]
+
+
+SHARE = Real(0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of the known names; `what` says in an error what they are names of.
+
+    `reads` turns what a user writes into one of them, where short words are allowed too.
+    """
+
+    what: str
+    known: Collection[str]
+    is_optional: bool = False
+    reads: Callable[[str], str] | None = None
+
+    def check(self, name: str, value: Any) -> None:
+        if not (value is None and self.is_optional):
+            _check_known(self.what, [value], self.known)
+
+    def read(self, text: str) -> str:
+        return text if self.reads is None else self.reads(text)
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        return [] if value is None else [flag, str(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class SomeOf:
+    """Several of the known names in one word, with commas between them or, for letters, without.
+
+    `shorthand` are words for whole tuples, such as "off" for none of them.
+    """
+
+    what: str
+    known: Collection[str]
+    separator: str = ","
+    may_be_empty: bool = False
+    shorthand: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def check(self, name: str, value: Any) -> None:
+        is_one_text = isinstance(value, str) and self.separator  # "GJ" is two letters
+        if is_one_text or not isinstance(value, Iterable):
+            raise InputError(f"{name} is {value!r}, expected a list of names")
+        names = list(value)
+        _check_known(self.what, names, self.known)
+        if not names and not self.may_be_empty:
+            raise InputError(f"no {self.what} is given; {did_you_mean('', self.known)}")
+        if len(set(names)) < len(names):
+            raise InputError(f"a {self.what} is given twice: {', '.join(names)}")
+
+    def read(self, text: str) -> tuple[str, ...]:
+        for word, value in self.shorthand:
+            if text == word:
+                return value
+        if not self.separator:
+            return tuple(text.replace(",", "").replace(" ", ""))
+        return tuple(part.strip() for part in text.split(self.separator))
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        for word, meaning in self.shorthand:
+            if tuple(value) == meaning:
+                return [flag, word]
+        return [flag, self.separator.join(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Any number of texts, each with an option of its own."""
+
+    metavar: str
+
+    def check(self, name: str, value: Any) -> None:
+        if isinstance(value, str) or not all(isinstance(text, str) for text in value):
+            raise InputError(f"{name} is {value!r}, expected a list of texts")
+
+    def read(self, text: str) -> str:
+        return text
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        return [word for text in value for word in (flag, text)]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """False unless the option is given."""
+
+    def check(self, name: str, value: Any) -> None:
+        if not isinstance(value, bool):
+            raise InputError(f"{name} is {value!r}, expected true or false")
+
+    def read(self, text: str) -> bool:
+        return bool(text)
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        return [flag] if value else []
+
+
+_UNITS = {"": 1 << 30, "GB": 1 << 30, "G": 1 << 30, "MB": 1 << 20, "M": 1 << 20, "B": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """An amount of memory in bytes, spelled 4GB, 512MB or 4 (gigabytes)."""
+
+    def check(self, name: str, value: Any) -> None:
+        Whole(1).check(name, value)
+
+    def read(self, text: str) -> int:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Z]*)", text.strip().upper())
+        if found is None or found[2] not in _UNITS or not float(found[1]):
+            raise InputError(f"{text!r} is not an amount of memory; write 4GB or 512MB")
+        return int(float(found[1]) * _UNITS[found[2]])
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        unit = next(name for name in ("GB", "MB", "B") if value % _UNITS[name] == 0)
+        return [flag, f"{value // _UNITS[unit]}{unit}"]
+
+
+def option(default: T, help: str, kind: Kind, flag: str | None = None) -> T:
+    """A field of a frozen dataclass that is also an option.
+
+    `flag` is the option's spelling where it is not the field's name.
+    """
+    if isinstance(kind, Switch) and default:
+        raise TypeError("a switch that is on by default could not be turned off")
+    found: T = dataclasses.field(default=default, metadata={_KEY: (help, kind, flag)})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A setting as the command line knows it."""
+
+    name: str
+    help: str
+    kind: Kind
+    flag: str
+    default: Any
+
+    def words(self, value: Any) -> list[str]:
+        """The words of a command line that set the value."""
+        return self.kind.words(self.flag, value)
+
+    def shown(self, value: Any) -> str:
+        """The value as a user writes it; empty where nothing would be written."""
+        return " ".join(self.words(value)[1:])
+
+
+def options(settings: Any) -> list[Option]:
+    """The options of a dataclass or an instance of it, in the order of its fields."""
+    found = []
+    for field in dataclasses.fields(settings):
+        if _KEY in field.metadata:
+            text, kind, flag = field.metadata[_KEY]
+            spelled = flag or "--" + field.name.replace("_", "-")
+            found.append(Option(field.name, text, kind, spelled, field.default))
+    return found
+
+
+def check(settings: Any) -> None:
+    """Raise InputError unless every setting has a value that its declaration allows."""
+    for entry in options(settings):
+        entry.kind.check(entry.name.replace("_", "-"), getattr(settings, entry.name))
+
+
+def to_json(settings: Any) -> dict[str, Any]:
+    """The settings that are options as plain JSON values."""
+    values = {entry.name: getattr(settings, entry.name) for entry in options(settings)}
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def from_json(kind: type[T], value: Mapping[str, Any]) -> T:
+    """The settings that `to_json` gave."""
+    known = {entry.name for entry in options(kind)}
+    if set(value) != known:
+        odd = ", ".join(sorted(set(value) ^ known))
+        raise InputError(f"settings do not have the fields this version knows: {odd}")
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+
+
+def to_arguments(kind: Any, values: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+    """The words of a command line that set these values where they are not the usual ones.
+
+    Both are JSON values by field of the dataclass `kind`; what neither of them names is left out.
+    """
+    words = []
+    for entry in options(kind):
+        if entry.name in values and not (
+            entry.name in usual and values[entry.name] == usual[entry.name]
+        ):
+            words += entry.words(values[entry.name])
+    return words
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Set):
+        return sorted(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _check_known(what: str, names: Iterable[Any], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(f"unknown {what} {name!r}; {did_you_mean(str(name), known)}")
+
+
+def _check_bounds(name: str, value: float, least: float | None, most: float | None) -> None:
+    if (least is None or value >= least) and (most is None or value <= most):
+        return
+    if least is not None and most is not None:
+        bounds = f"{least:,} to {most:,}"
+    else:
+        bounds = f"at least {least:,}" if least is not None else f"at most {most:,}"
+    raise InputError(f"{name} is {value:,.10g}, expected {bounds}")

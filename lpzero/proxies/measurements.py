@@ -1,0 +1,279 @@
+"""What was measured of networks in a context, on disk and in memory.
+
+A measure's value depends on the architecture, the seeds, the loss and the measure alone, so it is
+kept on disk under these and never computed twice: one file per architecture and seeds, written
+whole, in `proxies/` of the cache folder.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from lpzero.errors import InputError
+from lpzero.files import write_text
+from lpzero.parallel import Lost, stream
+from lpzero.proxies.context import Context
+from lpzero.proxies.network import Network
+from lpzero.proxies.registry import Measure
+from lpzero.scores.chains import surviving
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.builder import Builder, Sketches, sketches
+from lpzero.sketches.sketch import SketchOptions, address
+from lpzero.sketches.store import Store
+from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics.isolation import resolve_device, single_thread
+from lpzero.supernet.saliency import Saliency
+from primitives.naive import Axis
+from spaces.base import Space
+
+logger = logging.getLogger(__name__)
+_ENDING = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One measure of one network: the sum of its terms, their number, and by block.
+
+    A score that is not finite is NaN. `seconds` of processor time include the shared passes.
+    """
+
+    score: float
+    count: int = 1
+    blocks: tuple[float, ...] | None = None
+    seconds: float = 0.0
+
+
+MISSING = Record(math.nan)
+
+
+class Architectures(NamedTuple):
+    """What sketches are made of."""
+
+    space: Space[Any]
+    archs: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was measured so far: every key holds all that decides the value, seeds included."""
+
+    records: dict[tuple[str, str], Record] = field(default_factory=dict)
+    evaluators: dict[tuple[Any, ...], tuple[FormulaEvaluator, list[int]]] = field(
+        default_factory=dict
+    )
+    supernets: dict[tuple[Space[Any], SketchOptions], Saliency] = field(default_factory=dict)
+
+
+class Measurements:
+    """Measures of networks, scores of formulas and passes of supernets in one context.
+
+    Each is computed when a proxy first asks for it and kept: measures and sketches on disk, the
+    rest for as long as this object lives.
+    """
+
+    def __init__(self, context: Context | None = None) -> None:
+        self.context = context or Context()
+        self._known = _Known()
+
+    def at(self, context: Context) -> Measurements:
+        """Measurements of the same cache folder under other seeds, which share what is known."""
+        other = Measurements(context)
+        other._known = self._known
+        return other
+
+    def records(
+        self, space: Space[Any], archs: Sequence[Any], measures: Sequence[Measure]
+    ) -> dict[str, list[Record]]:
+        """The records of every measure, in the order of the architectures.
+
+        What is not in the cache is computed first, all measures of an architecture together. An
+        architecture that fails has no scores, a warning, and is tried again next time.
+        """
+        context, store = self.context, self._store
+        addresses = [address(space, arch, context.options) for arch in archs]
+        todo = self._missing(space, addresses, measures)
+        if todo:
+            known = dict(zip(addresses, archs, strict=True))
+            order = sorted(todo, key=lambda name: (-space.flops(known[name]), name))
+            task = _MeasureTask(
+                space, tuple(measures), context.options, context.device, context.chunk, store
+            )
+            tasks = [(name, known[name]) for name in order]
+            store.sweep()
+            with closing(stream(task, tasks, context.workers, context.label)) as results:
+                for index, result in results:
+                    self._note(order[index], measures, result)
+        records = self._known.records
+        return {
+            m.name: [records.get((name, _key(m)), MISSING) for name in addresses] for m in measures
+        }
+
+    def evaluator(
+        self,
+        space: Space[Any],
+        archs: Sequence[Any],
+        options: SketchOptions,
+        softmax_axis: Axis = "first",
+    ) -> tuple[FormulaEvaluator, list[int]]:
+        """Scores of formulas on sketches of the architectures, and which of them have a sketch."""
+        key = (space, tuple(archs), options, softmax_axis)
+        if key not in self._known.evaluators:
+            found = self._sketches(space, archs, options)
+            if not found.usable:
+                reason = next(iter(found.failed.values()), "there are no architectures")
+                raise InputError(f"no architecture has a sketch: {reason}")
+            chains = surviving(1, softmax_axis=softmax_axis)
+            workers = self.context.workers
+            evaluator = FormulaEvaluator(found, chains, rows=found.usable, workers=workers)
+            self._known.evaluators[key] = evaluator, found.usable
+        return self._known.evaluators[key]
+
+    def saliency(self, space: Space[Any]) -> Saliency:
+        """The pass of the space's supernet."""
+        context = self.context
+        key = (space, context.options)
+        if key not in self._known.supernets:
+            self._known.supernets[key] = Saliency.of(
+                space,
+                seed=context.seed,
+                batch_seed=context.batch_seed,
+                loss=context.loss,
+                device=context.device,
+                chunk=context.chunk,
+            )
+        return self._known.supernets[key]
+
+    def _sketches(
+        self, space: Space[Any], archs: Sequence[Any], options: SketchOptions
+    ) -> Sketches:
+        context = self.context
+        builder = Builder(
+            options,
+            Store(context.folder),
+            context.workers,
+            context.device,
+            context.chunk,
+            label=None if context.label is None else "sketches",
+        )
+        return sketches(Architectures(space, archs), builder)
+
+    @property
+    def _store(self) -> Store:
+        return Store(self.context.folder / "proxies")
+
+    def _missing(
+        self, space: Space[Any], addresses: Sequence[str], measures: Sequence[Measure]
+    ) -> list[str]:
+        """The addresses of which some measure is neither in memory nor on disk."""
+        keys = [_key(measure) for measure in measures]
+        missing = []
+        for name in dict.fromkeys(addresses):
+            if all((name, key) in self._known.records for key in keys):
+                continue
+            records = _read(self._store, space.name, name)
+            self._known.records.update({(name, key): record for key, record in records.items()})
+            if not all(key in records for key in keys):
+                missing.append(name)
+        return missing
+
+    def _note(
+        self, name: str, measures: Sequence[Measure], result: dict[str, Record] | str | Lost
+    ) -> None:
+        if isinstance(result, dict):
+            self._known.records.update({(name, key): record for key, record in result.items()})
+            return
+        reason = result.reason if isinstance(result, Lost) else result
+        logger.warning("architecture %s has no scores: %s", name[:12], reason)
+        self._known.records.update({(name, _key(m)): MISSING for m in measures})
+
+
+@dataclass(frozen=True, slots=True)
+class _MeasureTask:
+    """Runs in a worker: every missing measure of one architecture, kept in the cache."""
+
+    space: Space[Any]
+    measures: tuple[Measure, ...]
+    options: SketchOptions
+    device: str
+    chunk: int | None
+    store: Store
+
+    def __call__(self, task: tuple[str, Any]) -> dict[str, Record] | str:
+        name, arch = task
+        records = _read(self.store, self.space.name, name)
+        todo = [measure for measure in self.measures if _key(measure) not in records]
+        try:
+            with single_thread():
+                network = self._network(arch)
+                records |= {_key(measure): evaluate(measure, network) for measure in todo}
+        except (StatisticsError, InputError):  # what no architecture could use
+            raise
+        except Exception as error:  # one architecture's failure is a result, not the end
+            return f"{type(error).__name__}: {error}"
+        _write(self.store, self.space.name, name, records)
+        return records
+
+    def _network(self, arch: Any) -> Network:
+        model = self.space.build(arch, self.options.seed).to(resolve_device(self.device))
+        seed = self.options.batch_seed
+        tokens = self.space.batch(seed)
+        return Network(model, tokens, self.options.loss, seed=seed, chunk=self.chunk)
+
+
+def evaluate(measure: Measure, network: Network) -> Record:
+    """The measure of one network, any model's, with what it cost."""
+    network.used.clear()
+    before = dict(network.seconds)
+    start = time.process_time()
+    value = measure.function(network)
+    own = time.process_time() - start
+    new = sum(s for name, s in network.seconds.items() if name not in before)
+    seconds = round(own - new + sum(network.seconds[name] for name in network.used), 4)
+    if isinstance(value, list):
+        blocks = tuple(math.fsum(terms) for terms in value)
+        count = sum(len(terms) for terms in value)
+        return _record(math.fsum(blocks), max(count, 1), blocks, seconds)
+    return _record(float(value), 1, None, seconds)
+
+
+def _record(score: float, count: int, blocks: tuple[float, ...] | None, seconds: float) -> Record:
+    if not math.isfinite(score):
+        return Record(math.nan, count, None, seconds)
+    return Record(score, count, blocks, seconds)
+
+
+def _key(measure: Measure) -> str:
+    return f"{measure.name}/{measure.version}"
+
+
+def _read(store: Store, space: str, name: str) -> dict[str, Record]:
+    """What the file holds; nothing if there is none or it cannot be read."""
+    try:
+        found = json.loads(store.path(space, name, _ENDING).read_bytes())
+        return {
+            key: Record(
+                math.nan if score is None else float(score),
+                int(count),
+                None if blocks is None else tuple(map(float, blocks)),
+                float(seconds),
+            )
+            for key, (score, count, blocks, seconds) in found.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _write(store: Store, space: str, name: str, records: dict[str, Record]) -> None:
+    value = {
+        key: [None if math.isnan(r.score) else r.score, r.count, r.blocks, r.seconds]
+        for key, r in sorted(records.items())
+    }
+    text = json.dumps(value, allow_nan=False)
+    write_text(store.path(space, name, _ENDING), text)

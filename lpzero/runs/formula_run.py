@@ -1,0 +1,115 @@
+"""What runs that find formulas have in common, campaigns and exhaustive runs alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from lpzero.runs.run import Run
+from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
+from primitives.formula import Formula
+from primitives.sizes import SpaceSize
+
+Row = Mapping[str, Any]
+ONE_SIDED = "one-sided"
+UPSTREAM = "flexibert-upstream"  # the space that --upstream-dims stands for
+
+
+class PairRho(NamedTuple):
+    """The rho of a formula that combines two statistics under an operation."""
+
+    operation: str
+    one: str
+    other: str
+    rho: float
+
+
+@dataclass(frozen=True, eq=False)
+class FormulaRun(Run, ABC):
+    """A run that judged formulas on tables.
+
+    `tables`: name, space, target, digest of each. `scores` are the winner's, None without a result;
+    `hall` and `history` are rows; `counts` are tried, evaluated, repeats; `rejected` is rule to
+    count.
+    """
+
+    tables: Sequence[Mapping[str, str]]
+    scores: Mapping[str, Any] | None
+    hall: Sequence[Row]
+    history: Sequence[Row]
+    counts: Mapping[str, int]
+    rejected: Mapping[str, int]
+
+    @property
+    @abstractmethod
+    def settings(self) -> Mapping[str, Any]:
+        """What decided which formulas were judged."""
+
+    @property
+    @abstractmethod
+    def fitness_rows(self) -> str:
+        """The rows the fitness was measured on, in words."""
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """The words of the command line that repeats the run, without its directory."""
+
+    @abstractmethod
+    def space_size(self) -> SpaceSize | None:
+        """The size of the space of formulas; None where it is not the paper's."""
+
+    @abstractmethod
+    def pairs(self) -> Iterator[PairRho]:
+        """The rho on train of every pair of statistics that was judged."""
+
+    @property
+    def best(self) -> Mapping[str, Any] | None:
+        """The winner's line of the result, if there is one."""
+        return None if self.result is None else self.result.get("best")
+
+    def judged(self, table: str) -> Mapping[str, Mapping[str, Any]]:
+        """The winner's judgement on each part of a table."""
+        assert self.best is not None, "there is a winner"
+        found: Mapping[str, Mapping[str, Any]] = self.best["judged"][table]
+        return found
+
+    def summary(self, table: str) -> Mapping[str, Any]:
+        """What the result says of a table; nothing without a result."""
+        found = [] if self.result is None else self.result["tables"]
+        return next((entry for entry in found if entry["name"] == table), {})
+
+    def counters(self, table: str) -> Sequence[Mapping[str, Any]]:
+        """The lines of the counters on a table."""
+        lines = [] if self.result is None else self.result["counters"]
+        return [line for line in lines if line["table"] == table]
+
+    def shared_options(self, of_networks: str) -> list[str]:
+        """The words for seeds that are not 0 and for the published dimensions."""
+        seeds = {
+            "--split-seed": self.request["split_seed"],
+            of_networks: self.request["sketch"]["seed"],
+        }
+        words = [word for flag, seed in seeds.items() if seed for word in (flag, str(seed))]
+        is_upstream = any(table["space"] == UPSTREAM for table in self.tables)
+        return [*words, "--upstream-dims"] if is_upstream else words
+
+
+def pairs_in(formula: Formula, rho: float) -> Iterator[PairRho]:
+    """The pairs of statistics in a formula, under its outermost operation.
+
+    In a formula of one binary the pair is that of its branches; in deeper formulas every pair of
+    statistics that occur together counts. A one-sided formula pairs its statistic with itself.
+    """
+    expression = drop_dead(formula.expression)
+    if expression is None:
+        return
+    top = expression
+    while isinstance(top, Apply):
+        top = top.operand
+    leaves = list(dict.fromkeys(n.statistic for n in walk(expression) if isinstance(n, Leaf)))
+    operation = top.operation if isinstance(top, Combine) else ONE_SIDED
+    for one, other in combinations(leaves, 2) if len(leaves) > 1 else [(leaves[0], leaves[0])]:
+        yield PairRho(operation, one, other, rho)

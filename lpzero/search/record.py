@@ -1,0 +1,43 @@
+"""A search's directory, read: what was asked, and what was found if it is finished."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from lpzero.runs.config import StoredConfig
+from lpzero.runs.layout import RESULT
+from lpzero.runs.run import Run, read_file
+
+
+@dataclass(frozen=True, eq=False)
+class SearchRun(Run):
+    """A search for an architecture."""
+
+    @property
+    def is_by_proxy(self) -> bool:
+        """Whether nothing was evaluated and the proxy alone decided."""
+        return str(self.request["evaluator"]) == "proxy"
+
+    @property
+    def history(self) -> list[dict[str, float]]:
+        """The best after each evaluation, or after each score where the proxy decides."""
+        counted = "scored" if self.is_by_proxy else "evaluations"
+        trace = [] if self.result is None else self.result["trace"]
+        return [
+            {"evaluated": float(entry[counted]), "fitness": float(entry["best"])}
+            for entry in trace
+            if entry["best"] is not None
+        ]
+
+
+def read(config: StoredConfig) -> SearchRun:
+    """The search of that config."""
+    remarks: list[str] = []
+    result = read_file(config.folder, RESULT, remarks)
+    if result is None:
+        remarks.append(
+            "The search is not finished, so there is no result. Resume it with:"
+            f" lpzero search --out {shlex.quote(str(config.folder))} --resume"
+        )
+    return SearchRun(config, result, remarks)

@@ -1,0 +1,76 @@
+"""A search in a run's directory; the journal holds every fact found out, see `ledger`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lpzero import files
+from lpzero.errors import LPZeroError, RunError
+from lpzero.runs.config import RunConfig, read_config
+from lpzero.runs.directory import RunDirectory
+from lpzero.runs.layout import CONFIG, RESULT, TRACE
+from lpzero.search.ledger import is_fact
+from lpzero.search.request import Request
+from spaces.errors import SpaceError
+
+KIND = "search"
+
+
+def search_config(request: Request) -> RunConfig:
+    """The config of a search: the whole request."""
+    return RunConfig(KIND, request.to_json())
+
+
+def search_directory(folder: Path, request: Request, resume: bool) -> RunDirectory:
+    """The directory of a search, to be entered."""
+    return RunDirectory(folder, search_config(request), resume, is_fact)
+
+
+def publish(directory: RunDirectory, result: Mapping[str, Any], seconds: float) -> None:
+    """Write the trace and the result."""
+    compact = (json.dumps(row["arch"], separators=(",", ":")) for row in result["trace"])
+    rows = [{**row, "arch": arch} for row, arch in zip(result["trace"], compact, strict=True)]
+    directory.write_csv(TRACE, rows)
+    directory.write_result(result, seconds)
+
+
+def stored_request(folder: Path) -> Mapping[str, Any] | None:
+    """The request of the search in the folder, None if there is no run."""
+    found = read_config(folder)
+    if found is None:
+        return None
+    found.check_kind(KIND)
+    return found.request
+
+
+def finished(folder: Path, request: Request) -> dict[str, Any] | None:
+    """The result of this very search if the folder holds it; it is written last of all."""
+    found = read_config(folder)
+    is_same = found is not None and found.hash == search_config(request).hash
+    return files.read_object(folder / RESULT) if is_same else None
+
+
+def resumed(folder: Path, before: Mapping[str, Any], asked: Mapping[str, Any]) -> Request:
+    """The request of the search in the folder, changed by what is asked now."""
+    try:
+        for name in ("space", "loop"):  # what else was asked then belongs to these
+            if asked.get(name, before[name]) != before[name]:
+                raise RunError(
+                    f"the search in {folder} was started with {name} {before[name]}, not"
+                    f" {asked[name]}: leave it out to resume, or choose another --out"
+                )
+        merged = {**before, **asked}
+        for part in ("constants", "constraints"):
+            merged[part] = {**before[part], **asked[part]}
+        if merged["proxy"] != before["proxy"]:
+            merged.pop("definition")
+        return Request.from_json(merged)
+    except (LPZeroError, SpaceError):
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise RunError(
+            f"{folder / CONFIG} does not hold a search of this version: choose another directory"
+        ) from None

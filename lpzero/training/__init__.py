@@ -1,0 +1,1 @@
+"""Training of whole tables, as runs that can be killed and resumed."""

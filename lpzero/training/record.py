@@ -1,0 +1,16 @@
+"""A table build's directory, read."""
+
+from __future__ import annotations
+
+from lpzero.runs.config import StoredConfig
+from lpzero.runs.layout import TABLE
+from lpzero.runs.run import Run
+
+
+def read(config: StoredConfig) -> Run:
+    """The build of that config; a remark while the table is not finished."""
+    is_finished = (config.folder / TABLE).exists()
+    plan = config.request["plan"]["name"]
+    resume = f"lpzero train {plan} --out {config.folder}"
+    remarks = [] if is_finished else [f"The table is not finished. Resume it with: {resume}"]
+    return Run(config, None, remarks)

@@ -1,0 +1,75 @@
+"""A nano table made by training: every architecture of a plan, in a run's directory.
+
+Each finished training is a line of the journal. A killed build continues with the trainings that
+have no line yet; `table.json` is written when the last one is there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from lpzero import files
+from lpzero.errors import LPZeroError
+from lpzero.parallel import Lost, Workers, stream
+from lpzero.runs.config import RunConfig
+from lpzero.runs.directory import RunDirectory
+from lpzero.runs.layout import TABLE
+from spaces.batches import pydoc_digest
+from spaces.training.recipes import TablePlan
+from spaces.training.table_rows import to_table, train_one
+
+KIND = "table build"
+_FIELDS = {"index", "seed", "target", "seconds", "steps"}
+
+
+class TrainingLostError(LPZeroError, RuntimeError):
+    """The process of a training died; running the same command again continues."""
+
+
+def build_config(plan: TablePlan) -> RunConfig:
+    """The config of a build: the plan, and the text that networks are trained on."""
+    request = {"plan": dataclasses.asdict(plan), "text_sha256": pydoc_digest()}
+    return RunConfig(KIND, json.loads(json.dumps(request)))
+
+
+def is_training(record: dict[str, Any], number: int) -> bool:
+    """Whether the record may stand in a build's journal."""
+    return record.keys() >= _FIELDS and math.isfinite(record["target"])
+
+
+def build_table(
+    plan: TablePlan, folder: Path, workers: Workers | None = None, label: str | None = None
+) -> Path:
+    """Train what is missing and write the table; its path."""
+    config = build_config(plan)
+    with RunDirectory(folder, config, resume=True, fits=is_training) as directory:
+        journal = directory.journal
+        runs = {(run["index"], run["seed"]): run for run in journal.records()}
+        journal.go_to(len(journal))
+        wanted = [(i, seed) for i in range(plan.n_archs) for seed in plan.seeds_of(i)]
+        # Repeated architectures first: the noise is known before the rest is paid for.
+        missing = [pair for pair in wanted if pair not in runs]
+        with closing(stream(_TrainTask(plan), missing, workers, label)) as results:
+            for index, run in results:
+                if isinstance(run, Lost):
+                    raise TrainingLostError(f"training {missing[index]} was lost: {run.reason}")
+                journal.append([run])
+                journal.sync()
+                runs[run["index"], run["seed"]] = run
+        files.write_text(folder / TABLE, to_table(plan, runs, dict(config.request)))
+    return folder / TABLE
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _TrainTask:
+    """Runs in a worker: one training."""
+
+    plan: TablePlan
+
+    def __call__(self, item: tuple[int, int]) -> dict[str, Any]:
+        return train_one(self.plan, *item)

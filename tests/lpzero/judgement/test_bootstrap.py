@@ -1,0 +1,34 @@
+"""Bootstrap intervals: each resample against scipy, and the one seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lpzero.judgement import bootstrap
+from lpzero.judgement.correlation import spearman
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_resampled_correlations_equal_scipys_on_each_resample(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = rng.integers(0, 12, 25).astype(float), rng.random(25)
+    counts = bootstrap.draw_counts(25, 20)
+    assert (counts.sum(axis=1) == 25).all()
+    rho = bootstrap.spearman_resampled(counts, x, y)
+    tau = bootstrap.kendall_resampled(counts, x, y)
+    for row, r, t in zip(counts.astype(int), rho, tau, strict=True):
+        a, b = np.repeat(x, row), np.repeat(y, row)
+        assert r == pytest.approx(stats.spearmanr(a, b).statistic, abs=1e-12)
+        assert t == pytest.approx(stats.kendalltau(a, b).statistic, abs=1e-12)
+
+
+def test_the_interval_holds_the_value_and_is_the_same_each_time() -> None:
+    rng = np.random.default_rng(2)
+    targets = rng.random(100)
+    scores = targets + 0.3 * rng.random(100)
+    first, again = (bootstrap.intervals(scores, targets) for _ in range(2))
+    assert first == again
+    assert first.rho[0] < spearman(scores, targets) < first.rho[1]
+    assert first.tau[0] < stats.kendalltau(scores, targets).statistic < first.tau[1]

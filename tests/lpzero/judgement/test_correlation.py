@@ -1,0 +1,130 @@
+"""Rank correlations against scipy and by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from lpzero.errors import FitnessError
+from lpzero.judgement import bootstrap, correlation, ranks
+from tests.lpzero.judgement.score_rows import Seed, score_rows
+
+
+@given(seed=Seed, n=st.integers(5, 120))
+def test_spearman_equals_scipys(seed: int, n: int) -> None:
+    rows, target = score_rows(seed, n=n), np.random.default_rng(seed).integers(0, n, n) / 3
+    found = correlation.spearman_many(rows, ranks.rank_targets(target))
+    for row, rho, constant in zip(rows, found.values, found.constant, strict=True):
+        if np.ptp(row) == 0 or np.ptp(target) == 0:
+            assert rho == 0
+        else:
+            assert rho == pytest.approx(stats.spearmanr(row, target).statistic, abs=1e-12)
+        assert constant == (np.ptp(row) == 0)
+
+
+@given(seed=Seed, n=st.integers(5, 60))
+def test_kendall_equals_scipys(seed: int, n: int) -> None:
+    rows, target = score_rows(seed, n=n), np.random.default_rng(seed).integers(0, n, n) / 3
+    found = correlation.kendall_many(rows, target).values
+    for row, tau in zip(rows, found, strict=True):
+        expected = stats.kendalltau(row, target).statistic
+        assert tau == pytest.approx(0.0 if math.isnan(expected) else expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2500])
+def test_blocks_do_not_show(n_rows: int) -> None:
+    rows, target = score_rows(1, n_rows, 50), np.arange(50.0)
+    together = correlation.spearman_many(rows, target).values
+    alone = [correlation.spearman_many(row[np.newaxis], target).values[0] for row in rows]
+    assert together.tolist() == alone
+    pairs = correlation.kendall_many(rows, target).values
+    assert pairs[:50].tolist() == correlation.kendall_many(rows[:50], target).values.tolist()
+
+
+def test_a_row_that_is_not_finite_is_flagged_and_never_nan() -> None:
+    rows = np.tile(np.arange(6.0), (5, 1))
+    rows[1, 2], rows[2, 0], rows[3] = np.nan, np.inf, 1e308
+    target = np.arange(6.0)
+    for found in (
+        correlation.spearman_many(rows, ranks.rank_targets(target)),
+        correlation.kendall_many(rows, target),
+    ):
+        assert found.values.tolist() == pytest.approx([1, -np.inf, -np.inf, 0, 1])
+        assert found.non_finite.tolist() == [False, True, True, False, False]
+        assert found.constant.tolist() == [False, False, False, True, False]
+
+
+def test_the_input_is_left_alone() -> None:
+    rows = score_rows(3)
+    rows[0, 0] = np.nan
+    before = rows.copy()
+    correlation.spearman_many(rows, np.arange(30.0))
+    correlation.kendall_many(rows, np.arange(30.0))
+    assert np.array_equal(rows, before, equal_nan=True)
+
+
+def test_partial_spearman_equals_the_correlation_of_rank_residuals() -> None:
+    rng = np.random.default_rng(0)
+    sizes = rng.random(80)
+    scores, targets = sizes + rng.random(80), sizes + rng.random(80)
+    s, t, g = (stats.rankdata(x) - 40.5 for x in (scores, targets, sizes))
+    left = [x - g * (x @ g) / (g @ g) for x in (s, t)]
+    expected = np.corrcoef(*left)[0, 1]
+    found = correlation.partial_spearman(scores, targets, sizes)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert found == correlation.partial_spearman(scores, targets, np.log(sizes))
+
+
+def test_nothing_is_left_of_a_counter_given_itself() -> None:
+    sizes = np.random.default_rng(0).integers(10**6, 10**8, 50).astype(float)
+    targets = np.random.default_rng(1).random(50)
+    assert correlation.partial_spearman(sizes, targets, sizes) == 0.0
+
+
+def test_within_groups_is_the_weighted_mean_of_the_groups_that_tell() -> None:
+    scores = np.array([1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1, 0, 9, 9, 9, 9, 9, 1, 2.0])
+    targets = np.array([1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 1, 2.0])
+    groups = np.repeat([0, 1, 2, 3], [6, 6, 5, 2])
+    found = correlation.within_spearman(scores, targets, groups)
+    assert found == correlation.Within(pytest.approx(0.0), 3, 17)
+    first = correlation.within_spearman(scores[:17], targets[:17], np.where(groups[:17] == 1, 9, 5))
+    assert first is not None
+    assert first.n_groups == 2
+
+
+def test_groups_of_one_target_tell_nothing() -> None:
+    assert correlation.within_spearman(np.arange(6.0), np.ones(6), np.zeros(6, dtype=int)) is None
+
+
+def test_top_precision_counts_the_best_tenth() -> None:
+    targets = np.arange(40.0)
+    scores = targets.copy()
+    assert correlation.top_precision(scores, targets) == 1.0
+    scores[[39, 38]] = -1
+    assert correlation.top_precision(scores, targets) == 0.5
+
+
+def test_ties_at_the_border_share_the_places() -> None:
+    targets = np.arange(20.0)
+    assert correlation.top_precision(np.ones(20), targets) == pytest.approx(0.1)
+    assert correlation.top_precision(np.repeat([0.0, 1.0], 10), targets) == pytest.approx(0.2)
+
+
+def test_hidden_targets_cannot_be_ranked_by_any_function() -> None:
+    scores, targets = np.arange(20.0), np.arange(20.0)
+    targets[7] = np.nan
+    for use in (
+        correlation.spearman,
+        correlation.top_precision,
+        bootstrap.intervals,
+        lambda s, t: correlation.kendall_many(s[np.newaxis], t),
+        lambda s, t: correlation.partial_spearman(s, t, s),
+        lambda s, t: correlation.within_spearman(s, t, np.zeros(20, dtype=int)),
+    ):
+        with pytest.raises(FitnessError, match="target 7 is nan"):
+            use(scores, targets)

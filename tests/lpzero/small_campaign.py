@@ -1,0 +1,54 @@
+"""A small made-up table with random sketches, and campaigns on it that take a second.
+
+Run as a module (`python -m tests.lpzero.small_campaign FOLDER GENERATIONS`) it runs or resumes
+the campaign of that folder, for tests that kill it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import spaces
+from lpzero.discover.discovery import Discovery
+from lpzero.sketches.sketch import Sketch
+from spaces.tables.table import Table, make_table
+from tests.lpzero import random_sketches
+
+N = 40
+
+
+@lru_cache(maxsize=4)
+def table(n: int = N, name: str = "made-up") -> Table:
+    """Architectures of nano-gpt2 whose target is their depth and some noise."""
+    space = spaces.get("nano-gpt2")
+    rng = random.Random(7)
+    archs = [space.sample(rng) for _ in range(n)]
+    rows = [
+        (str(i), arch, space.depth(arch) + rng.gauss(0, 1.0 + len(name) / 10))
+        for i, arch in enumerate(archs)
+    ]
+    return make_table(name, space, rows, "made up", "none")
+
+
+@lru_cache(maxsize=4)
+def sketches(n: int = N) -> list[Sketch]:
+    """A random sketch for each architecture, with as many blocks as it has."""
+    made = table(n)
+    return [random_sketches.sketch(i, made.space.depth(arch)) for i, arch in enumerate(made.archs)]
+
+
+def discovery(out: Path | str | None = None, **options: Any) -> Discovery:
+    """A campaign on the table: few generations of chains of one, unless told otherwise."""
+    asked = {"generations": 6, "population": 12, "offspring": 12, "unaries": 1, "seed": 3}
+    asked |= options
+    given = asked.pop("table", None) or table()
+    given = given if isinstance(given, list) else [given]
+    return Discovery(given, out=out, sketches=[sketches(len(t)) for t in given], **asked)
+
+
+if __name__ == "__main__":
+    discovery(sys.argv[1], resume=True, generations=int(sys.argv[2])).run()

@@ -1,0 +1,138 @@
+"""Building a nano table: resumable, the same for any number of jobs, refusing foreign journals."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import spaces
+from lpzero.errors import RunError
+from lpzero.parallel import Workers
+from lpzero.runs import layout
+from lpzero.runs.directory import locked
+from lpzero.training.table_build import build_table
+from spaces.batches import pydoc_digest
+from spaces.tables import nano
+from spaces.training.recipes import PLANS
+from spaces.training.table_rows import sample_architectures, train_one
+from spaces.training.trainer import Recipe
+
+PLAN = replace(
+    PLANS["nano-gpt2"],
+    recipe=Recipe(steps=2, learning_rate=1e-3, windows=2),
+    n_archs=4,
+    n_repeated=3,
+    n_repeated_seeds=2,
+)
+
+
+def without_seconds(path: Path) -> dict:
+    table = json.loads(path.read_text())
+    for row in table["rows"]:
+        for run in row["runs"]:
+            del run["seconds"]
+    return table
+
+
+BUILD_IN_ANOTHER_PROCESS = """
+import sys
+from pathlib import Path
+from dataclasses import replace
+from lpzero.training.table_build import build_table
+from spaces.training.recipes import PLANS
+from spaces.training.trainer import Recipe
+
+plan = replace(
+    PLANS["nano-gpt2"], recipe=Recipe(steps=2, learning_rate=1e-3, windows=2),
+    n_archs=4, n_repeated=3, n_repeated_seeds=2,
+)
+build_table(plan, Path(sys.argv[1]))
+"""
+
+
+def n_lines(path: Path) -> int:
+    return path.read_text().count("\n") if path.exists() else 0
+
+
+@pytest.mark.slow
+def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -> None:
+    straight = build_table(PLAN, tmp_path / "straight")
+    folder = tmp_path / "killed"
+    journal = folder / layout.JOURNAL
+    process = subprocess.Popen([sys.executable, "-c", BUILD_IN_ANOTHER_PROCESS, str(folder)])
+    deadline = time.monotonic() + 120
+    while n_lines(journal) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    n_saved = n_lines(journal)
+    assert n_saved >= 3
+    with journal.open("a") as lines:
+        lines.write('{"index": 3, "targ')  # a line torn by the kill
+    resumed = build_table(PLAN, folder, Workers(2))
+    assert without_seconds(resumed) == without_seconds(straight)
+    assert n_lines(journal) == 4 + 3
+
+
+@pytest.mark.slow
+def test_a_journal_of_another_plan_is_refused(tmp_path: Path) -> None:
+    build_table(PLAN, tmp_path)
+    with pytest.raises(RunError, match="started with sampling_seed 20, not 1"):
+        build_table(replace(PLAN, sampling_seed=1), tmp_path)
+    with locked(tmp_path), pytest.raises(RunError, match="in use"):
+        build_table(PLAN, tmp_path)
+
+
+def test_a_target_that_is_not_finite_is_trained_again(tmp_path: Path) -> None:
+    build_table(PLAN, tmp_path)
+    journal = tmp_path / layout.JOURNAL
+    whole = journal.read_text()
+    last = json.loads(whole.splitlines()[-1]) | {"target": float("nan")}
+    journal.write_text("\n".join([*whole.splitlines()[:-1], json.dumps(last)]) + "\n")
+    build_table(PLAN, tmp_path)
+    assert [json.loads(line)["target"] for line in journal.read_text().splitlines()] == [
+        json.loads(line)["target"] for line in whole.splitlines()
+    ]
+
+
+def test_a_longer_plan_begins_with_the_same_architectures() -> None:
+    assert sample_architectures(replace(PLAN, n_archs=9))[:4] == sample_architectures(PLAN)
+
+
+@pytest.mark.slow
+def test_an_unknown_table_is_one_line_and_exit_code_2() -> None:
+    command = [sys.executable, "-m", "lpzero.cli.main", "train", "nano-gtp2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "did you mean 'nano-gpt2'" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nano-gpt2", "nano-flexibert"])
+def test_recorded_targets_come_out_again(name: str) -> None:
+    """The two quickest architectures, trained again from their recorded seeds."""
+    table = json.loads((nano.DATA / f"{name}.json").read_text())
+    if table["provenance"]["text_sha256"] != pydoc_digest():
+        pytest.skip("this Python carries another text than the table was trained on")
+    plan, rows = PLANS[name], table["rows"]
+    space = spaces.get(name)
+    quickest = sorted(range(len(rows)), key=lambda i: rows[i]["runs"][0]["seconds"])[:2]
+    for index in quickest:
+        assert space.to_json(sample_architectures(plan)[index]) == rows[index]["arch"]
+        run = rows[index]["runs"][0]
+        again = train_one(plan, index, run["seed"])
+        assert again["target"] == pytest.approx(run["target"], abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["nano-gpt2", "nano-flexibert"])
+def test_shipped_tables_carry_signal(name: str) -> None:
+    table = json.loads((nano.DATA / f"{name}.json").read_text())
+    assert len(table["rows"]) >= 96
+    assert sum(len(row["runs"]) >= 3 for row in table["rows"]) >= 12
+    assert table["noise"]["rho_between_targets"] >= 0.9
+    assert table["provenance"]["plan"]["recipe"]["steps"] == table["rows"][0]["runs"][0]["steps"]
