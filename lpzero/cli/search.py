@@ -283,7 +283,7 @@ def _print_result(result: dict[str, Any]) -> None:
 
 def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     """The table of arms; curves go to the directory."""
-    from lpzero.search.curves import curve_rows, draw
+    from lpzero.report.search_curves import curve_rows, draw
 
     curves = curve_rows(found.results)
     example = next(iter(found.results.values()))[0]["evaluator"]

@@ -24,8 +24,8 @@ from lpzero.runs.journal import read_journal
 from lpzero.runs.layout import CONFIG, HALL, HISTORY, JOURNAL, RESULT, SCORES
 from lpzero.runs.run import read_file
 from primitives.parser import parse
-from primitives.statistics import STATISTICS
 from primitives.sizes import SpaceSize, measure
+from primitives.statistics import STATISTICS
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,6 @@ from primitives.registry import BINARIES
 from primitives.statistics import STATISTICS
 
 
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """Which formulas, best first by which measure of the training rows."""

@@ -9,6 +9,7 @@ import pytest
 
 from primitives import Matrix, cut
 from primitives.naive import Block
+from primitives.statistics import STATISTICS
 
 Architecture = list[Block]
 Make = Callable[..., Architecture]
@@ -33,10 +34,8 @@ def make_architecture(
             values /= values.sum(axis=1, keepdims=True)
         return cut(values, limit)
 
-    return [
-        {name: [tensor(name) for _ in range(n_tensors)] for name in "AJGHWS"}
-        for _ in range(n_blocks)
-    ]
+    return [{name: [tensor(name) for _ in range(n_tensors)] for name in STATISTICS}
+            for _ in range(n_blocks)]  # fmt: skip
 
 
 @pytest.fixture(name="make_architecture")

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from lpzero.errors import WriteError
 from lpzero.downloads.fetch import Fetched, fetch, tree_digest
+from lpzero.errors import WriteError
 from spaces.errors import FetchError, TableError
 from spaces.tables import registry
 

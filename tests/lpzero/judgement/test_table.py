@@ -14,7 +14,7 @@ from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import judge
 from lpzero.judgement.table import PARTS, SPLIT_PARTS, JudgedTable
 from spaces.tables import split
-from tests.lpzero.smalltable import table
+from tests.lpzero.small_campaign import table
 
 TABLE = table()
 
