@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from primitives import STATISTICS, Matrix, cut
+from primitives import Matrix, cut
 from primitives.block_sizes import SIZES
 from primitives.network import Block, Network, number
+from primitives.statistics import STATISTICS
 
 Architecture = list[Block]
 Make = Callable[..., Architecture]
@@ -34,10 +35,8 @@ def make_architecture(
             values /= values.sum(axis=1, keepdims=True)
         return cut(values, limit)
 
-    return [
-        {name: [tensor(name) for _ in range(n_tensors)] for name in "AJGHWS"}
-        for _ in range(n_blocks)
-    ]
+    return [{name: [tensor(name) for _ in range(n_tensors)] for name in STATISTICS}
+            for _ in range(n_blocks)]  # fmt: skip
 
 
 def make_network(seed: int, **options: int) -> Network:

@@ -29,6 +29,7 @@ from primitives.expressions import chain_of, drop_dead
 from primitives.naive import evaluate
 from primitives.pruning import DEFAULT_RULES, RULES, check, check_expression, without
 from primitives.sizes import measure
+from primitives.statistics import STATISTICS
 
 CALLABLE = [name for name in UNARIES if name != "disconnect"]
 
@@ -227,7 +228,7 @@ def test_every_pruned_formula_with_chains_of_one_is_represented(make_architectur
     kept: set[tuple[float, ...] | None] = {None}
     pruned: list[tuple[Formula, tuple[float, ...] | None]] = []
     branches = {
-        (s, f): _outputs_one(s, f, architectures) for s in "AJGHWS" for f in [*CALLABLE, ""]
+        (s, f): _outputs_one(s, f, architectures) for s in STATISTICS for f in [*CALLABLE, ""]
     }
     for left, right in statistic_pairs():
         aligned = {left, right} == {"W", "G"}
@@ -271,12 +272,12 @@ def test_a_sample_of_pruned_formulas_with_chains_of_two_is_represented(
     make_architecture: Any,
 ) -> None:
     architectures = _architectures(make_architecture)[:5]
-    tables = {s: _represent_chains(s, architectures)[0] for s in "AJGHWS"}
+    tables = {s: _represent_chains(s, architectures)[0] for s in STATISTICS}
     rng = random.Random(11)
     checked = compared = 0
     while checked < 1500:
         operation = rng.choice(["add", "sub", "mul", "matmul"])
-        left, right = ((rng.choice("AJGHWS"), rng.choices(CALLABLE, k=2)) for _ in range(2))
+        left, right = ((rng.choice(list(STATISTICS)), rng.choices(CALLABLE, k=2)) for _ in range(2))
         formula = Formula.of(operation, left, right, rng.choice(["sum", "mean"]))
         found = check(formula)
         if found is None or "inverse-of-zeros" in (found.rule, *_rules_of(formula)):

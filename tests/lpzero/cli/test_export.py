@@ -197,9 +197,9 @@ def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
         file = tmp_path / "x.json"
         file.write_text(lpzero.export.export(lpzero.export.Selection([made], []), "json"))
         proxy: Any = find(str(file))
-        assert proxy.sketching(measurements) == sketch
+        assert proxy.sketching(measurements.context) == sketch
         scores[str(options)] = list(proxy.score(space, few, measurements))
-        later: Any = Measurements(Context(seed=1, loss="ones", folder=tmp_path))
+        later = Context(seed=1, loss="ones", folder=tmp_path)
         assert proxy.sketching(later).seed == sketch.seed + 1
         assert proxy.sketching(later).loss == "ones"
     assert len(set(map(tuple, scores.values()))) == 4

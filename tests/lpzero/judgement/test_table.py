@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.lpzero.smalltable import table
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import FitnessError
@@ -15,6 +14,7 @@ from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import judge
 from lpzero.judgement.table import PARTS, SPLIT_PARTS, JudgedTable
 from spaces.tables import split
+from tests.lpzero.small_campaign import table
 
 TABLE = table()
 
