@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 T = TypeVar("T")
+EMBEDDING, HEAD = ENDS = ("embedding", "head")  # the positions beside the blocks
 Sizes = dict[str, int]  # by the names of the sizes: params, width, ffn, heads
 
 
