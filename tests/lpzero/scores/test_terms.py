@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -22,10 +22,11 @@ from primitives.naive import score
 from primitives.parser import parse
 from primitives.rejection import Rejected
 from tests.lpzero.random_sketches import network_of, sketch
+from tests.random_formulas import COLUMNS as NAMES
 from tests.random_formulas import random_score
 
 SKETCHES = [sketch(seed, 1 + seed % 4) for seed in range(8)]
-COLUMNS = {name: np.arange(2.0, 10.0) for name in ("depth", "snip", "my_column")}
+COLUMNS = {name: np.arange(2.0, 10.0) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +132,7 @@ def test_a_wide_beam_finds_the_best_product_of_two() -> None:
     )
     found = search(logs, ranks, Beam(factors=2, width=12, exact=2000))
     assert found[0].rho == pytest.approx(best)
-    assert all(a.rho > b.rho for a, b in zip(found, found[1:], strict=False))
+    assert all(a.rho > b.rho for a, b in pairwise(found))
 
 
 def test_more_factors_are_never_worse_and_the_planted_product_is_found() -> None:
@@ -141,7 +142,7 @@ def test_more_factors_are_never_worse_and_the_planted_product_is_found() -> None
     by_factors = [search(logs, ranks, Beam(factors=k))[0].rho for k in (1, 2, 3)]
     assert by_factors == sorted(by_factors)
     best = search(logs, ranks, Beam(factors=3))[0]
-    assert best.rho == 1.0
+    assert best.rho == pytest.approx(1.0)
     assert {term for term, _ in best.factors.powers} == {3, 11, 29}
 
 
