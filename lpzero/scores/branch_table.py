@@ -80,6 +80,20 @@ class BranchTable:
         return picked
 
 
+def rows_of(table: BranchTable, rows: IntArray) -> BranchTable:
+    """The table of some of its architectures."""
+    return BranchTable(
+        table.chains,
+        table.n_blocks[rows],
+        {name: found[rows] for name, found in table.counts.items()},
+        {name: found[:, rows] for name, found in table.means.items()},
+        {pair: found[..., rows] for pair, found in table.products.items()},
+        {at: found[:, rows] for at, found in table.ends.items()},
+        {name: found[rows] for name, found in table.sizes.items()},
+        {at: found[rows] for at, found in table.end_sizes.items()},
+    )
+
+
 def over_tensors(means: FloatArray, counts: IntArray) -> FloatArray:
     """The mean over tensors, counting equally: (..., A, B, T) -> (..., A, B).
 
@@ -167,17 +181,18 @@ def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
     }
     shared = set.intersection(*(set(part.ends) for part in parts))
     ends = {at: np.stack([part.ends[at] for part in parts], axis=1) for at in sorted(shared)}
-    sizes, end_sizes = _sizes([part.sizes for part in parts], int(n_blocks.max()))
+    sizes, end_sizes = state_sizes([part.sizes for part in parts])
     return BranchTable(chains, n_blocks, counts, means, products, ends, sizes, end_sizes)
 
 
-def _sizes(
-    stated: Sequence[Mapping[str, Any] | None], most_blocks: int
+def state_sizes(
+    stated: Sequence[Mapping[str, Any] | None],
 ) -> tuple[dict[str, FloatArray], dict[tuple[str, str], FloatArray]]:
     """Sizes of blocks (A, B) and of ends (A,), where every architecture states them."""
     known = [sizes for sizes in stated if sizes is not None]
     if len(known) < len(stated):
         return {}, {}
+    most_blocks = max(len(of_arch["blocks"]) for of_arch in known)
     sizes = {name: np.zeros((len(known), most_blocks)) for name in known[0]["blocks"][0]}
     for arch, of_arch in enumerate(known):
         for block, of_block in enumerate(of_arch["blocks"]):
