@@ -235,7 +235,11 @@ class _Cut:
         kept = columns_that_fit(rows, width, self.limit)
         if kept < width:
             columns = _columns(width, kept, values.device)
-            return CutTensor(values.index_select(-1, columns).reshape(-1, kept), width)
+            # index_select is faster, but copies the whole of a transposed word table first.
+            picked = (
+                values.index_select(-1, columns) if values.is_contiguous() else values[..., columns]
+            )
+            return CutTensor(picked.reshape(-1, kept), width)
         return CutTensor(values.reshape(-1, width).clone(), width)
 
 
