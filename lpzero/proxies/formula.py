@@ -143,6 +143,7 @@ class _BlockValues:
             seed=network.seed,
             chunk=network.chunk,
             limit=self.limit,
+            with_ends=False,
         )
         blocks = [
             {

@@ -98,17 +98,19 @@ def extract(
     seed: int = 0,
     chunk: int | None = None,
     limit: int | None = None,
+    with_ends: bool = True,
 ) -> NetworkStatistics:
     """The statistics of each position on `tokens` (B, T), or images; the model is left as it was.
 
     `loss`: "next-token", "labels", "cotangent", "ones", or "auto" (next-token where the model has
     it, else cotangent). `seed` draws the labels or the cotangent. `chunk` sequences go through the
     model at a time, to save memory; the result differs by rounding only. `limit` keeps as many
-    columns as fit in that many elements per matrix; None keeps all.
+    columns as fit in that many elements per matrix; None keeps all. Without `with_ends` the ends
+    are left out and nothing before the first block is differentiated.
     """
     blocks = find_blocks(model)
     _check_taps(model, blocks)
-    ends = ends_of(model)
+    ends = ends_of(model) if with_ends else {}
     device = next(model.parameters()).device
     tokens = as_input(tokens, model)
     step = chunk or len(tokens)
@@ -235,7 +237,11 @@ class _Cut:
         kept = columns_that_fit(rows, width, self.limit)
         if kept < width:
             columns = _columns(width, kept, values.device)
-            return CutTensor(values.index_select(-1, columns).reshape(-1, kept), width)
+            # index_select is faster, but copies the whole of a transposed word table first.
+            picked = (
+                values.index_select(-1, columns) if values.is_contiguous() else values[..., columns]
+            )
+            return CutTensor(picked.reshape(-1, kept), width)
         return CutTensor(values.reshape(-1, width).clone(), width)
 
 

@@ -58,7 +58,14 @@ class Saliency:
         supernet = space.supernet(seed).to(resolve_device(device))
         with single_thread():
             images = space.batch(batch_seed)
-            found = extract(supernet.largest, images, loss=loss, seed=batch_seed, chunk=chunk)
+            found = extract(
+                supernet.largest,
+                images,
+                loss=loss,
+                seed=batch_seed,
+                chunk=chunk,
+                with_ends=False,
+            )
             names = [[name for name, _ in named_weights(b)] for b in supernet.largest.blocks]
             sums = [
                 {
