@@ -56,7 +56,7 @@ def test_a_bad_combination_is_refused() -> None:
         rank_mean(ONE, TWO, weights=(1,))
     with pytest.raises(InputError, match="at least one"):
         rank_sum()
-    with pytest.raises(InputError, match="add up to nothing"):
+    with pytest.raises(InputError, match="add up to zero"):
         rank_mean(ONE, TWO, weights=(1, -1))
 
 
