@@ -94,7 +94,11 @@ def test_text_means_a_proxy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "not a JSON file"), ("[]", "holds no formula"), ('{"formula": 3}', "holds no formula")],
+    [
+        ("{", "not valid JSON"),
+        ("[]", "contains no formula"),
+        ('{"formula": 3}', "contains no formula"),
+    ],
 )
 def test_a_file_without_a_formula_is_named(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "odd.json"
