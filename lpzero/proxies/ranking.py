@@ -24,7 +24,7 @@ from lpzero.proxies.measurements import Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
 from spaces.tables import split
-from spaces.tables.splits import LEAST
+from spaces.tables.splits import MIN_ROWS
 
 if TYPE_CHECKING:
     from spaces.tables import Table
@@ -99,7 +99,7 @@ class _RankedTable:
 
     def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
         self.table, self.ranking, self.measurements = table, ranking, measurements
-        parts = split(table, ranking.split_seed) if len(table) >= LEAST else None
+        parts = split(table, ranking.split_seed) if len(table) >= MIN_ROWS else None
         self.judged = JudgedTable(table, parts, with_test=True)
 
     def row(self, proxy: Proxy) -> Row:

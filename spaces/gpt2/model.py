@@ -125,7 +125,7 @@ class AdaptiveEmbedding(nn.Module):
     """Frequent words get wide vectors, rare ones narrow vectors, all projected to d.
 
     With one width for all (`widths` of length one) it is one plain table. Every cluster's
-    product is computed for every token and the right one kept, so that the cost does not
+    product is computed for every token and the right one selected, so that the cost does not
     depend on the tokens.
     """
 
