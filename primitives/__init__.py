@@ -6,6 +6,7 @@ Importing this package loads NumPy only; sympy, LaTeX and DEAP live in modules o
 
 from primitives import binary as _binary  # noqa: F401  declares the binaries
 from primitives import unary as _unary  # noqa: F401  declares the unaries
+from primitives.block_sizes import SIZES
 from primitives.errors import (
     DeclarationError,
     FormulaError,
@@ -16,27 +17,36 @@ from primitives.errors import (
 from primitives.expressions import Apply, Combine, Expression, Leaf, branch
 from primitives.formula import Formula
 from primitives.naive import score
+from primitives.network import Network
 from primitives.parser import parse
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula, Column, Join, Score, Transform
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix, cut, kept_columns, whole
 
 __all__ = [
     "BINARIES",
+    "SIZES",
     "STATISTICS",
     "UNARIES",
+    "AnyFormula",
     "Apply",
+    "Column",
     "Combine",
     "DeclarationError",
     "Expression",
     "Formula",
     "FormulaError",
+    "Join",
     "Leaf",
     "Matrix",
+    "Network",
     "PrimitiveError",
     "Rejected",
+    "Score",
     "TensorError",
+    "Transform",
     "UnknownPrimitiveError",
     "branch",
     "cut",

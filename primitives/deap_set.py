@@ -15,6 +15,7 @@ from typing import Any
 
 from deap import gp
 
+from primitives.block_sizes import SIZES
 from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf
@@ -36,42 +37,47 @@ class ScoreNode:
     """DEAP type of a whole formula."""
 
 
-_LETTER: dict[type, str] = {MatrixNode: "m", ScalarNode: "s"}
+LETTER: dict[type, str] = {MatrixNode: "m", ScalarNode: "s"}
 
 
 def build_set() -> Any:
-    """A PrimitiveSetTyped that expresses every formula."""
+    """A PrimitiveSetTyped that expresses every formula of the paper's form."""
     made = gp.PrimitiveSetTyped("formula", [], ScoreNode)
+    add_expressions(made)
+    for reduction, sign, kind in product(REDUCTIONS, (1, -1), LETTER):
+        add(made, _root_name(reduction, sign, kind), [kind], ScoreNode)
+    return made
+
+
+def add_expressions(made: Any) -> None:
+    """Add the statistics and every operation below the reductions."""
     for name in STATISTICS:
         made.addTerminal(name, MatrixNode, name=name)
     for name, primitive in UNARIES.items():
         gives = ScalarNode if primitive.traits.gives is Gives.SCALAR else MatrixNode
-        _add(made, name, [MatrixNode], gives)
-        _add(made, f"{name}_s", [ScalarNode], ScalarNode)
-    for name, kinds in product(BINARIES, product(_LETTER, repeat=2)):
+        add(made, name, [MatrixNode], gives)
+        add(made, f"{name}_s", [ScalarNode], ScalarNode)
+    for name, kinds in product(BINARIES, product(LETTER, repeat=2)):
         gives = ScalarNode if kinds == (ScalarNode, ScalarNode) else MatrixNode
-        _add(made, _binary_name(name, kinds), list(kinds), gives)
-    for reduction, sign, kind in product(REDUCTIONS, (1, -1), _LETTER):
-        _add(made, _root_name(reduction, sign, kind), [kind], ScoreNode)
-    return made
+        add(made, _binary_name(name, kinds), list(kinds), gives)
 
 
 def to_tree(formula: Formula, primitive_set: Any) -> Any:
     """The formula as a PrimitiveTree of the set."""
-    nodes, kind = _nodes(formula.expression, primitive_set)
-    root = _look_up(primitive_set, _root_name(formula.reduction, formula.sign, kind))
+    nodes, kind = expression_nodes(formula.expression, primitive_set)
+    root = look_up(primitive_set, _root_name(formula.reduction, formula.sign, kind))
     return gp.PrimitiveTree([root, *nodes])
 
 
 def from_tree(tree: Any) -> Formula:
     """The formula that the tree spells."""
     root, *rest = [node.name for node in tree]
-    meanings = _meanings()
+    meanings = meanings_of_names()
     if root not in meanings["root"]:
         raise FormulaError(f"the tree starts with {root!r}; expected a reduction over blocks")
     reduction, sign = meanings["root"][root]
     names = iter(rest)
-    expression = _read(names, meanings)
+    expression = read_expression(names, meanings)
     if next(names, None) is not None:
         raise FormulaError("the tree goes on after its formula ended")
     return Formula(expression, reduction, sign)
@@ -109,56 +115,56 @@ def grow(
     return made
 
 
-def _nodes(expression: Expression, primitive_set: Any) -> tuple[list[Any], type]:
+def expression_nodes(expression: Expression, primitive_set: Any) -> tuple[list[Any], type]:
     if isinstance(expression, Leaf):
-        terminals = primitive_set.terminals[MatrixNode]
-        return [next(t for t in terminals if t.name == expression.statistic)], MatrixNode
+        node = look_up(primitive_set, expression.name)
+        return [node], node.ret
     if isinstance(expression, Apply):
-        below, kind = _nodes(expression.operand, primitive_set)
+        below, kind = expression_nodes(expression.operand, primitive_set)
         suffix = "_s" if kind is ScalarNode else ""
-        node = _look_up(primitive_set, expression.operation + suffix)
+        node = look_up(primitive_set, expression.operation + suffix)
         return [node, *below], node.ret
-    left, first = _nodes(expression.left, primitive_set)
-    right, second = _nodes(expression.right, primitive_set)
-    node = _look_up(primitive_set, _binary_name(expression.operation, (first, second)))
+    left, first = expression_nodes(expression.left, primitive_set)
+    right, second = expression_nodes(expression.right, primitive_set)
+    node = look_up(primitive_set, _binary_name(expression.operation, (first, second)))
     return [node, *left, *right], node.ret
 
 
-def _read(names: Any, meanings: dict[str, dict[str, Any]]) -> Expression:
+def read_expression(names: Any, meanings: dict[str, dict[str, Any]]) -> Expression:
     name = next(names, None)
     if name is None:
         raise FormulaError("the tree ends before its formula does")
-    if name in STATISTICS:
+    if name in STATISTICS or name in SIZES:
         return Leaf(name)
     if name in meanings["unary"]:
-        return Apply(meanings["unary"][name], _read(names, meanings))
+        return Apply(meanings["unary"][name], read_expression(names, meanings))
     if name in meanings["binary"]:
-        left = _read(names, meanings)
-        return Combine(meanings["binary"][name], left, _read(names, meanings))
+        left = read_expression(names, meanings)
+        return Combine(meanings["binary"][name], left, read_expression(names, meanings))
     raise FormulaError(f"the tree holds {name!r}, which is no operation of this language")
 
 
 @lru_cache(maxsize=1)
-def _meanings() -> dict[str, dict[str, Any]]:
+def meanings_of_names() -> dict[str, dict[str, Any]]:
     """Names in the set -> what they mean in a formula."""
-    kinds = list(product(_LETTER, repeat=2))
+    kinds = list(product(LETTER, repeat=2))
     return {
         "unary": {name + suffix: name for name in UNARIES for suffix in ("", "_s")},
         "binary": {_binary_name(name, pair): name for name in BINARIES for pair in kinds},
         "root": {
             _root_name(reduction, sign, kind): (reduction, sign)
-            for reduction, sign, kind in product(REDUCTIONS, (1, -1), _LETTER)
+            for reduction, sign, kind in product(REDUCTIONS, (1, -1), LETTER)
         },
     }
 
 
-on_change(_meanings.cache_clear)
+on_change(meanings_of_names.cache_clear)
 
 
 def _binary_name(name: str, kinds: tuple[type, ...]) -> str:
     if kinds == (MatrixNode, MatrixNode):
         return name
-    return f"{name}_{''.join(_LETTER[kind] for kind in kinds)}"
+    return f"{name}_{''.join(LETTER[kind] for kind in kinds)}"
 
 
 def _root_name(reduction: str, sign: int, kind: type) -> str:
@@ -166,7 +172,7 @@ def _root_name(reduction: str, sign: int, kind: type) -> str:
     return f"{minus}blocks_{reduction}{'_s' if kind is ScalarNode else ''}"
 
 
-def _add(made: Any, name: str, takes: list[type], gives: type) -> None:
+def add(made: Any, name: str, takes: list[type], gives: type) -> None:
     made.addPrimitive(_uncallable(name), takes, gives, name=name)
 
 
@@ -177,7 +183,7 @@ def _uncallable(name: str) -> Callable[..., Any]:
     return node
 
 
-def _look_up(primitive_set: Any, name: str) -> Any:
+def look_up(primitive_set: Any, name: str) -> Any:
     found = primitive_set.mapping.get(name)
     if found is None:
         raise FormulaError(f"the primitive set has no {name!r}; build a set that has it")

@@ -1,4 +1,4 @@
-"""Expression trees: statistics at the leaves, unary and binary applications above them.
+"""Expression trees: statistics and sizes at the leaves, unary and binary applications above them.
 
 Nodes are frozen and hashable; they know names only, the registry knows what the names mean.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from primitives.block_sizes import SIZES
+from primitives.errors import FormulaError
 from primitives.properties import REALS, Gives
 from primitives.registry import get_binary, get_unary
 from primitives.statistics import get_statistic
@@ -15,15 +17,27 @@ from primitives.statistics import get_statistic
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A statistic."""
+    """A statistic, or a size of the block."""
 
-    statistic: str
+    name: str
 
     def __post_init__(self) -> None:
-        get_statistic(self.statistic)
+        if not self.is_size:
+            get_statistic(self.name)
+
+    @property
+    def is_size(self) -> bool:
+        return self.name in SIZES
+
+    @property
+    def statistic(self) -> str:
+        """The statistic's name; raises FormulaError for a size."""
+        if self.is_size:
+            raise FormulaError(f"{self.name} is a size of the block, not a statistic")
+        return self.name
 
     def __str__(self) -> str:
-        return self.statistic
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +72,27 @@ class Combine:
 Expression = Leaf | Apply | Combine
 
 
-def branch(statistic: str, *chain: str) -> Expression:
-    """The statistic after its unary chain, the first operation applied first.
+def branch(leaf: str, *chain: str) -> Expression:
+    """The statistic or size after its unary chain, the first operation applied first.
 
     >>> str(branch("H", "inverse", "square"))
     'square(inverse(H))'
     """
-    expression: Expression = Leaf(statistic)
+    expression: Expression = Leaf(leaf)
     for operation in chain:
         expression = Apply(operation, expression)
     return expression
 
 
 def chain_of(expression: Expression) -> tuple[str, tuple[str, ...]] | None:
-    """(statistic, chain) of a branch; None for anything with a binary in it."""
+    """(statistic or size, chain) of a branch; None for anything with a binary in it."""
     chain: list[str] = []
     while isinstance(expression, Apply):
         chain.append(expression.operation)
         expression = expression.operand
     if isinstance(expression, Combine):
         return None
-    return expression.statistic, tuple(reversed(chain))
+    return expression.name, tuple(reversed(chain))
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from primitives.block_sizes import get_size
 from primitives.changes import on_change
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.properties import REALS, Blind, Gives, Interval, Kind
@@ -35,7 +36,9 @@ class Facts:
 def facts(expression: Expression) -> Facts:
     """The facts of an expression without disconnected branches."""
     if isinstance(expression, Leaf):
-        declared = get_statistic(expression.statistic)
+        if expression.is_size:
+            return Facts(Kind.SCALAR, get_size(expression.name).range, None)
+        declared = get_statistic(expression.name)
         return Facts(Kind.MATRIX, declared.range, declared.group)
     if isinstance(expression, Apply):
         return _of_unary(get_unary(expression.operation), facts(expression.operand))

@@ -10,34 +10,49 @@ import numpy as np
 import sympy
 from sympy.printing.numpy import NumPyPrinter
 
+from primitives.block_sizes import SIZES
 from primitives.errors import TensorError
 from primitives.formula import Formula
 from primitives.guards import SPREAD_FLOOR
-from primitives.naive import Block
+from primitives.network import Block, Network, as_network
+from primitives.reductions import POSITION_REDUCTIONS, Reduction
 from primitives.registry import BINARIES, UNARIES, Binary
 from primitives.statistics import STATISTICS
 from primitives.symbolic import OF_MATRICES, VOCABULARY, outermost, symbol
 
 
-def score_form(form: Any, formula: Formula, blocks: Sequence[Block]) -> float:
-    """The value of a sympy form of the formula on blocks of whole tensors."""
-    values = [_evaluate(form, block) for block in blocks]
-    total = sum(values)
-    return formula.sign * (total / len(values) if formula.reduction == "mean" else total)
+def score_form(form: Any, formula: Formula, network: Network | Sequence[Block]) -> float:
+    """The value of a sympy form of the formula on a network of whole tensors."""
+    return formula.sign * reduce_form(form, formula.reduction, as_network(network))
+
+
+def reduce_form(form: Any, reduction: Reduction, network: Network) -> float:
+    """The form's values at the positions that the reduction reads, as one number."""
+    positions = network.read(reduction)
+    if positions is None:
+        raise TensorError(f"the network has no {reduction} to read")
+    values = [_evaluate(form, position) for position in positions]
+    return POSITION_REDUCTIONS[reduction].combine(values, len(network.blocks))
 
 
 def _evaluate(form: Any, block: Block) -> float:
-    """The mean over tensors of the form; block means inside it come first, and go in as numbers."""
+    """The mean over tensors of the form; sizes and block means inside it go in as numbers."""
     inside = outermost(form, lambda node: node.func == VOCABULARY.block_mean)
     numbers = {node: _evaluate(node.args[0], block) for node in inside}
     stand_ins = {node: sympy.Dummy(real=True) for node in numbers}
     opened = form.xreplace(stand_ins)
-    names = sorted(s.name for s in opened.free_symbols - set(stand_ins.values()))
-    run = as_numpy(opened, names, list(stand_ins.values()))
+    used = sorted(s.name for s in opened.free_symbols - set(stand_ins.values()))
+    names = [name for name in used if name not in SIZES]
+    sizes = {name: block[name][0].values for name in used if name in SIZES}
+    run = as_numpy(opened, names, [*stand_ins.values(), *map(symbol, sizes)])
     columns = [[_whole_values(matrix) for matrix in block[name]] for name in names]
     tensors = list(zip(*columns, strict=True)) if names else [()]
     with np.errstate(all="ignore"):  # numpy evaluates every piece of a Piecewise
-        return float(np.mean([np.mean(run(*values, *numbers.values())) for values in tensors]))
+        return float(
+            np.mean(
+                [np.mean(run(*values, *numbers.values(), *sizes.values())) for values in tensors]
+            )
+        )
 
 
 def as_numpy(form: Any, names: Sequence[str], numbers: Sequence[Any] = ()) -> Any:

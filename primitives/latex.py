@@ -1,60 +1,80 @@
 r"""Formulas as LaTeX, from the templates that the primitives declare.
 
-The mean that ends every block is left unwritten, as in the paper's equation 2.
+The mean that ends every block is left unwritten, as in the paper's equation 2. A formula of
+the paper's form is written in the paper's notation (blocks 1 to N); everything beyond it names the
+position \ell, because that is what it is about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from primitives.expression_latex import Names, alive, leaf_latex, render
+from primitives.expressions import Expression, Leaf, children
+from primitives.formula import PAPER_REDUCTIONS, Formula
+from primitives.score import AnyFormula
+from primitives.score_latex import column_latex, term_latex, tree_latex
 
-from primitives.errors import FormulaError
-from primitives.expressions import Apply, Combine, Expression, Leaf, children, drop_dead, walk
-from primitives.formula import Formula
-from primitives.registry import get_binary, get_unary
-
-Names = Mapping[Expression, str]
-_BARS = (r"\left|", r"\left\|")
 _REDUCTIONS = {"sum": r"\sum_{i=1}^{N}", "mean": r"\frac{1}{N}\sum_{i=1}^{N}"}
 
 
-def to_latex(formula: Formula) -> str:
+def to_latex(formula: AnyFormula) -> str:
     r"""The formula as an equation, without its math delimiters.
 
     >>> from primitives.parser import parse
     >>> to_latex(parse("-mean(square(W))"))
     '\\varphi(\\theta_W) = -\\frac{1}{N}\\sum_{i=1}^{N} \\left( \\left(\\theta_W\\right)^2 \\right)'
+    >>> right_side(parse("mul(depth, inverse(sqrt(inner(params))))"))
+    '\\frac{\\mathrm{depth}}{\\left(\\sum_{\\ell<L} P_\\ell\\right)^{1/2}}'
     """
     return f"{left_side(formula)} = {right_side(formula)}"
 
 
-def left_side(formula: Formula) -> str:
-    r"""What stands left of the equation's sign: a name, and the statistics."""
-    leaves = [node.statistic for node in walk(_alive(formula)) if isinstance(node, Leaf)]
-    arguments = ", ".join(rf"\theta_{name}" for name in dict.fromkeys(leaves))
+def left_side(formula: AnyFormula) -> str:
+    r"""What stands left of the equation's sign: a name, and what the value depends on."""
+    for term in formula.terms:
+        alive(term)
+    leaves = [leaf_latex(Leaf(name), None) for name in (*formula.statistics, *formula.sizes)]
+    arguments = ", ".join([*leaves, *map(column_latex, formula.columns)])
     return rf"\varphi({arguments})"
 
 
-def right_side(formula: Formula, names: Names | None = None) -> str:
+def right_side(formula: AnyFormula, names: Names | None = None) -> str:
     r"""What stands right of the equation's sign; parts that have names appear by them."""
-    body = _render(_alive(formula), names or {})
     sign = "-" if formula.sign < 0 else ""
+    if not isinstance(formula, Formula):
+        text = tree_latex(formula.tree, names or {})
+        is_sum = str(formula.tree).startswith(("add(", "sub("))
+        return rf"{sign}\left({text}\right)" if sign and is_sum else f"{sign}{text}"
+    if not _is_papers(formula):
+        text = term_latex(formula, names or {})
+        return rf"{sign}\left({text}\right)" if sign and text.startswith("-") else sign + text
+    body = render(alive(formula), names or {})
     return rf"{sign}{_REDUCTIONS[formula.reduction]} \left( {body} \right)"
 
 
-def in_parts(formula: Formula, size: int) -> list[tuple[str, str]]:
+def in_parts(formula: AnyFormula, size: int) -> list[tuple[str, str]]:
     r"""(left, right) sides of equations of about `size` nodes at most, the formula's own first.
 
-    Parts of a long formula get names X_1, X_2, and so on; equal parts get one.
+    Parts of a long formula get names X_1, X_2, and so on; equal parts get one. A part is named per
+    position it is taken at only if all terms read the same one; else it is written in full.
     """
     names: dict[Expression, str] = {}
-    whole = _alive(formula)
-    _name_parts(whole, size, names)
-    names.pop(whole, None)
+    indices = {term.positions.index for term in formula.terms}
+    if len(indices) == 1:
+        for term in formula.terms:
+            _name_parts(alive(term), size, names)
+    if isinstance(formula, Formula):
+        names.pop(alive(formula), None)
+    is_papers = isinstance(formula, Formula) and _is_papers(formula)
+    index = None if is_papers else min(indices, default=None)
     lines = [(left_side(formula), right_side(formula, names))]
     for part, name in names.items():
         others = {node: other for node, other in names.items() if node != part}
-        lines.append((name, _render(part, others)))
+        lines.append((name, render(part, others, index)))
     return lines
+
+
+def _is_papers(formula: Formula) -> bool:
+    return formula.reduction in PAPER_REDUCTIONS and not formula.sizes
 
 
 def _name_parts(expression: Expression, size: int, names: dict[Expression, str]) -> int:
@@ -66,36 +86,3 @@ def _name_parts(expression: Expression, size: int, names: dict[Expression, str])
         return left
     names[expression] = f"X_{{{len(names) + 1}}}"
     return 1
-
-
-def _alive(formula: Formula) -> Expression:
-    expression = drop_dead(formula.expression)
-    if expression is None:
-        raise FormulaError(f"every branch of {formula} is disconnected; connect one")
-    return expression
-
-
-def _render(expression: Expression, names: Names) -> str:
-    if expression in names:
-        return names[expression]
-    if isinstance(expression, Leaf):
-        return rf"\theta_{expression.statistic}"
-    if isinstance(expression, Apply):
-        template = get_unary(expression.operation).latex
-        inside = _render(expression.operand, names)
-        if template.startswith("-") or template.endswith(r"\sum {x}"):
-            inside = _bracketed(expression.operand, inside, names)
-        if template.startswith(_BARS) and inside.startswith(_BARS):
-            inside = rf"\, {inside} \,"  # bars next to bars would read as other bars
-        return template.replace("{x}", inside)
-    template = get_binary(expression.operation).latex
-    left, right = (_bracketed(side, _render(side, names), names) for side in children(expression))
-    return template.replace("{x}", "\0").replace("{y}", right).replace("\0", left)
-
-
-def _bracketed(expression: Expression, text: str, names: Names) -> str:
-    """In brackets where sums, products and signs would otherwise run into each other."""
-    if expression in names:
-        return text
-    is_negated = isinstance(expression, Apply) and expression.operation == "neg"
-    return rf"\left({text}\right)" if is_negated or isinstance(expression, Combine) else text

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from html import escape
 
-from primitives.formula import Formula
 from primitives.latex import to_latex
+from primitives.score import AnyFormula
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S", re.ASCII)
 _IDENTIFIERS = {
     "theta": "θ", "varphi": "φ", "eta": "η", "sigma": "σ", "alpha": "α", "beta": "β", "mu": "μ",
     "lambda": "λ", "varnothing": "∅", "infty": "∞", "pi": "π",
+    "ell": "ℓ",
 }  # fmt: skip
 _OPERATORS = {"cdot": "·", "odot": "⊙", "times": "×", "pm": "±", "le": "≤", "ge": "≥"}
 _CHARACTERS = {"-": "−", "*": "∗"}
@@ -26,7 +27,7 @@ _FENCES = {"(": "(", ")": ")", "[": "[", "]": "]", "|": "|", r"\|": "‖", r"\{"
 _TALL = ("<mfrac>", "<msqrt>", "<munderover>")
 
 
-def to_mathml(formula: Formula, with_name: bool = True) -> str:
+def to_mathml(formula: AnyFormula, with_name: bool = True) -> str:
     """The formula as a `<math>` element; without its name, only what is right of the equals sign.
 
     >>> from primitives.parser import parse
@@ -106,12 +107,9 @@ class _Reader:
         if name == "overline":
             return f'<mover accent="true">{self._atom()}<mo stretchy="true">¯</mo></mover>'
         if name == "operatorname":
-            self.take()
-            letters = []
-            while self.peek() not in ("", "}"):
-                letters.append(self.take())
-            self.take()
-            return _function("".join(letters))
+            return _function(self._letters())
+        if name == "mathrm":
+            return f"<mi>{escape(self._letters())}</mi>"
         if name == ",":
             return '<mspace width="0.17em"></mspace>'
         if name == "sum":
@@ -121,6 +119,17 @@ class _Reader:
         if name in _OPERATORS:
             return f"<mo>{_OPERATORS[name]}</mo>"
         return _function(name)
+
+    def _letters(self) -> str:
+        """The characters of the group that follows, its inner braces and escapes left out."""
+        letters, level = [], 0
+        while self.peek():
+            token = self.take()
+            level += {"{": 1, "}": -1}.get(token, 0)
+            if level == 0:
+                break
+            letters.append("" if token in "{}" else token.removeprefix("\\"))
+        return "".join(letters)
 
 
 def _fence(token: str, grows: bool) -> str:

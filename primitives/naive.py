@@ -1,8 +1,7 @@
 """Score a formula on tensors, one operation after another: the reference for anything faster.
 
-A block maps each statistic to its list of matrices. They meet so:
-aligned statistics tensor by tensor, a scalar with anything by broadcasting, everything else after
-both sides were reduced to their mean over the block's tensors.
+Terms are computed block by block (`primitives.block_values`), reduced over positions, and put
+together by the operations above them.
 """
 
 from __future__ import annotations
@@ -10,172 +9,101 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-import numpy as np
-
+from primitives.block_values import OVERFLOW, Axis, Tensors, block_values, evaluate
 from primitives.errors import TensorError
-from primitives.expressions import Apply, Expression, Leaf, drop_dead
 from primitives.formula import Formula
-from primitives.properties import Gives
-from primitives.registry import Binary, get_binary, get_unary
+from primitives.network import Block, Network, as_network
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.statistics import get_statistic
-from primitives.tensors import Array, Matrix, kept_columns, namespace
+from primitives.score import AnyFormula, Column, ScoreTree, Transform
 
-Block = Mapping[str, Sequence[Matrix]]
-Axis = Literal["first", "last"]
-_AXES: dict[Axis, int] = {"first": 0, "last": -1}
-_OVERFLOW = Rejected(NON_FINITE, "an operation left the range of float64 on these tensors")
-_NOTHING = Rejected("both-disconnected", "every branch is disconnected: nothing is left to score")
+__all__ = ["Axis", "Block", "Network", "Tensors", "block_values", "evaluate", "score"]
 
-
-@dataclass(frozen=True, slots=True)
-class Tensors:
-    """A value per tensor of the block; group None is one scalar for the whole block."""
-
-    items: tuple[Matrix, ...]
-    is_scalar: bool
-    group: str | None
-
-
-class _NonFiniteError(Exception):
-    """An intermediate result overflowed."""
+_UNDEFINED = Rejected(
+    NON_FINITE, "an operation on terms is not defined here: a root or logarithm of a negative, 1/0"
+)
 
 
 def score(
-    formula: Formula, blocks: Sequence[Block], softmax_axis: Axis = "first"
+    formula: AnyFormula,
+    network: Network | Sequence[Block],
+    softmax_axis: Axis = "first",
+    columns: Mapping[str, float] | None = None,
 ) -> float | Rejected:
     """The formula's value for one architecture, or why it has none.
 
     Any intermediate result that leaves float64 rejects the formula: a later sigmoid or relu would
     otherwise turn the overflow into a harmless-looking number.
     """
-    values = block_values(formula, blocks, softmax_axis)
-    if isinstance(values, Rejected):
-        return values
-    total = math.fsum(values)
-    result = formula.sign * (total / len(values) if formula.reduction == "mean" else total)
-    return result if math.isfinite(result) else _OVERFLOW
+    reader = _Reader(as_network(network), softmax_axis, columns or {})
+    found = reader.term(formula) if isinstance(formula, Formula) else reader.tree(formula.tree)
+    return found if isinstance(found, Rejected) else formula.sign * found
 
 
-def block_values(
-    formula: Formula, blocks: Sequence[Block], softmax_axis: Axis = "first"
-) -> list[float] | Rejected:
-    """The value of each block before reduction and sign."""
-    if not blocks:
-        raise TensorError("no blocks were given; an architecture has at least one")
-    expression = drop_dead(formula.expression)
-    if expression is None:
-        return _NOTHING
-    try:
-        with np.errstate(all="ignore"):  # overflow is answered below, not warned about
-            return [float(_mean(evaluate(expression, b, softmax_axis))) for b in blocks]
-    except (_NonFiniteError, OverflowError):
-        return _OVERFLOW
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """The values of one architecture: its network's terms and its columns."""
+
+    network: Network
+    softmax_axis: Axis
+    columns: Mapping[str, float]
+
+    def tree(self, tree: ScoreTree) -> float | Rejected:
+        """The value of a score's tree."""
+        if isinstance(tree, Formula):
+            return self.term(tree)
+        if isinstance(tree, Column):
+            return self._column(tree.name)
+        if isinstance(tree, Transform):
+            inside = self.tree(tree.operand)
+            return inside if isinstance(inside, Rejected) else _transform(tree.operation, inside)
+        values: list[float] = []
+        for operand in tree.operands:
+            value = self.tree(operand)
+            if isinstance(value, Rejected):
+                return value
+            values.append(value)
+        return _join(tree.operation, values)
+
+    def term(self, formula: Formula) -> float | Rejected:
+        """The reduced value of one term, without its sign."""
+        positions = self.network.read(formula.reduction)
+        if positions is None:
+            return Rejected("missing-end", f"the network has no {formula.reduction} to read")
+        values = block_values(formula, positions, self.softmax_axis)
+        if isinstance(values, Rejected):
+            return values
+        try:
+            total = formula.positions.combine(values, len(self.network.blocks))
+        except OverflowError:  # of a partial sum
+            return OVERFLOW
+        return _finite_or_rejected(total)
+
+    def _column(self, name: str) -> float | Rejected:
+        if name not in self.columns:
+            have = ", ".join(sorted(self.columns)) or "none"
+            raise TensorError(f"the architecture has no column {name!r}; it has: {have}")
+        return _finite_or_rejected(float(self.columns[name]))
 
 
-def evaluate(expression: Expression, block: Block, softmax_axis: Axis = "first") -> Tensors:
-    """The expression's value for each tensor of one block (no disconnected branches)."""
-    if isinstance(expression, Leaf):
-        return _leaf(expression.statistic, block)
-    if isinstance(expression, Apply):
-        return _apply(
-            expression.operation,
-            evaluate(expression.operand, block, softmax_axis),
-            _AXES[softmax_axis],
-        )
-    left = evaluate(expression.left, block, softmax_axis)
-    right = evaluate(expression.right, block, softmax_axis)
-    return _combine(get_binary(expression.operation), left, right)
+def _transform(operation: str, x: float) -> float | Rejected:
+    """An outer operation on one number, without guards: undefined is rejected."""
+    if operation == "abs":
+        return abs(x)
+    if operation == "square":
+        return _finite_or_rejected(x * x)
+    if x < 0 if operation == "sqrt" else x <= 0 if operation == "log" else x == 0:
+        return _UNDEFINED
+    if operation == "inverse":
+        return _finite_or_rejected(1.0 / x)
+    return math.sqrt(x) if operation == "sqrt" else math.log(x)
 
 
-def _leaf(name: str, block: Block) -> Tensors:
-    matrices = tuple(block.get(name, ()))
-    if not matrices:
-        have = ", ".join(sorted(block)) or "none"
-        raise TensorError(f"the block has no tensor of statistic {name!r}; it has: {have}")
-    return Tensors(matrices, False, get_statistic(name).group)
+def _join(operation: str, values: Sequence[float]) -> float | Rejected:
+    if operation == "mul":
+        return _finite_or_rejected(math.prod(values))
+    return _finite_or_rejected(values[0] - values[1] if operation == "sub" else sum(values))
 
 
-def _apply(operation: str, value: Tensors, axis: int) -> Tensors:
-    primitive = get_unary(operation)
-    reduces = primitive.traits.gives is Gives.SCALAR
-    items = []
-    for matrix in value.items:
-        result = primitive(matrix.values, axis, matrix.stretch)
-        items.append(_scalar(result) if reduces else Matrix(_finite(result), matrix.true_columns))
-    return Tensors(tuple(items), value.is_scalar or reduces, value.group)
-
-
-def _combine(primitive: Binary, left: Tensors, right: Tensors) -> Tensors:
-    if left.group is not None and right.group is not None:
-        if left.group != right.group:
-            left, right = _reduced(left), _reduced(right)
-        elif len(left.items) != len(right.items):
-            raise TensorError(
-                f"{primitive.name}: {len(left.items)} tensors meet {len(right.items)} in one"
-                " block; aligned statistics have one to one tensors"
-            )
-    count = max(len(left.items), len(right.items))
-    pairs = zip(_spread(left, count), _spread(right, count), strict=True)
-    is_scalar = left.is_scalar, right.is_scalar
-    items = tuple(_meet(primitive, a, b, any(is_scalar)) for a, b in pairs)
-    return Tensors(items, all(is_scalar), left.group or right.group)
-
-
-def _meet(primitive: Binary, a: Matrix, b: Matrix, scalar_involved: bool) -> Matrix:
-    """One pair of matrices, at least one of them a scalar if `scalar_involved`."""
-    if scalar_involved:
-        wide = a if a.true_columns >= b.true_columns else b
-        xp = namespace(a.values)
-        plain = (
-            a.values * b.values if primitive.contracts else primitive.body(a.values, b.values, xp)
-        )
-        return Matrix(_finite(plain), wide.true_columns)
-    if primitive.contracts:
-        return _contract(primitive, a, b)
-    if a.true_shape != b.true_shape or a.kept != b.kept:
-        return _meet(primitive, _scalar(_average(a)), _scalar(_average(b)), True)
-    return Matrix(_finite(primitive.body(a.values, b.values, namespace(a.values))), a.true_columns)
-
-
-def _contract(primitive: Binary, a: Matrix, b: Matrix) -> Matrix:
-    """a·b if the true inner sizes agree, a·bᵀ if the true widths do, else the product of means."""
-    xp = namespace(a.values)
-    if a.true_columns == b.rows:
-        rows = b.values if a.kept == b.rows else b.values[kept_columns(a.true_columns, a.kept)]
-        product = xp.matmul(a.values, rows) * a.stretch
-        return Matrix(_finite(product), b.true_columns)
-    if a.true_columns == b.true_columns and a.kept == b.kept:
-        product = xp.matmul(a.values, b.values.T) * a.stretch
-        return Matrix(_finite(product), b.rows)
-    return _meet(primitive, _scalar(_average(a)), _scalar(_average(b)), True)
-
-
-def _spread(value: Tensors, count: int) -> tuple[Matrix, ...]:
-    return value.items * count if value.group is None else value.items
-
-
-def _reduced(value: Tensors) -> Tensors:
-    """The block's one scalar: the mean over tensors, counting equally, of each tensor's mean."""
-    return Tensors((_scalar(_mean(value)),), True, None)
-
-
-def _mean(value: Tensors) -> Array:
-    means = [_average(matrix) for matrix in value.items]
-    return sum(means[1:], start=means[0]) / len(means)
-
-
-def _average(matrix: Matrix) -> Array:
-    return namespace(matrix.values).mean(matrix.values)
-
-
-def _scalar(value: Array) -> Matrix:
-    return Matrix(_finite(value).reshape(1, 1), 1)
-
-
-def _finite(values: Array) -> Array:
-    if not bool(namespace(values).isfinite(values).all()):
-        raise _NonFiniteError
-    return values
+def _finite_or_rejected(value: float) -> float | Rejected:
+    return value if math.isfinite(value) else OVERFLOW

@@ -1,123 +1,186 @@
 """Text to formula: a whitelist parser with positions in its errors.
 
-    formula    = ["-"] ("sum" | "mean") "(" expression ")"
-    expression = statistic | unary "(" expression ")" | binary "(" expression "," expression ")"
+    formula    = ["-"] score
+    score      = term | column | transform "(" score ")" | join "(" score "," score {"," score} ")"
+    term       = reduction "(" expression ")"
+    expression = statistic | size | unary "(" expression ")"
+               | binary "(" expression "," expression ")"
 
-Nothing is evaluated; a name that is not declared is an error. Length and depth are limited, so
-hostile text costs neither time nor stack.
+The reduction is the border: above it `sqrt`, `mul` and the like work on one number per network,
+below it on a block's tensors. Nothing is evaluated; a name that is not declared is an error.
+Length and depth are limited, so hostile text costs neither time nor stack.
 """
 
 from __future__ import annotations
 
-import re
-
-from primitives.errors import FormulaError, UnknownPrimitiveError, did_you_mean
+from primitives.block_sizes import SIZES
+from primitives.errors import FormulaError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, Leaf
-from primitives.formula import MAX_DEPTH, REDUCTIONS, Formula, check_reduction
+from primitives.formula import MAX_DEPTH, Formula
+from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, check_reduction
 from primitives.registry import BINARIES, UNARIES
+from primitives.scanner import Scanner, shown
+from primitives.score import (
+    COLUMN_NAME,
+    JOINS,
+    TRANSFORMS,
+    AnyFormula,
+    Column,
+    Join,
+    ScoreTree,
+    Transform,
+    is_reserved,
+    signed,
+)
 from primitives.statistics import STATISTICS
 
 MAX_LENGTH = 20_000
-_TOKEN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[(),\-]", re.ASCII)
-_SPACE = re.compile(r"[ \t\r\n]*")
 
 
-def parse(text: str) -> Formula:
-    """The formula that the text spells.
+def parse(text: str) -> AnyFormula:
+    """The formula that the text spells: a `Formula` for a single term, else a `Score`.
 
     >>> str(parse(" sum( add(square(inverse(H)),log_softmax(fro(A))) )"))
     'sum(add(square(inverse(H)), log_softmax(fro(A))))'
+    >>> parse("mul(sqrt(inner(params)), depth)").columns
+    ('depth',)
     """
+    return _Reader(_checked(text)).formula()
+
+
+def parse_paper_formula(text: str) -> Formula:
+    """The formula of the paper's form: one sum or mean over blocks, of statistics alone.
+
+    For callers that cannot evaluate other reductions, sizes, columns or products of terms.
+    """
+    return _Reader(_checked(text), leaves=frozenset(STATISTICS)).paper_formula()
+
+
+def _checked(text: str) -> str:
     if not isinstance(text, str):
         raise FormulaError(f"a formula is text, not {type(text).__name__}; pass a str")
     if len(text) > MAX_LENGTH:
         raise FormulaError(
             f"the text has {len(text)} characters; a formula has at most {MAX_LENGTH}"
         )
-    return _Reader(text).formula()
+    return text
 
 
 class _Reader:
-    """One pass over the text, one token ahead."""
+    """The grammar, one method for each of its lines."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.start = 0
-        self.token = ""
-        self._next_start = 0
-        self._advance()
+    def __init__(self, text: str, leaves: frozenset[str] | None = None) -> None:
+        self.scan = Scanner(text)
+        self.leaves = leaves if leaves is not None else frozenset((*STATISTICS, *SIZES))
 
-    def formula(self) -> Formula:
-        sign = 1
-        if self.token == "-":
-            sign = -1
-            self._advance()
-        name, start = self.token, self.start
+    def formula(self) -> AnyFormula:
+        sign = -1 if self.scan.accept("-") else 1
+        tree = self._score(1)
+        self._expect_end()
+        return signed(tree, sign)
+
+    def paper_formula(self) -> Formula:
+        sign = -1 if self.scan.accept("-") else 1
+        name, start = self.scan.token, self.scan.start
         if not name.isidentifier():
-            raise self._error(f"expected sum(...) or mean(...), found {_shown(name)}", start)
+            raise self.scan.error(f"expected sum(...) or mean(...), found {shown(name)}", start)
         try:
-            reduction = check_reduction(name)
+            check_reduction(name, PAPER_REDUCTIONS)
         except FormulaError as error:
-            raise self._error(str(error), start) from None
-        self._advance()
-        self._expect("(", f"after {name}")
+            raise self.scan.error(str(error), start) from None
+        term = self._term()
+        self._expect_end()
+        return term if sign > 0 else -term
+
+    def _expect_end(self) -> None:
+        if self.scan.token:
+            raise self.scan.error(
+                f"expected the end of the formula, found {shown(self.scan.token)}"
+            )
+
+    def _score(self, level: int) -> ScoreTree:
+        scan = self.scan
+        scan.widen()
+        name, start = scan.token, scan.start
+        if level > MAX_DEPTH:
+            raise scan.error(f"nested deeper than {MAX_DEPTH} levels; shorten the formula", start)
+        if name in POSITION_REDUCTIONS:
+            return self._term()
+        if name in TRANSFORMS:
+            scan.advance()
+            scan.expect("(", f"after {name}")
+            operand = self._score(level + 1)
+            scan.expect(")", f"to close {name}(, which takes one operand")
+            return Transform(name, operand)
+        if name in JOINS:
+            return self._join(level)
+        if COLUMN_NAME.fullmatch(name) and not is_reserved(name) and not scan.opens():
+            scan.advance()
+            return Column(name)
+        unknown = name.isidentifier() and not is_reserved(name)
+        raise scan.error(_not_a_term(name, scan.opens()), start, unknown)
+
+    def _join(self, level: int) -> Join:
+        name = self.scan.token
+        self.scan.advance()
+        self.scan.expect("(", f"after {name}")
+        found = [self._score(level + 1)]
+        while self.scan.accept(","):
+            found.append(self._score(level + 1))
+            if name == "sub":
+                break
+        takes = "two operands" if name == "sub" else "two or more operands"
+        if len(found) < 2:
+            self.scan.expect(",", f"in {name}(, which takes {takes}")
+        self.scan.expect(")", f"to close {name}(, which takes {takes}")
+        return Join(name, tuple(found))
+
+    def _term(self) -> Formula:
+        name = self.scan.token
+        self.scan.advance()
+        self.scan.expect("(", f"after {name}")
         expression = self._expression(1)
-        self._expect(")", f"to close {name}(")
-        if self.token:
-            raise self._error(f"expected the end of the formula, found {_shown(self.token)}")
-        return Formula(expression, reduction, sign)
+        self.scan.expect(")", f"to close {name}(")
+        return Formula(expression, check_reduction(name, tuple(POSITION_REDUCTIONS)))
 
     def _expression(self, level: int) -> Expression:
-        name, start = self.token, self.start
+        scan = self.scan
+        name, start = scan.token, scan.start
         if level > MAX_DEPTH:
-            raise self._error(f"nested deeper than {MAX_DEPTH} levels; shorten the formula", start)
+            raise scan.error(f"nested deeper than {MAX_DEPTH} levels; shorten the formula", start)
         if not name.isidentifier():
-            raise self._error(f"expected a statistic or an operation, found {_shown(name)}", start)
-        if name not in STATISTICS and name not in UNARIES and name not in BINARIES:
-            known = [*STATISTICS, *UNARIES, *BINARIES]
-            hint = (
-                "the sum over blocks stands outermost only"
-                if name in REDUCTIONS
-                else (did_you_mean(name, known))
-            )
-            raise self._error(f"unknown name {name!r}; {hint}", start, unknown=True)
-        self._advance()
-        if name in STATISTICS:
+            raise scan.error(f"expected a statistic or an operation, found {shown(name)}", start)
+        if name not in self.leaves and name not in UNARIES and name not in BINARIES:
+            raise scan.error(f"unknown name {name!r}; {self._hint(name)}", start, unknown=True)
+        scan.advance()
+        if name in self.leaves:
             return Leaf(name)
-        self._expect("(", f"after {name}")
+        scan.expect("(", f"after {name}")
         first = self._expression(level + 1)
         if name in UNARIES:
-            self._expect(")", f"to close {name}(, which takes one operand")
+            scan.expect(")", f"to close {name}(, which takes one operand")
             return Apply(name, first)
-        self._expect(",", f"in {name}(, which takes two operands")
+        scan.expect(",", f"in {name}(, which takes two operands")
         second = self._expression(level + 1)
-        self._expect(")", f"to close {name}(, which takes two operands")
+        scan.expect(")", f"to close {name}(, which takes two operands")
         return Combine(name, first, second)
 
-    def _expect(self, token: str, why: str) -> None:
-        if self.token != token:
-            raise self._error(f"expected {token!r} {why}, found {_shown(self.token)}")
-        self._advance()
-
-    def _advance(self) -> None:
-        space = _SPACE.match(self.text, self._next_start)
-        self.start = space.end() if space else self._next_start
-        match = _TOKEN.match(self.text, self.start)
-        if match is None and self.start < len(self.text):
-            raise self._error(f"unexpected character {self.text[self.start]!a}")
-        self.token = match.group() if match else ""
-        self._next_start = self.start + len(self.token)
-
-    def _error(
-        self, message: str, position: int | None = None, unknown: bool = False
-    ) -> FormulaError:
-        where = self.start if position is None else position
-        kind = UnknownPrimitiveError if unknown else FormulaError
-        return kind(f"at character {where}: {message}", where)
+    def _hint(self, name: str) -> str:
+        if name in POSITION_REDUCTIONS:
+            return "a reduction over positions stands outside of the expression only"
+        leaves = [known for known in (*STATISTICS, *SIZES) if known in self.leaves]
+        return did_you_mean(name, [*leaves, *UNARIES, *BINARIES])
 
 
-def _shown(token: str) -> str:
-    """The token for a message: short, quoted, or the end of the text."""
-    if not token:
-        return "the end of the text"
-    return repr(token if len(token) <= 40 else token[:40] + "...")
+def _not_a_term(name: str, opens: bool) -> str:
+    """Why the name cannot stand where one number per network is expected."""
+    if name in STATISTICS or name in SIZES:
+        kind = "statistic" if name in STATISTICS else "size"
+        return f"{name} is a {kind} of each block; reduce it over the blocks, as in sum({name})"
+    if name in UNARIES or name in BINARIES:
+        return f"{name} works inside a block; reduce its result, as in sum({name}(...))"
+    if not name.isidentifier():
+        return f"expected sum(...), another reduction or a column, found {shown(name)}"
+    known = [*POSITION_REDUCTIONS, *TRANSFORMS, *JOINS]
+    what = "reduction or operation on terms" if opens else "column"
+    return f"no {what} is called {name!r}; {did_you_mean(name, known)}"

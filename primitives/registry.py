@@ -14,9 +14,11 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
+from primitives.block_sizes import SIZES
 from primitives.changes import announce_change
 from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
 from primitives.properties import Gives, Traits
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.statistics import STATISTICS
 from primitives.tensors import Array, namespace
 
@@ -64,7 +66,8 @@ _unaries: dict[str, Unary] = {}
 _binaries: dict[str, Binary] = {}
 UNARIES: Mapping[str, Unary] = MappingProxyType(_unaries)
 BINARIES: Mapping[str, Binary] = MappingProxyType(_binaries)
-_RESERVED = frozenset({"sum"})  # the reduction over blocks; `mean` is told apart by its place
+# Words with another meaning; the reduction `mean` is told from the unary one by its place.
+_RESERVED = (frozenset(POSITION_REDUCTIONS) | frozenset(SIZES)) - {"mean"}
 
 
 def unary(*, latex: str, sympy: Symbolic | None = None, **traits: Any) -> Callable[[Body], Unary]:

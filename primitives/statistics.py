@@ -30,6 +30,7 @@ class Statistic:
     """Tensors of a block, or the loss's gradient at them, with the range of their elements.
 
     Statistics of one `group` are aligned: their tensors in a block correspond one to one.
+    `at_ends`: the embedding and the head have it too.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Statistic:
     range: Interval
     source: Source
     is_gradient: bool
+    at_ends: bool = False
 
     @property
     def is_of_weights(self) -> bool:
@@ -61,11 +63,12 @@ def statistic(
     range: Interval = REALS,
     source: Source = Source.TAP,
     is_gradient: bool = False,
+    at_ends: bool = False,
 ) -> Statistic:
     """Declare a statistic; without a group it is aligned with no other one."""
     if name in _statistics:
         raise DeclarationError(f"the statistic {name!r} is declared twice; rename one of them")
-    _statistics[name] = Statistic(name, meaning, group or name, range, source, is_gradient)
+    _statistics[name] = Statistic(name, meaning, group or name, range, source, is_gradient, at_ends)
     announce_change()
     return _statistics[name]
 
@@ -88,12 +91,13 @@ def forget_statistic(name: str) -> None:
     announce_change()
 
 
-statistic("A", "FFN activation outputs, tokens x features")
+statistic("A", "FFN activation outputs, tokens x features", at_ends=True)
 statistic(
     "J",
     "gradient of the loss at the block's input, tokens x features",
     source=Source.INPUT,
     is_gradient=True,
+    at_ends=True,
 )
 statistic(
     "G",
@@ -101,7 +105,8 @@ statistic(
     group="weights",
     source=Source.WEIGHTS,
     is_gradient=True,
+    at_ends=True,
 )
 statistic("H", "projections feeding the heads, tokens x features")
-statistic("W", "weight matrices", group="weights", source=Source.WEIGHTS)
+statistic("W", "weight matrices", group="weights", source=Source.WEIGHTS, at_ends=True)
 statistic("S", "attention probabilities, (heads x queries) x keys", range=UNIT)

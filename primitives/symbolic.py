@@ -13,6 +13,7 @@ from typing import Any
 
 import sympy
 
+from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
@@ -60,9 +61,9 @@ VOCABULARY = Vocabulary()
 OF_MATRICES = "_matrices"
 
 
-def symbol(statistic: str) -> Any:
-    """The real symbol that stands for one tensor of the statistic."""
-    return sympy.Symbol(statistic, real=True)
+def symbol(name: str) -> Any:
+    """The real symbol that stands for one tensor of the statistic, or the positive size."""
+    return sympy.Symbol(name, positive=True) if name in SIZES else sympy.Symbol(name, real=True)
 
 
 def to_sympy(formula: Formula) -> Any:
@@ -75,7 +76,7 @@ def to_sympy(formula: Formula) -> Any:
 
 def _symbolic(expression: Expression) -> Any:
     if isinstance(expression, Leaf):
-        return symbol(expression.statistic)
+        return symbol(expression.name)
     if isinstance(expression, Apply):
         return unary_form(expression.operation, _symbolic(expression.operand))
     left, right = _symbolic(expression.left), _symbolic(expression.right)

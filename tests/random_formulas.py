@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
+from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import REDUCTIONS, Formula
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
+from primitives.score import TRANSFORMS, AnyFormula, Column, Join, ScoreTree, Transform, signed
 from primitives.statistics import STATISTICS
+
+COLUMNS = ("depth", "depth-sqrt-width", "val_accuracy", "dss++")
 
 
 def random_formula(rng: Random, max_unaries: int = 2) -> Formula:
@@ -22,7 +28,7 @@ def random_formula(rng: Random, max_unaries: int = 2) -> Formula:
 
 def random_tree(rng: Random, depth: int) -> Formula:
     """A formula over any expression of at most that depth."""
-    return Formula(_grow(rng, depth), rng.choice(REDUCTIONS), rng.choice((1, -1)))
+    return Formula(_grow(rng, depth, list(STATISTICS)), rng.choice(REDUCTIONS), rng.choice((1, -1)))
 
 
 def random_chain(rng: Random, length: int) -> list[str]:
@@ -35,13 +41,15 @@ def random_live_formula(rng: Random, depth: int) -> Formula:
     return Formula(_grow_live(rng, depth), rng.choice(REDUCTIONS), rng.choice((1, -1)))
 
 
-def _grow(rng: Random, depth: int) -> Expression:
+def _grow(rng: Random, depth: int, leaves: Sequence[str]) -> Expression:
     draw = rng.random()
     if depth <= 1 or draw < 0.15:
-        return Leaf(rng.choice(list(STATISTICS)))
+        return Leaf(rng.choice(leaves))
     if draw < 0.65:
-        return Apply(rng.choice(list(UNARIES)), _grow(rng, depth - 1))
-    return Combine(rng.choice(list(BINARIES)), _grow(rng, depth - 1), _grow(rng, depth - 1))
+        return Apply(rng.choice(list(UNARIES)), _grow(rng, depth - 1, leaves))
+    operation = rng.choice(list(BINARIES))
+    left, right = (_grow(rng, depth - 1, leaves) for _ in range(2))
+    return Combine(operation, left, right)
 
 
 def _grow_live(rng: Random, depth: int) -> Expression:
@@ -53,3 +61,29 @@ def _grow_live(rng: Random, depth: int) -> Expression:
     return Combine(
         rng.choice(list(BINARIES)), _grow_live(rng, depth - 1), _grow_live(rng, depth - 1)
     )
+
+
+def random_score(rng: Random, depth: int = 3, columns: Sequence[str] = COLUMNS) -> AnyFormula:
+    """A formula over any tree of terms and columns; at depth 1 a single term or column."""
+    return signed(_grow_score(rng, depth, columns), rng.choice((1, -1)))
+
+
+def random_term(rng: Random, depth: int = 3) -> Formula:
+    """A term with any reduction over any expression of statistics and sizes."""
+    reduction = rng.choice(list(POSITION_REDUCTIONS))
+    leaves = [*STATISTICS, *SIZES]
+    if POSITION_REDUCTIONS[reduction].end is not None:
+        leaves = [name for name in leaves if (STATISTICS.get(name) or SIZES[name]).at_ends]
+    return Formula(_grow(rng, depth, leaves), reduction)
+
+
+def _grow_score(rng: Random, depth: int, columns: Sequence[str]) -> ScoreTree:
+    draw = rng.random()
+    if depth <= 1 or draw < 0.1:
+        is_column = columns and rng.random() < 0.2
+        return Column(rng.choice(columns)) if is_column else random_term(rng)
+    if draw < 0.5:
+        return Transform(rng.choice(TRANSFORMS), _grow_score(rng, depth - 1, columns))
+    operation = rng.choice(("mul", "mul", "mul", "add", "sub"))
+    n = 2 if operation == "sub" else rng.randint(2, 3)
+    return Join(operation, tuple(_grow_score(rng, depth - 1, columns) for _ in range(n)))

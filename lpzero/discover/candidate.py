@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from lpzero.judgement.measures import MEASURES, Measures
 from primitives.canonical import canonical
 from primitives.formula import Formula
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 from primitives.rejection import Rejected
 
 
@@ -84,7 +84,7 @@ class Candidate:
             int(line["generation"]),
             str(line["operator"]),
             tuple(int(parent) for parent in line["parents"]),
-            parse(line["formula"]),
+            parse_paper_formula(line["formula"]),
             line.get("key"),
             int(line.get("complexity", 0)),
             line.get("rejected"),

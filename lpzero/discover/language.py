@@ -21,7 +21,7 @@ from primitives.expressions import (
     walk,
 )
 from primitives.formula import REDUCTIONS, Formula
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 from primitives.pruning import check
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
@@ -141,7 +141,7 @@ class Language:
 
     def read(self, text: str) -> Formula:
         """A starting formula; one that is pruned is replaced by the formula that has its score."""
-        formula = parse(text)
+        formula = parse_paper_formula(text)
         if self.rules and self.prune(formula) is not None:
             formula = canonical(formula)
         found = self.prune(formula)

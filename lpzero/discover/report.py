@@ -17,7 +17,7 @@ from lpzero.errors import LPZeroError
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
 from primitives.canonical import canonical
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 from primitives.rejection import Rejected
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]
     text = result["best"]["formula"]
     columns = {}
     for judged, fitness in zip(_opened(tables, objective), objective.tables_fitness, strict=True):
-        values = fitness.everywhere.score(parse(text))
+        values = fitness.everywhere.score(parse_paper_formula(text))
         assert not isinstance(values, Rejected), "the winner has scores everywhere"
         columns[judged.table.name] = column(judged.table, judged.parts, values)
     return sheet(text, columns)

@@ -15,7 +15,7 @@ from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 from primitives.rejection import Rejected
 from primitives.sizes import measure
 
@@ -89,7 +89,7 @@ def scores(
     if result["best"] is None:
         return None
     formula = result["best"]["formula"]
-    values = FormulaEvaluator(sketches, table=branches).score(parse(formula))
+    values = FormulaEvaluator(sketches, table=branches).score(parse_paper_formula(formula))
     assert not isinstance(values, Rejected), "what was chosen has scores everywhere"
     parts = JudgedTable(table, split, with_test=True).parts
     return sheet(formula, {table.name: column(table, parts, values)})

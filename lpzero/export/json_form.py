@@ -23,7 +23,7 @@ from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.losses import LOSSES
 from primitives.formula import REDUCTIONS, Formula
 from primitives.naive import Axis
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 ONE, SEVERAL = "lpzero-formula", "lpzero-formulas"
 SCHEMA = 1
@@ -135,7 +135,7 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
 
 def _formula(fields: Fields) -> Formula:
     text = fields.take("formula")
-    formula = parse(text)
+    formula = parse_paper_formula(text)
     if str(formula) != text:
         raise InputError(f"{fields.where}: the formula is not in canonical spelling: {formula}")
     reduction, sign = fields.choice("reduction", REDUCTIONS), fields.integer("sign")

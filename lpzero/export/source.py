@@ -19,7 +19,7 @@ from lpzero.runs.layout import RESULT
 from lpzero.runs.run import open_run, understood
 from primitives.classics import CLASSICS, Fidelity
 from primitives.formula import Formula
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 _REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
 
@@ -104,7 +104,7 @@ def from_file(path: Path) -> list[Exported]:
 def _named(source: str, named: Callable[[str], Formula] | None) -> Exported:
     """A formula as it is written, or the formula of a known name."""
     if "(" in source:
-        return Exported("formula", parse(source), Provenance("formula"))
+        return Exported("formula", parse_paper_formula(source), Provenance("formula"))
     for classic in CLASSICS:
         if classic.name == source and classic.formula is not None:
             if classic.fidelity is not Fidelity.EXACT:

@@ -17,7 +17,7 @@ from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.registry import Proxy, get, known
 from lpzero.sketches.sketch import SketchOptions
 from primitives.formula import Formula
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum)\s*\((.*)\)\s*", re.DOTALL)
 _WEIGHTED = re.compile(r"\s*([0-9]*\.?[0-9]+)\s+(\S.*?)\s*", re.DOTALL)
@@ -34,7 +34,7 @@ def find(text: str) -> Proxy:
     if text.endswith((".json", ".csv")) or os.path.exists(text):
         return from_file(text)
     if "(" in text:
-        formula = parse(text)
+        formula = parse_paper_formula(text)
         return FormulaProxy(str(formula), formula)
     if os.sep in text:
         raise InputError(f"there is no file or directory {text}")

@@ -17,7 +17,7 @@ from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.search import constraints, loops
 from lpzero.search.record import SearchRun
 from primitives.errors import PrimitiveError
-from primitives.parser import parse
+from primitives.parser import parse_paper_formula
 
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
 
@@ -140,7 +140,7 @@ def _searched(run: SearchRun) -> Markup:
 def _proxy(text: str) -> Child:
     """A formula as mathematics, any other proxy by its name."""
     try:
-        parse(text)
+        parse_paper_formula(text)
     except PrimitiveError:
         return text
     return shown(text)

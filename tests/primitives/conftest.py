@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from primitives import Matrix, cut
-from primitives.naive import Block
+from primitives.block_sizes import SIZES
+from primitives.network import Block, Network, number
 from primitives.statistics import STATISTICS
 
 Architecture = list[Block]
@@ -36,6 +37,21 @@ def make_architecture(
 
     return [{name: [tensor(name) for _ in range(n_tensors)] for name in STATISTICS}
             for _ in range(n_blocks)]  # fmt: skip
+
+
+def make_network(seed: int, **options: int) -> Network:
+    """Random blocks with sizes, between an embedding and a head that have what ends have."""
+    rng = np.random.default_rng(seed)
+    depth = int(rng.integers(1, 4))
+    positions = []
+    for block in make_architecture(seed, n_blocks=depth + 2, **options):
+        sizes = {name: number(int(rng.integers(1, 50))) for name in SIZES}
+        positions.append({**block, **sizes})
+    end = [name for name in positions[0] if (STATISTICS.get(name) or SIZES[name]).at_ends]
+    embedding, *blocks, head = positions
+    return Network(
+        blocks, {name: embedding[name] for name in end}, {name: head[name] for name in end}
+    )
 
 
 @pytest.fixture(name="make_architecture")
