@@ -2,7 +2,7 @@
 
 Chen et al. 2021 (AutoFormer): a pre-norm encoder with a class token, absolute positions and, in
 every layer, relative positions of keys and values in two dimensions. Shapes: B images, g patches
-along a side, T = g g + 1 tokens, h hidden, n heads, w head width, f MLP width. Blocks carry taps
+along a side, T = g g + 1 tokens, h hidden, n heads, w head width, f MLP width. Blocks have taps
 (see `spaces.taps`) for the statistics A, H and S.
 """
 

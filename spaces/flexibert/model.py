@@ -2,7 +2,7 @@
 
 Space and parameters: Table 7 of LPZero and Table 1 of "Training-free NAS for RNNs and
 transformers". Shapes: B batch, T tokens, h hidden, n heads, w head width, f FFN, k kernel.
-Blocks carry taps (see `spaces.taps`) for the statistics A, H and S.
+Blocks have taps (see `spaces.taps`) for the statistics A, H and S.
 """
 
 from __future__ import annotations
