@@ -154,7 +154,8 @@ class FormulaEvaluator:
         if found is not None:
             row = self.table.chains.rows.get(found)
             if row is not None and (end, found[0]) in self.table.ends:
-                return self.table.ends[end, found[0]][row]
+                values_of_chain: FloatArray = self.table.ends[end, found[0]][row]
+                return values_of_chain
             if not found[1] and (end, found[0]) in self.table.end_sizes:
                 return self.table.end_sizes[end, found[0]]
         axis = self.table.chains.softmax_axis

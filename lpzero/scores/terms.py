@@ -166,12 +166,11 @@ def reduce_blocks(block_means: FloatArray, n_blocks: IntArray, reduction: Reduct
 
 def _usable(values: FloatArray) -> BoolArray:
     """Which rows (T, A) are finite, of one sign and not constant."""
-    with np.errstate(invalid="ignore"):
-        same_sign = (values > 0).all(axis=1) | (values < 0).all(axis=1)
-        finite = np.isfinite(values).all(axis=1)
-        spread = np.ptp(np.where(finite[:, np.newaxis], values, 0.0), axis=1)
-        largest = np.abs(np.where(finite[:, np.newaxis], values, 0.0)).max(axis=1, initial=0.0)
-    return np.asarray(same_sign & finite & (spread > _SAME * largest))
+    finite: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
+    safe = np.where(finite[:, np.newaxis], values, 0.0)
+    same_sign = (safe > 0).all(axis=1) | (safe < 0).all(axis=1)
+    varies = np.ptp(safe, axis=1) > _SAME * np.abs(safe).max(axis=1, initial=0.0)
+    return np.asarray(same_sign & varies)
 
 
 def _distinct(logs: FloatArray) -> IntArray:

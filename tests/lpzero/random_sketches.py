@@ -8,6 +8,7 @@ import numpy as np
 
 from lpzero.sketches.sketch import Sketch, end_statistics
 from primitives import naive
+from primitives.network import Network, number
 from primitives.statistics import STATISTICS
 
 # (rows, kept, true) of a block's tensors: square and not, whole and cut.
@@ -77,3 +78,20 @@ def blocks_of(one: Sketch) -> list[naive.Block]:
     return [
         {name: one.matrices(block, name) for name in STATISTICS} for block in range(one.n_blocks)
     ]
+
+
+def network_of(one: Sketch) -> Network:
+    """The sketch for the reference evaluation: blocks and ends, with their sizes."""
+    sizes = one.sizes or {"blocks": [{} for _ in range(one.n_blocks)], "ends": {}}
+    blocks = [
+        {**block, **{name: number(value) for name, value in stated.items()}}
+        for block, stated in zip(blocks_of(one), sizes["blocks"], strict=True)
+    ]
+    ends = {
+        end: {
+            **{name: one.end_matrices(end, name) for name in end_statistics()},
+            **{name: number(value) for name, value in sizes["ends"].get(end, {}).items()},
+        }
+        for end in one.ends
+    }
+    return Network(blocks, **ends)
