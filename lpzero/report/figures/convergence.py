@@ -182,17 +182,17 @@ def arms(
 ) -> dict[str, list[Sequence[Mapping[str, Any]]]]:
     """Histories grouped by their runs' settings without the seed, each group under a name.
 
-    A name contains a setting only if the settings before it do not separate the runs.
+    A name contains a setting only if it separates runs that the settings before it do not.
     """
-    told: list[str] = []
+    named: list[str] = []
     for key in dict.fromkeys(key for found, _ in runs for key in found):
-        if len({_words(found, [*told, key]) for found, _ in runs}) > len(
-            {_words(found, told) for found, _ in runs}
+        if len({_words(found, [*named, key]) for found, _ in runs}) > len(
+            {_words(found, named) for found, _ in runs}
         ):
-            told.append(key)
+            named.append(key)
     found_arms: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
     for found, history in runs:
-        found_arms.setdefault(_words(found, told) or "this run", []).append(history)
+        found_arms.setdefault(_words(found, named) or "this run", []).append(history)
     return found_arms
 
 
