@@ -1,4 +1,4 @@
-"""The honest table: the winner beside all counters, on every part, never one number."""
+"""The result: the winner compared with all counters, on every part of each table."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _IN_SAMPLE = " (in sample for the winner)"
 
 
 def section(run: FormulaRun) -> Markup:
-    """The winner, what is to be thought of it, and a table per table."""
+    """The winner, how it compares with the best counter, and all measures on each table."""
     if run.result is None or run.best is None:
-        return element("p", "There is no winner to judge: see the remarks above.")
+        return element("p", "There is no winner yet: see the remarks above.")
     best = run.best
-    sign = "as it stands" if best["sign"] > 0 else "negated"
+    sign = "as written" if best["sign"] > 0 else "negated"
     chosen = run.result.get("chosen_on", "train")
     parts: list[Child] = [
         element("p", shown(best["formula"]), class_="winner"),
@@ -40,7 +40,7 @@ def section(run: FormulaRun) -> Markup:
             "ρ is Spearman's, τ is Kendall's τ-b; brackets hold bootstrap 95% intervals. “Given"
             " parameters” is the partial ρ given log parameters, “within groups” the mean ρ inside"
             " groups of equal depth and width with at least five architectures (– where there are"
-            " none), “top 10%” the part of the best tenth by score that is in the best tenth by"
+            " none), “top 10%” the share of the best tenth by score that is in the best tenth by"
             " target. The winner was chosen on train and valid rows, so only its test figures are"
             " out of sample; counters were not chosen on anything.",
             class_="note",
@@ -50,7 +50,7 @@ def section(run: FormulaRun) -> Markup:
 
 
 def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
-    """What the test rows say, in one sentence of facts."""
+    """The comparison on the test rows, in a few sentences."""
     winner, best = run.judged(name)["test"], _best_counter(run, name)
     yield element("strong", f"{name}: ")
     yield f"on the test rows the winner reaches ρ {_interval(winner)}"
@@ -60,19 +60,19 @@ def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
     counter = best["judged"]["test"]
     yield f"; the best counter, {best['proxy']}, reaches {_interval(counter)}. "
     if winner["rho"] <= counter["rho"]:
-        yield element("strong", "It does not beat the best counter.")
+        yield element("strong", "The winner does not beat the best counter.")
     elif winner["rho_ci"][0] <= counter["rho_ci"][1]:
-        yield "It is ahead, but the intervals overlap."
+        yield "The winner is ahead, but the intervals overlap."
     else:
-        yield "It is ahead, and the intervals do not overlap."
+        yield "The winner is ahead, and the intervals do not overlap."
     given = winner.get("rho_given_params")
     if given is not None:
-        yield f" Given the parameters, ρ {number(given).shown} is left"
+        yield f" Given the parameters, ρ is {number(given).shown}"
         within = winner.get("rho_within")
         yield "." if within is None else f"; within groups, {number(within).shown}."
     ceiling = run.summary(name).get("ceiling")
     if ceiling is not None:
-        yield f" Independent trainings of this table rank alike at {number(ceiling).shown}."
+        yield f" The noise ceiling, ρ between independent trainings, is {number(ceiling).shown}."
 
 
 def _best_counter(run: FormulaRun, name: str) -> Mapping[str, Any] | None:
@@ -92,12 +92,11 @@ def _table(run: FormulaRun, name: str) -> Markup:
     for part, n in sizes.items():
         sample = _IN_SAMPLE if winner[part].get("in_sample") else ""
         groups.append(Cell(f"{_NAMES[part]}, n = {n}{sample}", span=2))
-    groups += [Cell("ρ given parameters", span=2), Cell("ρ within groups", span=2),
-               Cell("top 10%", span=2)]  # fmt: skip
+    groups += [Cell(name, span=2) for name in ("ρ given parameters", "ρ within groups", "top 10%")]
     columns: list[Child | Cell] = ["proxy", *(["ρ", "τ"] * len(sizes)), *(["test", "whole"] * 3)]
     rows = [_row("the winner", winner, sizes)]
     rows += [_row(line["proxy"], line.get("judged", {}), sizes) for line in run.counters(name)]
-    caption = f"{name}: the winner beside the counters"
+    caption = f"{name}: the winner and the counters"
     return table(caption, [groups, columns], rows, sortable=True)
 
 

@@ -39,7 +39,7 @@ class FlexiBertSpace(Space[FlexiBertArch]):
     """The allowed values; the defaults are the paper's space.
 
     `upstream_dims` builds and counts every architecture with h = 256 and f = 1024, as the
-    published metric file does whatever the architecture says.
+    published metric file does regardless of the architecture.
     """
 
     version: ClassVar[int] = 1
@@ -130,7 +130,7 @@ class FlexiBertSpace(Space[FlexiBertArch]):
         return build(self, self.as_built(arch), seed)
 
     def as_built(self, arch: FlexiBertArch) -> FlexiBertArch:
-        """The architecture whose dimensions are really built."""
+        """The architecture with the dimensions that are actually built."""
         if not self.upstream_dims:
             return arch
         layers = tuple(replace(layer, ffn=UPSTREAM_FFN) for layer in arch.layers)
@@ -194,7 +194,7 @@ def kernel_size(layer: Layer) -> int:
 
 
 def mixing_parameters(h: int, layer: Layer) -> int:
-    """Parameters of the mixing half of a layer, its norm left out."""
+    """Parameters of the mixing half of a layer, without its norm."""
     if is_linear_transform(layer):
         return h * h + h
     output = h * h + h
