@@ -52,7 +52,7 @@ class Ledger:
 
     def _state(self, fact: str, arch: Any, value: Any) -> None:
         if self._journal is not None:
-            line = {"n": self._journal.n_lines, "fact": fact}
+            line = {"n": self._journal.position, "fact": fact}
             self._journal.append([{**line, "arch": self.space.to_json(arch), "value": value}])
         self._stated[fact, arch] = value
 

@@ -256,7 +256,7 @@ def test_a_campaign_does_not_start_over_another(tmp_path: Path, whole: Path) -> 
     with pytest.raises(RunError, match="holds a campaign: resume it with --resume"):
         discovery(whole).search()
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"holds thesis.txt and no campaign"):
+    with pytest.raises(RunError, match=r"contains thesis.txt but no campaign"):
         discovery(tmp_path).search()
 
 

@@ -261,7 +261,7 @@ def test_a_broken_file_gives_a_page_or_one_line(
     ("make", "said"),
     [
         (lambda d: d / "nowhere", "is not a directory"),
-        (lambda d: d, "holds no run"),
+        (lambda d: d, "has no run"),
         (lambda d: (d / "config.json").write_text("{") and d, "is broken"),
         (
             lambda d: (d / "config.json").write_text('{"schema": 99}') and d,
@@ -338,7 +338,7 @@ def test_a_journal_of_something_else_is_one_line(
     (copy / layout.JOURNAL).write_text(json.dumps(first | line) + "\n")
     assert command(["report", str(copy)]) == 2
     error = capsys.readouterr().err.strip()
-    assert "do not hold what a run of this version writes" in error
+    assert "have unexpected content" in error
     assert "\n" not in error
 
 
