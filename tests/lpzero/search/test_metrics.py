@@ -16,7 +16,7 @@ from lpzero.errors import InputError
 from lpzero.proxies import Measurements, get
 from lpzero.report.search_curves import curve_rows, draw
 from lpzero.search import Request, Resources
-from lpzero.search.comparison import compare, place
+from lpzero.search.comparison import compare, run_folder
 from lpzero.search.environment import Environment
 from lpzero.search.metrics import (
     best_after,
@@ -56,7 +56,7 @@ def test_the_threshold_is_the_best_hundredth() -> None:
     assert found == expected[round(0.01 * len(pool)) - 1]
     dear = Landscape()
     dear.is_free = False
-    with pytest.raises(InputError, match="too dear"):
+    with pytest.raises(InputError, match="too expensive"):
         top_threshold(place_.sampler, dear)
 
 
@@ -114,7 +114,7 @@ def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
     assert found.rows == again.rows
     for arm, row in zip(arms("none", "parameters"), found.rows, strict=True):
         results = [
-            json.loads((place(tmp_path / "kept", arm, seed) / "result.json").read_text())
+            json.loads((run_folder(tmp_path / "kept", arm, seed) / "result.json").read_text())
             for seed in range(3)
         ]
         best = [result["best"]["target"] for result in results]
@@ -198,7 +198,7 @@ def test_the_command_compares_and_draws(
         (["--loop", "etas", "--proxy", "depth", "--seeds", "3"], "--seeds is for --compare"),
         (
             ["--compare", "--loop", "etas", "--proxy", "depth", "--evaluator", "proxy"],
-            "scores of proxies do not compare",
+            "scores of different proxies are not comparable",
         ),
     ],
 )
