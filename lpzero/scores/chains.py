@@ -1,4 +1,4 @@
-"""The chains a branch table holds: a tree per statistic, so that common beginnings are shared."""
+"""The chains of a branch table: a tree per statistic, so that common prefixes are shared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from primitives.properties import Kind
 from primitives.pruning import DEFAULT_RULES
 from primitives.statistics import STATISTICS
 
-# Raised whenever the numbers in a stored table would change.
+# Incremented whenever the numbers in a stored table would change.
 SCHEMA = 1
 
 Chain = tuple[str, ...]
@@ -22,7 +22,7 @@ Pair = tuple[str, str]
 
 @dataclass(slots=True)
 class Node:
-    """What follows one beginning of chains; `row` is its place in the table, if it has one."""
+    """A prefix of chains and its continuations; `row` is its row in the table, if it has one."""
 
     children: dict[str, Node] = field(default_factory=dict)
     row: int | None = None
@@ -31,9 +31,9 @@ class Node:
 
 @dataclass(frozen=True)
 class ChainSet:
-    """Chains per statistic (matrices first), and the aligned pairs whose products are kept.
+    """Chains per statistic (matrices first), and the aligned pairs whose products are tabulated.
 
-    `n_matrices` counts the chains that leave a matrix: rows and columns of the products.
+    `n_matrices` counts the chains whose result is a matrix: the rows and columns of the products.
     """
 
     chains: dict[str, tuple[Chain, ...]]
@@ -62,7 +62,7 @@ class ChainSet:
 
     @cached_property
     def digest(self) -> str:
-        """A name for what a table of these chains holds."""
+        """A digest of everything that determines a table of these chains."""
         content = [SCHEMA, self.chains, self.n_matrices, self.pairs, self.softmax_axis]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""A sketch: the statistics of one architecture, cut to a stated size, as safe bytes.
+"""A sketch: the statistics of one architecture, subsampled to a fixed size, and its file format.
 
-A file is a sealed envelope (`lpzero.files`). The header says what was sketched and how, and the
-shape of every matrix; the numbers are little-endian float32, matrix after matrix, statistics in the
-order of their declaration. Equal inputs give equal bytes.
+A file is a sealed envelope (`lpzero.files`). The header describes what was sketched and how, and
+the shape of every matrix; the numbers are little-endian float32, matrix after matrix, statistics in
+the order of their declaration. Equal inputs give equal bytes.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from primitives.tensors import Matrix
 if TYPE_CHECKING:
     from spaces.base import Space
 
-# Raised whenever extraction or the format changes what a file holds.
+# Incremented whenever a change of extraction or format changes the content of a file.
 SCHEMA = 1
 MAGIC = b"LPZSKT01"
 
 
 class SketchError(LPZeroError, RuntimeError):
-    """Bytes that are not a whole sketch, or numbers that cannot be one."""
+    """Bytes that are not a complete sketch, or numbers that are not valid in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SketchOptions:
-    """How a sketch is taken; part of its address.
+    """How a sketch is built; part of its address.
 
     limit: elements kept per matrix (None: all); loss: see `statistics.extraction`; seed: of the
     weights; batch_seed: of the tokens or images, and of the labels or the cotangent.
@@ -57,7 +57,7 @@ class SketchOptions:
 
 
 def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, Any]:
-    """Everything that decides what a sketch holds, as JSON values; needs no torch."""
+    """Everything that determines the content of a sketch, as JSON values; needs no torch."""
     return {
         "schema": SCHEMA,
         "space": space_identity(space),
@@ -80,7 +80,7 @@ def space_identity(space: Space[Any]) -> dict[str, Any]:
     }
     named |= {"kind": type(space).__name__, "version": space.version}
     if space.reads_text:
-        from spaces.batches import pydoc_digest  # loads torch, which an address rarely needs
+        from spaces.batches import pydoc_digest  # loads torch, which most addresses do not need
 
         named["text"] = pydoc_digest()
     return dict(json.loads(files.canonical_json(named)))
@@ -97,14 +97,14 @@ class Sketch:
         for block in self.header["blocks"]:
             if block.keys() != STATISTICS.keys():
                 held, declared = " ".join(block), " ".join(STATISTICS)
-                raise SketchError(f"the sketch holds statistics {held}; {declared} are declared")
+                raise SketchError(f"the sketch has statistics {held}; {declared} are declared")
 
     @property
     def n_blocks(self) -> int:
         return len(self.header["blocks"])
 
     def matrices(self, block: int, statistic: str) -> list[Matrix]:
-        """The block's matrices of one statistic, in float64, made anew on each call."""
+        """The block's matrices of one statistic, in float64; a new copy on each call."""
         found = self._places[block, statistic]
         return [
             Matrix(
@@ -122,7 +122,7 @@ class Sketch:
     def _places(self) -> dict[tuple[int, str], list[tuple[int, int, int, int]]]:
         places: dict[tuple[int, str], list[tuple[int, int, int, int]]] = {}
         start = 0
-        for index, name, shapes in in_order(self.header["blocks"]):
+        for index, name, shapes in statistics_in_order(self.header["blocks"]):
             places[index, name] = []
             for rows, kept, true in shapes:
                 places[index, name].append((start, rows, kept, true))
@@ -130,8 +130,8 @@ class Sketch:
         return places
 
 
-def in_order(blocks: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, Any]]:
-    """(block, statistic, what stands there), as a file holds them."""
+def statistics_in_order(blocks: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, Any]]:
+    """(block, statistic, value) in the order of a file."""
     for index, block in enumerate(blocks):
         for name in STATISTICS:
             yield index, name, block[name]

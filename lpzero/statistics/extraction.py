@@ -1,13 +1,13 @@
-"""The statistics of an untrained network, block by block, from one forward and one backward.
+"""The statistics of an untrained network, block by block, from one forward and backward pass.
 
 In: any torch model with blocks whose taps (see `spaces.taps`) mark the tapped statistics, and a
 batch of token ids (B, T) or images (B, 3, H, W). Out: for each block a dict from statistic to a
-list of matrices. Tensors become two-dimensional: those of weights as the model stores them with
-trailing axes joined, all others rows x features; the batch is the outermost axis of the rows.
+list of matrices. Tensors become two-dimensional: weights keep their first axis and join the others,
+all other tensors become rows x features, with the batch as the outermost axis of the rows.
 
-What each statistic reads is declared in `primitives.statistics` (LPZero, section 3.2); here stands
-how the tensors of each source are found. The model is left as it was: hooks removed, parameters,
-grads, flags and random state untouched.
+`primitives.statistics` declares what each statistic reads (LPZero, section 3.2); this module finds
+the tensors of each source. The model is left unchanged: hooks are removed, and parameters, grads,
+flags and random state are as before.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from spaces.taps import Tap
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutTensor:
-    """One matrix of a statistic: values (rows, kept columns), and its width before the cut."""
+    """One matrix of a statistic: values (rows, kept columns), and its full number of columns."""
 
     values: Tensor
     true_columns: int
 
 
 BlockStatistics = dict[str, list[CutTensor]]
-# From a pass, its blocks, a block's index and a statistic to the tensors that it reads there.
+# (pass, blocks, index of a block, statistic) -> the tensors that the statistic reads there.
 Rule = Callable[[Trace[Any], Sequence[nn.Module], int, str], Sequence[Any]]
 
 RULES: Mapping[Source, Rule] = {
@@ -62,7 +62,7 @@ def of_architecture(
 ) -> list[BlockStatistics]:
     """The statistics of one architecture with weights of `seed` on its space's batch.
 
-    See `extract`; one thread, so that every machine with the same torch finds the same numbers.
+    See `extract`; single-threaded, so that every machine with the same torch gets the same numbers.
     """
     model = space.build(arch, seed).to(resolve_device(device))
     batch = space.batch(batch_seed)
@@ -79,11 +79,11 @@ def extract(
     chunk: int | None = None,
     limit: int | None = None,
 ) -> list[BlockStatistics]:
-    """The statistics of each block on `tokens` (B, T), or images; the model is left as it was.
+    """The statistics of each block on `tokens` (B, T), or images; the model is left unchanged.
 
-    `loss`: "next-token", "labels", "cotangent", "ones", or "auto" (next-token where the model has
-    it, else cotangent). `seed` draws the labels or the cotangent. `chunk` sequences go through the
-    model at a time, to save memory; the result differs by rounding only. `limit` keeps as many
+    `loss`: "next-token", "labels", "cotangent", "ones", or "auto" (next-token if the model predicts
+    tokens, else cotangent). `seed` draws the labels or the cotangent. `chunk` sequences go through
+    the model at a time, to save memory; the result differs by rounding only. `limit` keeps as many
     columns as fit in that many elements per matrix; None keeps all.
     """
     blocks = find_blocks(model)
@@ -125,11 +125,11 @@ def _one_pass(
     part_loss: Objective,
     limit: int | None,
 ) -> list[BlockStatistics]:
-    """One forward and one backward of a part of the batch."""
+    """One forward and backward pass of a part of the batch."""
     cut = _Cut(limit, len(tokens) / (part.stop - part.start))
 
     def keep(name: str, tensor: Tensor) -> Tensor | CutTensor:
-        # Values are copied at once: a model may change the tensor in place later.
+        # Copied immediately, because a model may change the tensor in place later.
         statistic = STATISTICS[name]
         return tensor if statistic.is_gradient else cut(statistic, tensor)
 
@@ -141,7 +141,7 @@ def _one_pass(
         for name, one in STATISTICS.items()
     }
     wanted = [x for name in read if STATISTICS[name].is_gradient for of in read[name] for x in of]
-    # Only what leads to these tensors is differentiated, and no `.grad` is ever filled.
+    # Only the graph up to these tensors is differentiated, and no `.grad` is written.
     gradients = iter(torch.autograd.grad(loss, wanted, materialize_grads=True))
     found: list[BlockStatistics] = [{} for _ in blocks]
     for name, by_block in read.items():
@@ -155,7 +155,7 @@ def _one_pass(
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Copies of tensors in two dimensions; rows of the batch are those of one of `n_parts`."""
+    """Copies tensors as matrices; the batch is one of `n_parts` parts of the whole batch."""
 
     limit: int | None
     n_parts: float
@@ -183,7 +183,7 @@ def _columns(width: int, kept: int, device: torch.device) -> Tensor:
 
 
 def _joined(parts: list[BlockStatistics]) -> BlockStatistics:
-    """One block's statistics over all parts of the batch: rows side by side, gradients added."""
+    """One block's statistics over all parts: rows are concatenated, weight gradients added."""
     if len(parts) == 1:
         return parts[0]
     return {
