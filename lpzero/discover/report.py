@@ -27,13 +27,13 @@ TOP = 10
 
 
 def report(
-    tables: Sequence[Table], objective: Objective, outcome: CampaignOutcome, top: int = TOP
+    tables: Sequence[Table], objective: Objective, outcome: CampaignOutcome
 ) -> dict[str, Any]:
     """The result as JSON values; `tables` must include their test targets."""
     opened = _opened(tables, objective)
     found: dict[int, _ScoredCandidate] = {}
     for candidate in (choose(objective, outcome), *outcome.hall.entries):
-        if len(found) < top and candidate.id not in found:
+        if len(found) < TOP and candidate.id not in found:
             scored = _score(candidate, objective, opened)
             if scored is not None:
                 found[candidate.id] = scored

@@ -37,6 +37,3 @@ class ByteCache(Generic[V]):
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._values
-
-    def __len__(self) -> int:
-        return len(self._values)

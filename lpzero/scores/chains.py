@@ -10,7 +10,6 @@ from functools import cached_property, lru_cache
 from primitives.enumeration import statistic_pairs, surviving_branches
 from primitives.naive import Axis
 from primitives.properties import Kind
-from primitives.pruning import DEFAULT_RULES
 from primitives.statistics import STATISTICS
 
 # Incremented whenever the numbers in a stored table would change.
@@ -73,12 +72,11 @@ def surviving(
     unaries: int,
     same_statistic: bool = False,
     softmax_axis: Axis = "first",
-    rules: frozenset[str] = DEFAULT_RULES,
 ) -> ChainSet:
     """Every chain that pruning keeps, for the space of `unaries` operations per branch."""
     chains, n_matrices = {}, {}
     for statistic in STATISTICS:
-        terms = surviving_branches(statistic, unaries, rules).terms
+        terms = surviving_branches(statistic, unaries).terms
         matrices = [b.chain for b in terms if b.kind is Kind.MATRIX]
         chains[statistic] = (*matrices, *(b.chain for b in terms if b.kind is Kind.SCALAR))
         n_matrices[statistic] = len(matrices)

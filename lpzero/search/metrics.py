@@ -44,8 +44,8 @@ def evaluations_to_reach(trace: Trace, threshold: float) -> int | None:
     return None
 
 
-def top_threshold(sampler: Sampler, evaluator: Evaluator, share: float = TOP_SHARE) -> float:
-    """The lowest target of the best share of the pool, or of a large fixed sample of the space."""
+def top_threshold(sampler: Sampler, evaluator: Evaluator) -> float:
+    """The lowest target of the best 1% of the pool, or of a large fixed sample of the space."""
     if not evaluator.is_free:
         raise InputError(f"evaluator {evaluator.name} is too expensive for a reference sample")
     rng = random.Random(_SEED)
@@ -53,7 +53,7 @@ def top_threshold(sampler: Sampler, evaluator: Evaluator, share: float = TOP_SHA
     if pool is None:
         pool = sampler.draw(N_REFERENCE, lambda: sampler.space.sample(rng))
     targets = np.sort(np.array(list(evaluator.evaluate(pool))))[::-1]
-    return float(targets[max(1, round(share * len(targets))) - 1])
+    return float(targets[max(1, round(TOP_SHARE * len(targets))) - 1])
 
 
 def mean_interval(values: Sequence[float]) -> Interval:

@@ -175,13 +175,13 @@ def test_sign_and_reduction() -> None:
     np.testing.assert_array_equal(negative, -total)
 
 
-def test_a_shelf_forgets_what_was_used_longest_ago() -> None:
-    shelf: ByteCache[str] = ByteCache(10)
-    shelf.put("a", "A", 4)
-    shelf.put("b", "B", 4)
-    assert shelf.get("a") == "A"
-    shelf.put("c", "C", 4)
-    assert [shelf.get(key) for key in "abc"] == ["A", None, "C"]
-    shelf.put("huge", "H", 11)
-    assert "huge" not in shelf
-    assert shelf.bytes == 8
+def test_the_cache_drops_the_least_recently_used_value() -> None:
+    cache: ByteCache[str] = ByteCache(10)
+    cache.put("a", "A", 4)
+    cache.put("b", "B", 4)
+    assert cache.get("a") == "A"
+    cache.put("c", "C", 4)
+    assert [cache.get(key) for key in "abc"] == ["A", None, "C"]
+    cache.put("huge", "H", 11)
+    assert "huge" not in cache
+    assert cache.bytes == 8

@@ -50,14 +50,14 @@ def test_evaluations_to_reach() -> None:
 def test_the_threshold_is_the_best_hundredth() -> None:
     rng = random.Random(3)
     pool = list(dict.fromkeys(SPACE.sample(rng) for _ in range(400)))
-    place_ = environment(proxy(), pool=pool)
-    found = top_threshold(place_.sampler, Landscape())
+    around = environment(proxy(), pool=pool)
+    found = top_threshold(around.sampler, Landscape())
     expected = sorted((height(SPACE, arch) for arch in pool), reverse=True)
     assert found == expected[round(0.01 * len(pool)) - 1]
-    dear = Landscape()
-    dear.is_free = False
+    expensive = Landscape()
+    expensive.is_free = False
     with pytest.raises(InputError, match="too expensive"):
-        top_threshold(place_.sampler, dear)
+        top_threshold(around.sampler, expensive)
 
 
 def test_the_interval_of_a_mean_holds_it() -> None:
