@@ -291,7 +291,7 @@ def test_a_directory_of_another_schema_is_refused_with_its_version(
     content = json.loads((out / layout.CONFIG).read_text())
     content |= {"schema": schema, "versions": {"lpzero": "0.0.7"}}
     (out / layout.CONFIG).write_text(json.dumps(content))
-    message = f"written by lpzero 0.0.7 with schema {schema}, this version reads schema 2"
+    message = f"written by lpzero 0.0.7 with schema {schema}, but this version reads schema 2"
     with pytest.raises(RunError, match=message):
         discovery(out, resume=True, generations=1).search()
 
