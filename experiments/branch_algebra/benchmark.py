@@ -28,7 +28,7 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.families import family_scorer
 from lpzero.scores.tabulation import tabulate
-from lpzero.sketches.builder import Builder, sketches, take
+from lpzero.sketches.builder import Builder, build_sketch, sketches
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.sketches.store import Store, default_folder
 from primitives import naive
@@ -139,7 +139,7 @@ class Bench:
 
     def by_networks(self, formula: Formula) -> float:
         space, options = self.table.space, SketchOptions()
-        fresh = (take(space, self.table.archs[row], options) for row in self.rows)
+        fresh = (build_sketch(space, self.table.archs[row], options) for row in self.rows)
         return spearmanr([naive.score(formula, blocks_of(one)) for one in fresh], self.targets)
 
     def growth(self) -> list[dict[str, Any]]:

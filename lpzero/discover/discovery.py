@@ -1,4 +1,4 @@
-"""Discovery as a Python call: configure, run, look.
+"""Discovery as a Python call: configure, run, inspect.
 
 found = Discovery("nano-gpt2", generations=20).run()
 found.best_, found.hall_of_fame_, found.history_
@@ -35,10 +35,10 @@ class Discovery:
     """A campaign on one table or several, by name or as values.
 
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
-    "partial")`; they change the preset, "default" or "paper". With `out` the campaign is kept in
-    that directory, and `resume=True` goes on with one that is there. `sketches` replaces the
-    cache (one sequence per table). A callback gets a `Progress` after each generation and may
-    answer True to stop.
+    "partial")`; they override the preset, "default" or "paper". With `out` the campaign is stored
+    in that directory, and `resume=True` resumes the campaign there. `sketches` (one sequence per
+    table) are used instead of the cache. A callback gets a `Progress` after each generation and
+    returns True to stop.
 
     After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
     (rows), `history_` (rows), `result_` (everything), `outcome_`.
@@ -87,14 +87,14 @@ class Discovery:
         self.split_seed = split_seed
         self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed)
         self._given = sketches
-        self.objective = self._bench()
+        self.objective = self._objective()
 
     def run(self) -> Discovery:
-        """Search, then report; the test rows are opened only after the search."""
+        """Search, then report; the test rows are read only after the search."""
         return self.search().report()
 
     def search(self) -> Discovery:
-        """The search alone: it never sees the targets of the test rows."""
+        """Search only; the targets of the test rows are not accessible to it."""
         evolution = Evolution(self.settings, self.objective)
         evolution.language.check_not_empty()
         for text in self.settings.start:
@@ -110,7 +110,7 @@ class Discovery:
         return self
 
     def report(self) -> Discovery:
-        """Judge what the search found, on the test rows too, and write it down."""
+        """Judge the search's formulas, on the test rows too, and write the result."""
         self.result_ = report.report(self.tables, self.objective, self.outcome_)
         if self.out is not None:
             with RunDirectory(self.out, self.config, resume=True) as directory:
@@ -120,7 +120,7 @@ class Discovery:
 
     @property
     def config(self) -> RunConfig:
-        """What the campaign's directory remembers of the configuration."""
+        """The configuration as stored in the campaign's directory."""
         tables = table_entries(self.tables)
         return campaign_config(self.settings, tables, self.split_seed, asdict(self.options))
 
@@ -139,18 +139,18 @@ class Discovery:
         """A row per generation: evaluations so far and the best so far."""
         return list(self.outcome_.tally.history)
 
-    def _bench(self) -> Objective:
+    def _objective(self) -> Objective:
         tables_fitness = []
         for index, table in enumerate(self.tables):
             parts = split(table, self.split_seed)
             label = f"branches of {table.name}" if self.progress else None
-            make = self._maker(index, table)
+            make = self._sketch_source(index, table)
             tables_fitness.append(
                 TableFitness(table, parts, make, self.settings, self.workers, label)
             )
         return Objective(tables_fitness, self.settings)
 
-    def _maker(self, index: int, table: Table) -> Callable[[], Sequence[Sketch]]:
+    def _sketch_source(self, index: int, table: Table) -> Callable[[], Sequence[Sketch]]:
         if self._given is not None:
             given = self._given[index]
             return lambda: given
@@ -175,12 +175,12 @@ def _stored_request(folder: Path) -> dict[str, Any] | None:
         return None
     found.check_kind(KIND)
     if not found.request.keys() >= {"tables", "split_seed", "sketch", "settings"}:
-        raise RunError(f"{folder} holds a broken {CONFIG}: restore it, or start another campaign")
+        raise RunError(f"{folder} has a broken {CONFIG}: restore it, or start another campaign")
     return dict(found.request)
 
 
 def _settings(kept: dict[str, Any] | None, name: str | None, changes: dict[str, Any]) -> Settings:
-    """Those of the preset, or of the campaign that is there, with the changes."""
+    """The settings of the preset, or of the campaign to resume, with the changes."""
     changes = {k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()}
     asked = preset(name or "default", **changes)  # refuses unknown options in either case
     if kept is None or name is not None:

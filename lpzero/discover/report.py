@@ -1,6 +1,6 @@
-"""What a campaign found: chosen on train and valid, judged on test, counters beside it.
+"""The result of a campaign: chosen on train and valid, judged on test, with the counters.
 
-Reading this opens the test rows, once, after the search is over.
+The report is the only step that reads the test rows, after the search has ended.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TOP = 10
 
 
 def report(
-    tables: Sequence[Table], objective: Objective, outcome: CampaignOutcome, top: int = TOP
+    tables: Sequence[Table], objective: Objective, outcome: CampaignOutcome
 ) -> dict[str, Any]:
-    """The result as JSON values; `tables` have their test targets."""
+    """The result as JSON values; `tables` must include their test targets."""
     opened = _opened(tables, objective)
-    found: dict[int, _Scored] = {}
+    found: dict[int, _ScoredCandidate] = {}
     for candidate in (choose(objective, outcome), *outcome.hall.entries):
-        if len(found) < top and candidate.id not in found:
+        if len(found) < TOP and candidate.id not in found:
             scored = _score(candidate, objective, opened)
             if scored is not None:
                 found[candidate.id] = scored
@@ -66,12 +66,12 @@ def report(
 
 
 def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]) -> dict[str, Any]:
-    """The winner's score and the target of every row, as JSON values: what a figure needs."""
+    """The winner's score and the target of every row, as JSON values, for figures."""
     text = result["best"]["formula"]
     columns = {}
     for judged, fitness in zip(_opened(tables, objective), objective.tables_fitness, strict=True):
-        values = fitness.everywhere.score(parse_paper_formula(text))
-        assert not isinstance(values, Rejected), "the winner has scores everywhere"
+        values = fitness.all_rows.score(parse_paper_formula(text))
+        assert not isinstance(values, Rejected), "the winner has a score on every row"
         columns[judged.table.name] = column(judged.table, judged.parts, values)
     return sheet(text, columns)
 
@@ -84,14 +84,14 @@ def choose(objective: Objective, outcome: CampaignOutcome) -> Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
+class _ScoredCandidate:
     """A candidate with its scores (n,) on every table."""
 
     candidate: Candidate
     scores: Sequence[tuple[JudgedTable, FloatArray]]
 
     def line(self) -> dict[str, Any]:
-        """Its formula with the rho on each part, lowest over the tables, and its test judgement."""
+        """Its entry in the result: the formula, rho on each part (lowest table), test judgement."""
         rhos = {judged.table.name: judged.rhos(scores) for judged, scores in self.scores}
         formula = canonical(self.candidate.formula)
         parts = next(iter(rhos.values()))
@@ -108,7 +108,7 @@ class _Scored:
         return line if len(rhos) == 1 else {**line, "rho_by_table": rhos}
 
     def judged(self, *parts: str) -> dict[str, Any]:
-        """Its judgements on the parts of each table, on all of them if none is named."""
+        """Its judgements on the named parts of each table, or on all parts if none is named."""
         return {
             judged.table.name: judged.judge_chosen(scores, *parts) for judged, scores in self.scores
         }
@@ -121,12 +121,12 @@ def _opened(tables: Sequence[Table], objective: Objective) -> list[JudgedTable]:
 
 def _score(
     candidate: Candidate, objective: Objective, opened: Sequence[JudgedTable]
-) -> _Scored | None:
-    """The candidate with its scores on all rows; None if it lacks one somewhere."""
+) -> _ScoredCandidate | None:
+    """The candidate with its scores on all rows; None if a table rejects it."""
     found = []
     for judged, fitness in zip(opened, objective.tables_fitness, strict=True):
-        scores = fitness.everywhere.score(canonical(candidate.formula))
+        scores = fitness.all_rows.score(canonical(candidate.formula))
         if isinstance(scores, Rejected):
             return None
         found.append((judged, scores))
-    return _Scored(candidate, found)
+    return _ScoredCandidate(candidate, found)

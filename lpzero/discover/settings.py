@@ -1,4 +1,4 @@
-"""What a campaign is asked to do: method, budget, the space of formulas, and the objective.
+"""The settings of a campaign: method, budget, the space of formulas, and the objective.
 
 `paper` is Algorithm 1 of LPZero with the settings of its section 4.1; `front`, the default, is a
 generational search for the front of fitness against complexity.
@@ -39,10 +39,10 @@ _RULES_ON = tuple(sorted(DEFAULT_RULES))
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The fields of a campaign, each of them an option of `lpzero discover`.
+    """The settings of a campaign, each an option of `lpzero discover`.
 
-    The first objective decides what is best; several of them, or `across` "pareto" over several
-    tables, make a front.
+    The first objective determines the best formula. Several objectives, or `across` "pareto" with
+    several tables, make a front.
     """
 
     method: str = option(
@@ -78,9 +78,13 @@ class Settings:
     rules: tuple[str, ...] = option(
         _RULES_ON,
         "Pruning rules: on, off, or names with commas (see `lpzero rules`).",
-        SomeOf("pruning rule", RULES, may_be_empty=True,
-               shorthand=(("on", _RULES_ON), ("off", ()))),
-    )  # fmt: skip
+        SomeOf(
+            "pruning rule",
+            RULES,
+            may_be_empty=True,
+            shorthand=(("on", _RULES_ON), ("off", ())),
+        ),
+    )
     objectives: tuple[str, ...] = option(
         (RHO,),
         "rho, given-params or within, or several with commas: a front.",
@@ -104,11 +108,11 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        # A user may write short words; what is kept, compared and hashed are the names.
+        # A user may abbreviate; the full names are stored, compared and hashed.
         object.__setattr__(self, "objectives", tuple(map(read_measure, self.objectives)))
         check(self)
         if self.crossover == self.mutation == 0 and self.method != "random":
-            raise InputError("crossover and mutation are both 0: nothing new would be made")
+            raise InputError("crossover and mutation are both 0: there would be no new formulas")
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
@@ -116,7 +120,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Settings:
-        """The settings that `to_json` gave."""
+        """The settings from the values of `to_json`."""
         return from_json(cls, value)
 
 

@@ -1,4 +1,4 @@
-"""What an exhaustive run found: chosen on train, judged on valid and test, counters beside it."""
+"""The result of an exhaustive run: chosen on train, judged on valid and test, with counters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from primitives.sizes import measure
 if TYPE_CHECKING:
     from spaces.tables import Split, Table
 
-_SAME = 1e-9  # measures closer than this are a tie
+_TIE = 1e-9  # measures closer than this are a tie
 
 
 def choose(
@@ -32,19 +32,19 @@ def choose(
     evaluator: FormulaEvaluator,
     query: Query | None = None,
 ) -> list[tuple[Entry, FloatArray]]:
-    """The best on train with their scores on all rows (A,); ties go by valid, then complexity.
+    """The best on train with their scores on all rows (A,); valid, then complexity, breaks ties.
 
-    The test rows have no part in it.
+    The test rows are not used.
     """
     query = query or Query()
-    closed = JudgedTable(table, split)
+    judged = JudgedTable(table, split)
     found = []
     for entry in results.best(query):
         scores = evaluator.score(entry.formula)
         if isinstance(scores, Rejected):
             continue  # finite on train only
-        valid = closed.rho(scores, "valid")
-        key = -round(entry.value / _SAME), -valid, entry.formula.complexity, str(entry.formula)
+        valid = judged.rho(scores, "valid")
+        key = -round(entry.value / _TIE), -valid, entry.formula.complexity, str(entry.formula)
         found.append((key, entry, scores))
     found.sort(key=lambda item: item[0])
     return [(entry, scores) for _, entry, scores in found[: query.top]]
@@ -58,7 +58,7 @@ def report(
     asked: Exhaustion,
     query: Query | None = None,
 ) -> dict[str, Any]:
-    """The result as JSON values; reading it opens the test rows."""
+    """The result as JSON values; this reads the test rows."""
     results, branches = found
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
@@ -85,12 +85,12 @@ def scores(
     branches: BranchTable,
     result: dict[str, Any],
 ) -> dict[str, Any] | None:
-    """The winner's score and the target of every row as JSON values; None without a winner."""
+    """The winner's score and the target of every row as JSON values; None if there is no winner."""
     if result["best"] is None:
         return None
     formula = result["best"]["formula"]
     values = FormulaEvaluator(sketches, table=branches).score(parse_paper_formula(formula))
-    assert not isinstance(values, Rejected), "what was chosen has scores everywhere"
+    assert not isinstance(values, Rejected), "the winner has a score on every row"
     parts = JudgedTable(table, split, with_test=True).parts
     return sheet(formula, {table.name: column(table, parts, values)})
 
@@ -105,7 +105,7 @@ def _line(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, An
 
 
 def _best(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, Any]:
-    """The line with the judgement of every part."""
+    """The formula's line, with the judgement of every part."""
     line = _line(judged, entry, scores)
     found = {judged.table.name: judged.judge_chosen(scores)}
     return {**line, "sign": entry.formula.sign, "judged": found}
@@ -114,8 +114,8 @@ def _best(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, An
 def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, int]:
     """Formulas by the rule that removed them, of both reductions together.
 
-    `duplicate` were the same as another one up to sign; `constant-score` and `non-finite` were
-    evaluated and cannot be chosen.
+    A `duplicate` equals another formula up to sign; `constant-score` and `non-finite` formulas were
+    evaluated but cannot be chosen.
     """
     size = measure(asked.unaries, asked.same_statistic)
     n = len(REDUCTIONS)

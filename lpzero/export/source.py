@@ -16,7 +16,7 @@ from lpzero.export.run_records import RunRecords
 from lpzero.export.untrusted import read_text
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.layout import RESULT
-from lpzero.runs.run import open_run, understood
+from lpzero.runs.run import open_run, report_unexpected_content
 from primitives.classics import CLASSICS, Fidelity
 from primitives.formula import Formula
 from primitives.parser import parse_paper_formula
@@ -129,7 +129,7 @@ def _run(folder: Path, choice: Choice) -> Selection:
             f"{folder} has no {RESULT}, so there is no winner: finish the run, or choose with"
             " --formula, --top or --all"
         )
-    with understood(folder):
+    with report_unexpected_content(folder):
         records = RunRecords(run)
         chosen, entries = records.chosen(), records.hall() if is_chosen else []
         return Selection(choice.of(entries, chosen, str(folder)), records.counters())

@@ -1,6 +1,6 @@
 """The counters: scores that need no network, only the architecture's sizes.
 
-They stand beside every proxy, because a proxy that only counts must be seen to only count.
+They are reported next to every proxy, to show whether a proxy is better than counting.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def decoder_parameters(space: Space[Any], arch: Any) -> float:
 
 
 def attention_parameters(space: Space[Any], arch: Any) -> float:
-    """Parameters of the token-mixing halves of the blocks."""
+    """Parameters of the token-mixing parts of the blocks."""
     return float(space.attention_parameters(arch))
 
 

@@ -1,4 +1,4 @@
-"""A table to judge scores on: its parts, parameters and groups, put together in one place.
+"""A table to judge scores on, with its parts, parameters and groups.
 
     table, split, scores (n,)  ->  a Judgement per part, a rho per part
 
@@ -33,8 +33,8 @@ LEAST_ARCHS = 2  # architectures that can be ranked at all
 class JudgedTable:
     """A table with the rows that scores are judged on.
 
-    Without a split that is the whole table. With a split it is train and valid, and the whole
-    table and test only `with_test`: ask for it when the result is reported, not before.
+    Without a split that is the whole table. With a split it is train and valid; test and the whole
+    table are included only `with_test`, which is for the final report.
     """
 
     table: Table
@@ -43,7 +43,7 @@ class JudgedTable:
 
     @cached_property
     def parts(self) -> dict[str, IntArray]:
-        """The rows of each part of the split, the test rows only if they are open."""
+        """The rows of each part of the split; the test rows only `with_test`."""
         if self.split is None:
             return {}
         found = {"train": self.split.train, "valid": self.split.valid}
@@ -51,7 +51,7 @@ class JudgedTable:
 
     @cached_property
     def rows(self) -> dict[str, IntArray]:
-        """The rows of everything that can be judged: the parts, and the whole table if open."""
+        """The rows of all that can be judged: the parts, and the whole table if allowed."""
         is_whole = self.split is None or self.with_test
         return self.parts | ({ALL: np.arange(len(self.table))} if is_whole else {})
 
@@ -62,12 +62,12 @@ class JudgedTable:
 
     @cached_property
     def groups(self) -> LabelArray:
-        """A label for every architecture (n,); equal depth and width, equal label."""
+        """A label for every architecture (n,), the same for equal depth and width."""
         return self.table.groups("depth-width")
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a result says of the table, as JSON values."""
+        """The description of the table in a result, as JSON values."""
         return {
             "space": self.table.space.name,
             "target": self.table.target,
@@ -78,9 +78,9 @@ class JudgedTable:
         }
 
     def judge(self, scores: FloatArray, *parts: str) -> dict[str, Judgement]:
-        """The judgement of scores (n,) on each part named; on everything if none is.
+        """The judgement of scores (n,) on each part named, or on all parts if none is named.
 
-        Architectures without a finite score are left out, unless hardly any has one.
+        Architectures without a finite score are left out if at least two others remain.
         """
         found = {}
         for part in parts or self.rows:
@@ -100,7 +100,7 @@ class JudgedTable:
         }
 
     def rho(self, scores: FloatArray, part: str = ALL) -> float:
-        """Rho of the scores (n,) on a part; 0 if hardly any architecture has a finite score."""
+        """Rho of the scores (n,) on a part; 0 if fewer than two of them are finite."""
         kept = self._scored(scores, part)
         return spearman(scores[kept], self.table.targets[kept]) if len(kept) >= LEAST_ARCHS else 0.0
 
@@ -121,7 +121,7 @@ class JudgedTable:
             }
 
     def measures(self, rows: IntArray) -> RankMeasures:
-        """The measures of many score vectors at once on these rows."""
+        """Measures of many score vectors at once, on these rows."""
         return RankMeasures(self.table.targets[rows], self.parameters[rows], self.groups[rows])
 
     def _scored(self, scores: FloatArray, part: str) -> IntArray:

@@ -17,7 +17,7 @@ from lpzero.report.figures.drawn import Drawn, Material
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.page import page
 from lpzero.runs.formula_run import FormulaRun
-from lpzero.runs.run import Run, understood
+from lpzero.runs.run import Run, report_unexpected_content
 from lpzero.search.record import SearchRun
 
 FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
@@ -50,7 +50,7 @@ def write(
         raise InputError(f"{target} is a directory: name a file for the page")
     _check_writable(place / FIGURES)
     _check_writable(target.parent)
-    with understood(run.folder):
+    with report_unexpected_content(run.folder):
         drawn, text = _render(run, beside, ranking, transfer)
     saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
     write_text(target, text)

@@ -7,9 +7,9 @@ Tensors become two-dimensional: weights of a block as the model stores them with
 joined, those of an end features x the rest, all other tensors rows x features; the batch is the
 outermost axis of the rows.
 
-What each statistic reads is declared in `primitives.statistics` (LPZero, section 3.2); here stands
-how the tensors of each source are found. The model is left as it was: hooks removed, parameters,
-grads, flags and random state untouched.
+`primitives.statistics` declares what each statistic reads (LPZero, section 3.2); this module finds
+the tensors of each source. The model is left unchanged: hooks are removed, and parameters, grads,
+flags and random state are as before.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from spaces.taps import Tap
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutTensor:
-    """One matrix of a statistic: values (rows, kept columns), and its width before the cut."""
+    """One matrix of a statistic: values (rows, kept columns), and its full number of columns."""
 
     values: Tensor
     true_columns: int
@@ -82,7 +82,7 @@ def of_architecture(
 ) -> NetworkStatistics:
     """The statistics of one architecture with weights of `seed` on its space's batch.
 
-    See `extract`; one thread, so that every machine with the same torch finds the same numbers.
+    See `extract`; single-threaded, so that every machine with the same torch gets the same numbers.
     """
     model = space.build(arch, seed).to(resolve_device(device))
     batch = space.batch(batch_seed)
@@ -157,7 +157,7 @@ def _one_pass(
     cut = _Cut(limit, len(tokens) / (part.stop - part.start))
 
     def keep(name: str, tensor: Tensor) -> Tensor | CutTensor:
-        # Values are copied at once: a model may change the tensor in place later.
+        # Copied immediately, because a model may change the tensor in place later.
         statistic = STATISTICS[name]
         return tensor if statistic.is_gradient else cut(statistic, tensor)
 
@@ -219,7 +219,7 @@ def _tensor(one: Read) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Copies of tensors in two dimensions; rows of the batch are those of one of `n_parts`."""
+    """Copies tensors as matrices; the batch is one of `n_parts` parts of the whole batch."""
 
     limit: int | None
     n_parts: float

@@ -154,11 +154,11 @@ def test_every_option_reaches_the_settings(
         (["--out", "c"], "no table is given"),
         (["nonesuch", "--out", "c"], "unknown table"),
         (["tiny", "--out", "c"], "a split needs at least 10"),
-        (["small", "--out", "c"], "leaves 6 to train on"),
+        (["small", "--out", "c"], "6 of them for training"),
         (["made-up", "--out", "c", "--statistics", "Q"], "unknown statistic 'Q'"),
         (["made-up", "--out", "c", "--statistics", "S", "--unaries", "0"], "survives pruning"),
         (["made-up", "--out", "c", "--objective", "tau"], "unknown measure 'tau'"),
-        (["made-up", "--out", "c", "--objective", "within"], "nothing to measure"),
+        (["made-up", "--out", "c", "--objective", "within"], "cannot be measured"),
         (["made-up", "--out", "c", "--population", "1"], "population"),
         (["made-up", "--out", "c", "--population", "x"], "population"),
         (["made-up", "--out", "c", "--crossover", "2"], "crossover"),
@@ -166,7 +166,7 @@ def test_every_option_reaches_the_settings(
         (["made-up", "--out", "c", "--start", "sum(W"], "expected ')'"),
         (["made-up", "--out", "c", "--time-limit", "0"], "time-limit"),
         (["made-up", "--out", "c", "--preset", "nature"], "preset"),
-        (["made-up", "--out", "c", "--mutation", "0", "--crossover", "0"], "nothing new"),
+        (["made-up", "--out", "c", "--mutation", "0", "--crossover", "0"], "no new formulas"),
     ],
 )
 def test_bad_input_is_one_line_and_code_two(

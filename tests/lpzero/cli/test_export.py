@@ -262,7 +262,7 @@ def test_bad_sources_are_one_line(
 def test_broken_campaigns_are_one_line(
     tmp_path: Path, campaign: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "holds no run" in refused(capsys, tmp_path, "--to", "json")
+    assert "has no run" in refused(capsys, tmp_path, "--to", "json")
     out = tmp_path / "run"
     discovery(out).search()
     assert "there is no winner" in refused(capsys, out, "--to", "json")

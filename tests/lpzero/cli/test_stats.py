@@ -72,7 +72,7 @@ def test_failures_are_listed_on_stderr(
         raise MemoryError("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lpzero.sketches.builder.take", fail)
+        patched.setattr("lpzero.sketches.builder.build_sketch", fail)
         assert run(["stats", "nano-gpt2", "--cache", str(tmp_path)]) == 0
     error = capsys.readouterr().err
     assert "4 failed; --retry-failed retries them" in error

@@ -86,7 +86,7 @@ def test_partial_and_within_are_what_is_selected() -> None:
 
 
 def test_an_objective_without_groups_is_refused() -> None:
-    with pytest.raises(InputError, match="within has nothing to measure"):
+    with pytest.raises(InputError, match="within cannot be measured"):
         discovery(objectives=("within",))
 
 
@@ -116,7 +116,7 @@ def test_deep_trees_and_long_chains_are_judged() -> None:
     assert found.result_["evaluated"] == 36
 
 
-def test_few_architectures_are_drawn_from_the_training_rows() -> None:
+def test_a_sample_of_architectures_is_drawn_from_the_training_rows() -> None:
     fitness = discovery(archs=10).objective.tables_fitness[0]
     assert len(fitness.rows) == 10
     assert set(fitness.rows) <= set(fitness.parts.train)
@@ -128,7 +128,7 @@ def test_few_architectures_are_drawn_from_the_training_rows() -> None:
     assert not np.array_equal(fitness.rows, other.rows)
 
 
-def test_callbacks_are_told_and_can_stop() -> None:
+def test_callbacks_are_called_and_can_stop() -> None:
     told: list[Progress] = []
 
     def watch(progress: Progress) -> bool:
@@ -168,9 +168,9 @@ def test_a_campaign_can_be_resumed_without_naming_anything(
         (lambda: discovery(time_limit=0), InputError, "time_limit is 0"),
         (lambda: discovery(resume=True), InputError, "nothing to resume"),
         (lambda: discovery(generation=3), InputError, "did you mean 'generations'"),
-        (lambda: discovery(jobs=0), InputError, "0 jobs"),
+        (lambda: discovery(jobs=0), InputError, "jobs is 0"),
         (lambda: discovery(table=table(8)), TableError, "a split needs at least 10"),
-        (lambda: discovery(table=table(12)), InputError, "leaves 6 to train on"),
+        (lambda: discovery(table=table(12)), InputError, "6 of them for training"),
         (
             lambda: discovery(statistics=("S",), unaries=0).search(),
             InputError,

@@ -152,7 +152,7 @@ def test_a_file_of_100_megabytes_is_not_read(
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: path.mkdir(), "holds no run"),
+        (lambda path: path.mkdir(), "has no run"),
         (os.mkfifo, "not a regular file"),
         (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
         (lambda path: path.symlink_to(path), "cannot be read"),

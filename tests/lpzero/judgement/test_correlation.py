@@ -91,7 +91,7 @@ def test_within_groups_is_the_weighted_mean_of_the_groups_that_tell() -> None:
     targets = np.array([1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 1, 2.0])
     groups = np.repeat([0, 1, 2, 3], [6, 6, 5, 2])
     found = correlation.within_spearman(scores, targets, groups)
-    assert found == correlation.Within(pytest.approx(0.0), 3, 17)
+    assert found == correlation.GroupedRho(pytest.approx(0.0), 3, 17)
     first = correlation.within_spearman(scores[:17], targets[:17], np.where(groups[:17] == 1, 9, 5))
     assert first is not None
     assert first.n_groups == 2

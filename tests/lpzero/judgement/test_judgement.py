@@ -67,7 +67,7 @@ def test_a_flawed_score_is_judged_as_zero_and_says_so(value: float, flaw: str) -
 @pytest.mark.parametrize(
     ("scores", "targets", "message"),
     [
-        (np.ones(3), np.ones(4), "do not fit"),
+        (np.ones(3), np.ones(4), "do not match"),
         (np.ones(1), np.ones(1), "needs 2 to"),
         (np.ones(3), np.array([1.0, np.nan, 2.0]), "target 1 is nan, expected a finite number"),
     ],

@@ -164,7 +164,7 @@ def test_a_result_older_than_its_journal_is_said(copy: Path) -> None:
     whole = path.read_text().splitlines(keepends=True)
     path.write_text("".join(whole[:-5]))
     (remark,) = open_run(copy).remarks
-    assert f"counts {len(whole)} formulas and journal.jsonl holds {len(whole) - 5}" in remark
+    assert f"counts {len(whole)} formulas, but journal.jsonl has {len(whole) - 5}" in remark
 
 
 def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> None:
@@ -209,7 +209,7 @@ def test_an_unfinished_exhaustive_run_says_so(exhausted: Path, tmp_path: Path) -
     copy = shutil.copytree(exhausted, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
     (copy / "result.json").unlink()
     (copy / "scores.json").unlink()
-    assert "without computing anything again" in open_run(copy).remarks[0]
+    assert "nothing is computed again" in open_run(copy).remarks[0]
     next((copy / "shards").iterdir()).unlink()
     written = write(open_run(copy))
     assert "The run is not finished: 1 of " in written.remarks[0]
@@ -261,11 +261,11 @@ def test_a_broken_file_gives_a_page_or_one_line(
     ("make", "said"),
     [
         (lambda d: d / "nowhere", "is not a directory"),
-        (lambda d: d, "holds no run"),
+        (lambda d: d, "has no run"),
         (lambda d: (d / "config.json").write_text("{") and d, "is broken"),
         (
             lambda d: (d / "config.json").write_text('{"schema": 99}') and d,
-            "schema 99, this version reads schema 2",
+            "schema 99, but this version reads schema 2",
         ),
         (
             lambda d: (d / "run.json").write_text(EARLIER) and d,
@@ -338,7 +338,7 @@ def test_a_journal_of_something_else_is_one_line(
     (copy / layout.JOURNAL).write_text(json.dumps(first | line) + "\n")
     assert command(["report", str(copy)]) == 2
     error = capsys.readouterr().err.strip()
-    assert "do not hold what a run of this version writes" in error
+    assert "have unexpected content" in error
     assert "\n" not in error
 
 
