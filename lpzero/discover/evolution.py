@@ -9,27 +9,46 @@ evaluation and counts towards the generation's offspring.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from lpzero.discover.candidate import Candidate, Judge
 from lpzero.discover.generation import Generation, Origin, State
 from lpzero.discover.language import Language
+from lpzero.discover.score_language import ScoreLanguage
+from lpzero.discover.score_variation import ScoreVariation
 from lpzero.discover.selection import best_first, by_front, tournament
 from lpzero.discover.settings import Settings
 from lpzero.discover.variation import Variation, as_global_rng
 from lpzero.errors import InputError
-from primitives.formula import Formula
+from primitives.score import AnyFormula, with_sign
 
 _REGENERATE = 100  # attempts with the same parents
 
 
 class Evolution:
-    """Evolution with these settings: a language to draw from, operators, and a judge."""
+    """Evolution with these settings: a language to draw from, operators, and a judge.
 
-    def __init__(self, settings: Settings, judge: Judge) -> None:
-        self.settings, self.judge = settings, judge
-        self.language = Language(settings)
-        self.variation = Variation(self.language)
+    `first` gives formulas for the first population, such as those of a beam search; the rest of it
+    is drawn at random.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        judge: Judge,
+        first: Callable[[], Sequence[AnyFormula]] = tuple,
+    ) -> None:
+        self.settings, self.judge, self._first = settings, judge, first
+        self.language: Any
+        self.variation: Any
+        if settings.terms == 1:
+            self.language = Language(settings)
+            self.variation = Variation(self.language)
+        else:
+            self.language = ScoreLanguage(settings)
+            self.variation = ScoreVariation(self.language)
 
     def step(self, state: State, rng: random.Random) -> State:
         """The state after one more generation; generation 0 draws the first population."""
@@ -45,6 +64,9 @@ class Evolution:
         generation = Generation(self.language, self.judge, state)
         for formula in starts:
             generation.consider((formula, "start", ()))
+        for formula in self._first():
+            if len(generation.fresh) < self.settings.population:
+                generation.consider((with_sign(formula, 1), "beam", ()))
         generation.fill(self.settings.population, self._draw)
         after = generation.evaluate()
         if not any(child.is_scored for child in after.tried):
@@ -103,7 +125,7 @@ class Evolution:
         Pruned and known neighbours are skipped without a record, as in an exhaustive search.
         """
         for parent in best_first(state.population):
-            plain = Formula(parent.formula.expression, parent.formula.reduction)
+            plain = with_sign(parent.formula, 1)
             for formula in self.variation.neighbours(plain):
                 if len(generation.fresh) >= n:
                     return
@@ -115,9 +137,7 @@ class Evolution:
 
     def _vary(self, first: Candidate, second: Candidate) -> Origin:
         # The sign is fitted again for every child.
-        formula, other = (
-            Formula(c.formula.expression, c.formula.reduction) for c in (first, second)
-        )
+        formula, other = (with_sign(c.formula, 1) for c in (first, second))
         names, parents = [], [first.id]
         if random.random() < self.settings.crossover:
             formula = self.variation.crossover(formula, other)

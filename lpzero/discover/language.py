@@ -25,6 +25,7 @@ from primitives.parser import parse_paper_formula
 from primitives.pruning import check
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula
 from primitives.statistics import STATISTICS
 
 _EARLY_LEAF = 0.3  # the probability that a branch ends above the deepest level
@@ -48,7 +49,7 @@ class RandomSource(Protocol):
 class ScoredForm:
     """The form that is scored for a formula: its canonical form without the sign, and that sign."""
 
-    formula: Formula
+    formula: AnyFormula
     sign: int
     key: str
 
@@ -61,7 +62,7 @@ class Language:
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
         self.rules = frozenset(settings.rules)
         self.primitive_set = self._primitive_set()
-        self._examined: dict[Formula, ScoredForm | Rejected] = {}
+        self._examined: dict[AnyFormula, ScoredForm | Rejected] = {}
 
     def _primitive_set(self) -> Any:
         """DEAP's primitive set with these statistics only; without signs, which are fitted."""
@@ -72,7 +73,7 @@ class Language:
         made.primitives[ScoreNode] = roots
         return made
 
-    def draw(self, rng: RandomSource) -> Formula:
+    def draw(self, rng: RandomSource) -> AnyFormula:
         """A random formula of the space.
 
         The paper's chains have a fixed number of operations, which may be `identity`. The other
@@ -95,8 +96,16 @@ class Language:
         length = most if self.settings.method == "paper" else rng.randint(0, most)
         return rng.choices(list(UNARIES), k=length)
 
-    def why_outside(self, formula: Formula) -> str | None:
+    def why_outside(self, formula: AnyFormula) -> str | None:
         """Why the formula is outside the space; None if it is inside."""
+        if not isinstance(formula, Formula):
+            return f"{len(formula.terms)} terms, which need --terms 2 or more"
+        if formula.reduction not in REDUCTIONS:
+            return f"reduction {formula.reduction}, which needs --terms 2 or more"
+        return self.why_term_outside(formula)
+
+    def why_term_outside(self, formula: Formula) -> str | None:
+        """Why the block expression of a term is outside the space; None if it is inside."""
         s = self.settings
         run, levels = _shape(formula.expression)
         if run > s.unaries:
@@ -112,12 +121,13 @@ class Language:
                 return "a statistic paired with itself, which needs --same-statistic"
         return None
 
-    def prune(self, formula: Formula) -> Rejected | None:
+    def prune(self, formula: AnyFormula) -> Rejected | None:
         """Why the formula need not be evaluated; None if it must be."""
         # A formula without a connected branch has no canonical form, whichever rules are on.
+        assert isinstance(formula, Formula), "this language has single terms"
         return check(formula, self.rules | {"both-disconnected"}) if self.rules else None
 
-    def examine(self, formula: Formula) -> ScoredForm | Rejected:
+    def examine(self, formula: AnyFormula) -> ScoredForm | Rejected:
         """The form to score for the formula, or the rule that rejects it.
 
         Without pruning, formulas count as equal only if their text is equal.
@@ -129,17 +139,18 @@ class Language:
             found = self._examined[formula] = self._examine(formula)
         return found
 
-    def _examine(self, formula: Formula) -> ScoredForm | Rejected:
+    def _examine(self, formula: AnyFormula) -> ScoredForm | Rejected:
         if not self.rules:
             return ScoredForm(formula, 1, str(formula))
         pruned = self.prune(formula)
         if pruned is not None:
             return pruned
+        assert isinstance(formula, Formula), "this language has single terms"
         reduced = canonical(formula)
         plain = reduced if reduced.sign > 0 else -reduced
         return ScoredForm(plain, reduced.sign, str(plain))
 
-    def read(self, text: str) -> Formula:
+    def read(self, text: str) -> AnyFormula:
         """A starting formula; one that is pruned is replaced by its canonical form."""
         formula = parse_paper_formula(text)
         if self.rules and self.prune(formula) is not None:

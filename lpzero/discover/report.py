@@ -16,9 +16,9 @@ from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
-from primitives.canonical import canonical
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
     from spaces.tables import Table
@@ -70,7 +70,7 @@ def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]
     text = result["best"]["formula"]
     columns = {}
     for judged, fitness in zip(_opened(tables, objective), objective.tables_fitness, strict=True):
-        values = fitness.all_rows.score(parse_paper_formula(text))
+        values = fitness.all_rows.score(parse(text))
         assert not isinstance(values, Rejected), "the winner has a score on every row"
         columns[judged.table.name] = column(judged.table, judged.parts, values)
     return sheet(text, columns)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lpzero.discover.choice import STABLE
 from lpzero.errors import InputError
 from lpzero.judgement.measures import MEASURES, RHO, read_measure
 from lpzero.options import (
@@ -31,7 +32,7 @@ from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
 ACROSS = ("min", "pareto")
-CHOOSE = ("train", "valid")
+CHOOSE = ("stable", "valid", "train")
 
 
 _RULES_ON = tuple(sorted(DEFAULT_RULES))
@@ -74,6 +75,9 @@ class Settings:
     depth: int = option(
         1, "The most binary operations from the root to a leaf; 1 is the paper's form.", Whole(0, 5)
     )
+    terms: int = option(
+        4, "The most terms of a product; 1 searches single terms, as the paper does.", Whole(1, 4)
+    )
     same_statistic: bool = option(False, "A binary may combine a statistic with itself.", Switch())
     rules: tuple[str, ...] = option(
         _RULES_ON,
@@ -100,7 +104,13 @@ class Settings:
         Whole(10, 1_000_000, none="all"),
     )
     choose: str = option(
-        "valid", "The rows that choose among the final front.", OneOf("part to choose on", CHOOSE)
+        "stable",
+        "What chooses the winner: stable is rho on train and valid among formulas whose scores"
+        " repeat with other seeds, valid the front's rho on valid, train its fitness.",
+        OneOf("way to choose", CHOOSE),
+    )
+    stable: float = option(
+        STABLE, "The least rank correlation of scores from two seeds that counts as stable.", SHARE
     )
     seed: int = option(0, "The seed of the search.", Whole())
     start: tuple[str, ...] = option(
@@ -134,6 +144,7 @@ PRESETS = {
         neighbours=0.0,
         immigrants=0.0,
         archs=50,
+        terms=1,
         choose="train",
         seed=42,
     ),

@@ -17,16 +17,20 @@ from lpzero.arrays import FloatArray
 from lpzero.discover.settings import Settings
 from lpzero.errors import InputError
 from lpzero.judgement.measures import MEASURES, RHO, RHO_WITHIN, Measures, RankMeasures
-from lpzero.judgement.ranks import quantise_keys
+from lpzero.judgement.ranks import quantise_keys, rank_targets
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
+from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.products import Beam, Found, search
+from lpzero.scores.terms import TermLanguage, TermTable, term_table
 from lpzero.sketches.sketch import Sketch
-from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.rejection import NON_FINITE, Rejected
+from primitives.score import AnyFormula
+from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
     from spaces.tables import Split, Table
@@ -54,6 +58,7 @@ class TableFitness:
         self.workers, self.label = workers or Workers(), label
         # Longer chains are computed from chains of two.
         self.chains = surviving(min(2, max(1, settings.unaries)))
+        self.settings = settings
         self.rows = fitness_rows(self.table, parts, settings)
         self._judged = JudgedTable(self.table, parts)
         self.measures = self._judged.measures(self.rows)
@@ -67,6 +72,22 @@ class TableFitness:
     def sketches(self) -> Sequence[Sketch]:
         """The sketches of every row."""
         return self._make()
+
+    @cached_property
+    def branches(self) -> BranchTable:
+        """The branch table of all rows, which products of terms are searched on."""
+        return branch_table(self.sketches, self.chains, None, self.workers, self.label)
+
+    @cached_property
+    def terms(self) -> TermTable:
+        """The terms that products are made of, on all rows."""
+        language = TermLanguage(statistics=tuple(self.settings.statistics))
+        return term_table(self.branches, language)
+
+    def products(self) -> list[Found]:
+        """The products that a beam search finds on the fitness rows, best first."""
+        targets = rank_targets(self.table.targets[self.rows])
+        return search(self.terms.logs[:, self.rows], targets, Beam(factors=self.settings.terms))
 
     @cached_property
     def evaluator(self) -> FormulaEvaluator:
@@ -85,7 +106,7 @@ class TableFitness:
         """Load or build all that scoring needs, before the first formula is scored."""
         _ = self.evaluator, self.early_look
 
-    def on_valid(self, formula: Formula, measure: str) -> float:
+    def on_valid(self, formula: AnyFormula, measure: str) -> float:
         """A measure of the formula on the validation rows; rho instead if they have no groups."""
         evaluator, measures = self._valid
         scores = evaluator.score(formula)
@@ -108,6 +129,10 @@ class TableFitness:
     def _evaluator(
         self, rows: Any, label: str | None, chains: ChainSet | None = None
     ) -> FormulaEvaluator:
+        if self.settings.terms > 1:
+            picked = np.arange(len(self.table)) if rows is None else np.asarray(rows)
+            table = rows_of(self.branches, picked)
+            return FormulaEvaluator(self.sketches, rows=[int(row) for row in picked], table=table)
         is_main = chains is None and len(rows) > _N_EARLY_ROWS
         is_small = rows is not None and len(rows) <= _N_EARLY_ROWS
         return FormulaEvaluator(
@@ -120,7 +145,7 @@ class TableFitness:
             label=label,
         )
 
-    def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
+    def measure(self, formulas: Sequence[AnyFormula]) -> list[Measures | Rejected]:
         """Rho, rho given the parameters and rho within groups of each formula.
 
         A formula that is rejected on the few rows of `early_look` is not scored on the others. The
@@ -162,9 +187,11 @@ def fitness_rows(table: Table, parts: Split, settings: Settings) -> Any:
     return parts.train[np.sort(picked)]
 
 
-def _canonical(formula: Formula) -> Formula:
+def _canonical(formula: AnyFormula) -> AnyFormula:
     """The canonical form; the formula itself if every branch is disconnected."""
-    return formula if drop_dead(formula.expression) is None else canonical(formula)
+    if isinstance(formula, Formula) and drop_dead(formula.expression) is None:
+        return formula
+    return canonical(formula)
 
 
 def _flaw(scores: FloatArray | Rejected) -> Rejected | None:

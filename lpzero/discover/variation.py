@@ -9,7 +9,7 @@ order.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -77,7 +77,7 @@ class Variation:
     def neighbours(self, formula: Formula) -> Iterator[Formula]:
         """Every formula of the space one change away: a node replaced, added or removed."""
         yield _other_reduction(formula)
-        for expression in _changed(formula.expression, self.language.statistics):
+        for expression in changed_expressions(formula.expression, self.language.statistics):
             made = Formula(expression, formula.reduction)
             if self.language.why_outside(made) is None:
                 yield made
@@ -126,7 +126,7 @@ def replace_name(expression: Expression, at: int, name: str) -> Expression:
     return rebuild(expression)
 
 
-def _changed(expression: Expression, statistics: list[str]) -> Iterator[Expression]:
+def changed_expressions(expression: Expression, statistics: Sequence[str]) -> Iterator[Expression]:
     """The expression with one node replaced, one unary added, or one unary removed."""
     yield from (Apply(name, expression) for name in UNARIES)
     if isinstance(expression, Leaf):
@@ -134,13 +134,17 @@ def _changed(expression: Expression, statistics: list[str]) -> Iterator[Expressi
     elif isinstance(expression, Apply):
         yield expression.operand
         yield from (Apply(n, expression.operand) for n in UNARIES if n != expression.operation)
-        for operand in _changed(expression.operand, statistics):
+        for operand in changed_expressions(expression.operand, statistics):
             yield Apply(expression.operation, operand)
     else:
         name, left, right = expression.operation, expression.left, expression.right
         yield from (Combine(other, left, right) for other in BINARIES if other != name)
-        yield from (Combine(name, changed, right) for changed in _changed(left, statistics))
-        yield from (Combine(name, left, changed) for changed in _changed(right, statistics))
+        yield from (
+            Combine(name, changed, right) for changed in changed_expressions(left, statistics)
+        )
+        yield from (
+            Combine(name, left, changed) for changed in changed_expressions(right, statistics)
+        )
 
 
 def _nodes_by_type(tree: Any) -> dict[str, list[int]]:
