@@ -103,7 +103,7 @@ def print_rows(
 
 def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
     """The columns in which a terminal shows a judgement; JSON has the rest."""
-    shown = ("n", "rho", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
+    shown = ("n", "rho", "rho_untied", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
     return {key: judged[key] for key in (*shown, "top_precision")}
 
 

@@ -20,6 +20,7 @@ from lpzero.judgement.correlation import (
     partial_spearman,
     spearman_many,
     top_precision,
+    untied,
     within_spearman,
 )
 from lpzero.judgement.ranks import rank_targets
@@ -31,6 +32,8 @@ Flaw = Literal["constant", "non-finite"]
 class Judgement:
     """How well scores rank n architectures; larger is better, everything finite.
 
+    `rho` averages ties, `rho_untied` is its expectation when ties of the scores are broken at
+    random, because a search must order everything it is given.
     `rho_within` is None if no group can be measured (`n_within` architectures are in those that
     can). A flawed score vector, constant or with a value that is not finite, has zeros
     throughout and says so in `flaw`.
@@ -38,6 +41,7 @@ class Judgement:
 
     n: int
     rho: float
+    rho_untied: float
     rho_ci: Interval
     tau: float
     tau_ci: Interval
@@ -63,9 +67,11 @@ def judge(
         return _flawed("constant" if found.constant[0] else "non-finite", targets, groups)
     around = intervals(scores, targets)
     within = within_spearman(scores, targets, groups)
+    rho = float(found.values[0])
     return Judgement(
         n=len(scores),
-        rho=float(found.values[0]),
+        rho=rho,
+        rho_untied=untied(rho, scores),
         rho_ci=around.rho,
         tau=float(kendall_many(scores[np.newaxis], targets).values[0]),
         tau_ci=around.tau,
@@ -83,6 +89,7 @@ def _flawed(flaw: Flaw, targets: FloatArray, groups: LabelArray) -> Judgement:
     return Judgement(
         n=n,
         rho=0.0,
+        rho_untied=0.0,
         rho_ci=(0.0, 0.0),
         tau=0.0,
         tau_ci=(0.0, 0.0),

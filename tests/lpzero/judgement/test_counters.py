@@ -9,7 +9,7 @@ import pytest
 
 import spaces
 from lpzero.judgement import counters
-from lpzero.judgement.correlation import spearman
+from lpzero.judgement.correlation import spearman, untied
 from spaces.errors import UnknownNameError
 from spaces.gpt2.space import Gpt2Arch
 from spaces.tables import load
@@ -65,3 +65,12 @@ def test_sizes_alone_rank_the_released_tables(
 ) -> None:
     loaded = load(table, real_data)
     assert round(spearman(counters.score(name, loaded), loaded.targets), 3) == rho
+
+
+@pytest.mark.parametrize(("name", "rho"), [("depth-sqrt-width", 0.896), ("depth", 0.722)])
+def test_sizes_with_few_values_rank_worse_once_ties_are_broken(
+    real_data: Path, name: str, rho: float
+) -> None:
+    table = load("flexibert", real_data)
+    scores = counters.score(name, table)
+    assert round(untied(spearman(scores, table.targets), scores), 3) == rho
