@@ -30,6 +30,7 @@ from spaces.gpt2.space import Gpt2Arch
 from spaces.images import ImageSpace
 from spaces.pit import PitSpace
 from spaces.pit.model import Pit
+from spaces.taps import Tap
 
 TINY_FLEXIBERT = FlexiBertSpace(
     name="tiny-flexibert", hidden=(8, 16), n_layers=(1, 2), operations=("sdp", "dft"), ffn=(8,)
@@ -202,6 +203,13 @@ def test_attention_parameters_are_those_of_the_mixing_halves(space: Space[Any]) 
             is_mixing = name.startswith("blocks") and (".attention." in name or ".mixing." in name)
             mixing += p.numel() if is_mixing and "norm" not in name else 0
         assert space.attention_parameters(arch) == mixing
+
+
+@pytest.mark.slow
+def test_projections_are_those_that_are_tapped(space: Space[Any]) -> None:
+    for arch in samples(space, 25):
+        taps = (module for module in layout(space, arch).modules() if isinstance(module, Tap))
+        assert space.projections(arch) == sum(tap.statistic == "H" for tap in taps)
 
 
 @pytest.mark.slow

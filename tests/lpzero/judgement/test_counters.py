@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -27,11 +28,20 @@ ARCH = Gpt2Arch(d_model=32, n_head=(2, 4), d_inner=(64, 32), d_embed=-1, div_val
         ("decoder-parameters", 2 * (4 * 32 * 32 + 4 * 32) + 65 * 96 + 2 * 32 + 4 * 32 * 2 + 2 * 32),
         ("parameters", spaces.NANO_GPT2.parameters(ARCH)),
         ("flops", spaces.NANO_GPT2.flops(ARCH)),
+        ("projections", 6),
     ],
 )
 def test_a_counter_counts(name: str, expected: float) -> None:
     table = make_table("one", spaces.NANO_GPT2, [("0", ARCH, 0.0)], "t", "none")
     assert counters.score(name, table).tolist() == [expected]
+
+
+def test_sept_equals_exact_arithmetic() -> None:
+    L, d, T = spaces.NANO_GPT2.depth(ARCH), spaces.NANO_GPT2.width(ARCH), 3
+    inside = L * Fraction(1 - d ** (T + 1), 1 - d)
+    expected = math.log(L * d) + math.log(float(inside))
+    assert counters.sept(spaces.NANO_GPT2, ARCH, T) == pytest.approx(expected, rel=1e-12)
+    assert math.isfinite(counters.sept(spaces.NANO_GPT2, ARCH, 100_000))
 
 
 def test_the_names_are_those_of_the_contract() -> None:
@@ -42,6 +52,8 @@ def test_the_names_are_those_of_the_contract() -> None:
         "depth",
         "depth-sqrt-width",
         "flops",
+        "sept",
+        "projections",
     ]
 
 
