@@ -5,7 +5,7 @@ Reading this opens the test rows, once, after the search is over.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
+from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
 from primitives.canonical import canonical
@@ -27,9 +28,18 @@ TOP = 10
 
 
 def report(
-    tables: Sequence[Table], objective: Objective, outcome: CampaignOutcome, top: int = TOP
+    tables: Sequence[Table],
+    objective: Objective,
+    outcome: CampaignOutcome,
+    top: int = TOP,
+    counts: Mapping[str, Count] | None = None,
+    stability: MeasureStability | None = None,
 ) -> dict[str, Any]:
-    """The result as JSON values; `tables` have their test targets."""
+    """The result as JSON values; `tables` have their test targets.
+
+    `counts` are the best counts by table, found on the rows of the fitness; without them the
+    winner is compared with the best counter alone. `stability` measures the winner's.
+    """
     opened = _opened(tables, objective)
     found: dict[int, _Scored] = {}
     for candidate in (choose(objective, outcome), *outcome.hall.entries):
@@ -56,6 +66,7 @@ def report(
         "best": best,
         "top": [{**line, "front": line["id"] in front} for line in lines],
         "counters": [line for judged in opened for line in judged.counters()],
+        **contest_fields(winner.contests(counts or {}, stability)),
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,
         "evaluated": outcome.tally.evaluated,
@@ -112,6 +123,21 @@ class _Scored:
         return {
             judged.table.name: judged.judge_chosen(scores, *parts) for judged, scores in self.scores
         }
+
+    def contests(
+        self, counts: Mapping[str, Count], measure: MeasureStability | None
+    ) -> list[Contest]:
+        """It against its rivals on every table."""
+        formula = canonical(self.candidate.formula)
+        return [
+            Contest(
+                judged,
+                scores,
+                counts.get(judged.table.name),
+                None if measure is None else measure(formula, judged.table),
+            )
+            for judged, scores in self.scores
+        ]
 
 
 def _opened(tables: Sequence[Table], objective: Objective) -> list[JudgedTable]:

@@ -18,6 +18,9 @@ from spaces.errors import UnknownNameError
 if TYPE_CHECKING:
     from spaces.tables.table import Table
 
+# The name, beside the counters, of the best product of sizes that a search of the table found.
+BEST_COUNT = "best count"
+
 Counter = Callable[[Space[Any], Any], float]
 
 
