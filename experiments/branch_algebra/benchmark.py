@@ -1,4 +1,4 @@
-"""What a formula costs: by branch algebra, and in the three ways it replaces.
+"""The cost of a formula: by branch algebra, and by the three methods it replaces.
 
 Everything is measured in one run on the same architectures, in processor time of one thread.
 (a) a loop of scipy.stats.spearmanr over ready scores; (b) the reference evaluation on sketches,
@@ -128,7 +128,7 @@ class Bench:
         ]
 
     def check_equal(self, branches: Any, formulas: list[Formula], blocks: Any) -> None:
-        """Stop unless both ways give the same scores."""
+        """Exit unless both methods give the same scores."""
         evaluator = FormulaEvaluator(self.sketches, table=branches)
         for formula, found in zip(formulas, evaluator.scores(formulas), strict=True):
             expected = [naive.score(formula, b) for b in blocks[:5]]

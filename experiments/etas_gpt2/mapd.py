@@ -20,7 +20,9 @@ COSTS = ("latency", "memory")
 
 
 @click.command()
-@click.option("--proxy", "proxies", multiple=True, help="Beside the counters; may be repeated.")
+@click.option(
+    "--proxy", "proxies", multiple=True, help="A proxy to compare with the counters; repeatable."
+)
 @data_option
 def main(proxies: tuple[str, ...], data: str | None) -> None:
     """Print the MAPD of each proxy by latency and by memory."""

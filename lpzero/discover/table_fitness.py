@@ -20,14 +20,13 @@ from lpzero.judgement.measures import MEASURES, RHO, RHO_WITHIN, Measures, RankM
 from lpzero.judgement.ranks import quantise_keys
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
-from lpzero.scores.chains import ChainSet, surviving
+from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from spaces.tables import Split, Table
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 LEAST = 10  # training rows
 _MEMORY = 1 << 29  # bytes that scoring may remember
 _FEW = 6  # architectures of the early look
-# For a few formulas on many rows: their chains are computed, tables of them would cost more.
-_BARE = ChainSet(dict.fromkeys(STATISTICS, ((),)), dict.fromkeys(STATISTICS, 1), ())
 _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
 
@@ -100,12 +97,12 @@ class TableFitness:
     @cached_property
     def _valid(self) -> tuple[FormulaEvaluator, RankMeasures]:
         rows = self.parts.valid
-        return self._evaluator(rows, None, _BARE), self._judged.measures(rows)
+        return self._evaluator(rows, None, bare_chains()), self._judged.measures(rows)
 
     @cached_property
     def everywhere(self) -> FormulaEvaluator:
         """Scores on all rows, for the formulas that are reported."""
-        return self._evaluator(None, None, _BARE)
+        return self._evaluator(None, None, bare_chains())
 
     def _evaluator(
         self, rows: Any, label: str | None, chains: ChainSet | None = None

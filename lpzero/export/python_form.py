@@ -1,7 +1,7 @@
-"""A formula as a Python module that stands alone: torch and nothing else.
+"""A formula as a standalone Python module that needs only torch.
 
-The module is put together from `runtime`, `model_statistics`, the source of the primitives' bodies
-and the formula. Names, labels and provenance go in as literals, never as code.
+The module is assembled from `runtime`, `model_statistics`, the source of the primitives' bodies and
+the formula. Names, labels and provenance are inserted as literals, never as code.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from primitives.statistics import STATISTICS
 
 _WIDTH = 96
 _OPENING, _CLOSING = ("score", "score_model"), ("networks", "self_test", "main")
-# All that is in them, and of `trial` the networks. They need torch, so their text alone is read.
+# Copied whole; of `trial` only the networks. They need torch, so only their text is read.
 _COPIED = ("lpzero.export.runtime", "lpzero.export.model_statistics")
 _HEAD = '''"""A zero-cost proxy: {formula}
 
-Scores an untrained network; larger is better. Needs torch alone. `score` takes the statistics of
-every block, `score_model` a model; `python FILE` runs the self-test. How the statistics are taken
-and what the operations mean is said where they stand. Written by lpzero {engine}.
+Scores an untrained network; larger is better. Needs only torch. `score` takes the statistics of
+every block, `score_model` a model; `python FILE` runs the self-test. Docstrings explain how the
+statistics are extracted and what the operations mean. Written by lpzero {engine}.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from torch import Tensor, nn
 
 
 def write(exported: list[Exported]) -> str:
-    """The source of the module; one formula to a module."""
+    """The source of the module; a module contains one formula."""
     if len(exported) != 1:
-        raise InputError(f"a Python module holds one formula, {len(exported)} were chosen")
+        raise InputError(f"a Python module contains one formula, but {len(exported)} were chosen")
     one = exported[0]
     body = _Body(one)
     needed = _needed([*_OPENING, *_CLOSING, *body.used])
@@ -77,7 +77,7 @@ class _Body:
 
     def __init__(self, exported: Exported) -> None:
         expression = drop_dead(exported.formula.expression)
-        assert expression is not None, "a record holds no dead formula"
+        assert expression is not None, "an exported formula always has a live branch"
         self.sources = Sources()
         self.used = {"block_mean"}
         self._lines: list[str] = []
@@ -98,7 +98,7 @@ class _Body:
         )
 
     def _name(self, node: Expression) -> str:
-        """The variable that holds the node's value, computed once."""
+        """The variable with the node's value, which is computed once."""
         if isinstance(node, Leaf):
             return node.statistic
         if node not in self._names:
@@ -162,7 +162,7 @@ def _constants(one: Exported, uses: tuple[str, ...]) -> str:
         "SOURCES": "the tensors of a block that each one reads",
         "GRADIENTS": "those that are the loss's gradient at these tensors",
         "LIMIT": "elements kept of each tensor; None keeps all",
-        "TRIAL_TENSORS": "which of the made-up tensors stand for each statistic",
+        "TRIAL_TENSORS": "which of the synthetic tensors each statistic reads",
     }
     text = [
         f"{name} = {shown!a}" + (f"  # {comments[name]}" if name in comments else "")
@@ -194,7 +194,7 @@ def _ascii(value: object) -> object:
 
 
 def _needed(roots: list[str]) -> dict[str, str]:
-    """The source of these parts of the runtime and of all they need, by name."""
+    """The source of these parts of the runtime and of everything they use, by name."""
     found = _parts()
     todo = list(roots)
     for name in todo:
@@ -224,6 +224,6 @@ def _source(module: str) -> str:
 
 EXPORTER = Exporter(
     "python",
-    "one formula as a module that needs torch alone",
+    "one formula as a module that needs only torch",
     lambda found, _: write(found.entries),
 )

@@ -1,9 +1,9 @@
 """A formula as sympy text, and back.
 
 The text is what sympy prints of the block's value on whole tensors, every guard written out.
-Reading it never calls sympy on a stranger's text: `primitives.symbolic` builds the sympy
-expression anew from the formula, and the text is parsed against a list of allowed names and run
-on made-up networks, where it must score as the formula does.
+Untrusted text is never passed to sympy: `primitives.symbolic` builds the sympy expression from the
+formula, and the text is parsed against a list of allowed names and evaluated on synthetic networks,
+where it must score as the formula does.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ _CONVENTIONS = """\
 
 
 def write(exported: list[Exported]) -> str:
-    """The text of a file with one form."""
+    """The text of a file with the sympy form of one formula."""
     from primitives.symbolic import to_sympy
 
     if len(exported) != 1:
-        raise InputError(f"a sympy form is of one formula, {len(exported)} were chosen")
+        raise InputError(f"a sympy form contains one formula, but {len(exported)} were chosen")
     formula, limit = exported[0].formula, exported[0].options.limit
     if exported[0].softmax_axis != "first":
-        raise InputError("a sympy form has its softmax along axis 0, this formula along the last")
-    told = _CONVENTIONS.format(
+        raise InputError(
+            "a sympy form takes softmax along axis 0, but this formula along the last axis"
+        )
+    conventions = _CONVENTIONS.format(
         reduction=formula.reduction, sign=formula.sign, limit="all" if limit is None else limit
     )
-    text = f"{_MARK}\n# formula: {formula}\n{told}\n{to_sympy(formula)}\n"
+    text = f"{_MARK}\n# formula: {formula}\n{conventions}\n{to_sympy(formula)}\n"
     try:
         read(text)
     except InputError:
@@ -62,7 +64,7 @@ def write(exported: list[Exported]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A formula and the text of its sympy form, which says the same."""
+    """A formula and the equivalent text of its sympy form."""
 
     formula: Formula
     text: FormText
@@ -91,7 +93,7 @@ def read(text: str, where: str = "the text") -> Form:
     """The form in a text: parsed against the list of names, and compared with its formula."""
     lines = text.splitlines()
     if not lines or lines[0].strip() != _MARK:
-        raise InputError(f"{where} is no sympy form of ours; its first line is {_MARK!r}")
+        raise InputError(f"{where} is not an lpzero sympy form; expected the first line {_MARK!r}")
     named = [found[1] for line in lines if (found := _FORMULA.fullmatch(line.strip()))]
     if len(named) != 1:
         raise InputError(f"{where} names {len(named)} formulas, expected one line '# formula: ...'")

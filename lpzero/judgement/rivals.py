@@ -17,24 +17,24 @@ from lpzero.judgement.differences import Difference
 from lpzero.judgement.stability import Stability
 from lpzero.judgement.table import SPLIT_PARTS, JudgedTable
 from lpzero.judgement.verdict import verdict
-from primitives.formula import Formula
+from primitives.score import AnyFormula
 
 if TYPE_CHECKING:
     from spaces.tables import Table
 
 
 class Count(Protocol):
-    """A product of sizes: its formula, and its scores (n,) of all rows of a table."""
+    """A product of sizes: its formula, which prints as text, and its scores (n,) of all rows."""
 
     @property
-    def formula(self) -> str: ...
+    def formula(self) -> object: ...
 
     @property
     def scores(self) -> FloatArray: ...
 
 
 # Winner's formula and table -> how far its scores repeat there.
-MeasureStability = Callable[[Formula, "Table"], Stability]
+MeasureStability = Callable[[AnyFormula, "Table"], Stability]
 
 
 @dataclass(frozen=True, eq=False)

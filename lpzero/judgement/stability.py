@@ -29,7 +29,7 @@ class Stability:
 
 
 def stability(scores: FloatArray, others: FloatArray) -> Stability:
-    """How far scores (n,) repeat in others (seeds, n); scores that are not finite count as -1."""
+    """How far scores (n,) repeat in others (seeds, n); a seed without finite scores is 0."""
     found = spearman_many(np.atleast_2d(others), rank(scores))
-    values = np.where(found.non_finite, -1.0, found.values)
+    values = np.where(found.non_finite, 0.0, found.values)
     return Stability(len(values), float(np.median(values)), float(values.min()))

@@ -1,6 +1,6 @@
-"""Formulas as proxies: scored on sketches of the architectures, which are made once.
+"""Formulas as proxies: scored on sketches of the architectures, which are built once.
 
-The two published ones are here under `lpzero-flexibert` and `lpzero-gpt2`.
+The two published formulas are registered as `lpzero-flexibert` and `lpzero-gpt2`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class FormulaProxy:
     """A formula, discovered or written by hand.
 
-    An exported one brings the `options` of its sketches and the `softmax_axis`, and is scored with
-    them. Seeds asked for count from its own; a loss other than "auto" goes before its own. Its
-    `chosen_on` are the tables it was found on, each with the seed of the split.
+    An exported formula brings the `options` of its sketches and its `softmax_axis`, and is scored
+    with them. The context's seeds are added to its own; a loss other than "auto" overrides its own.
+    `chosen_on` lists the tables it was found on, each with the seed of the split.
     """
 
     name: str
@@ -67,7 +67,7 @@ class FormulaProxy:
 
     @property
     def needs_sketches(self) -> bool:
-        """Whether it has a loss or seeds of its own, with which single networks are not run."""
+        """Whether it has its own loss or seeds, which `on_networks` does not support."""
         own, usual = self.options or SketchOptions(), SketchOptions()
         return replace(own, limit=usual.limit) != usual
 
@@ -76,12 +76,12 @@ class FormulaProxy:
         return replace(self, options=replace(self.options or SketchOptions(), limit=None))
 
     def on_networks(self) -> NetworkProxy:
-        """The same scores, up to rounding, from each network as it is run: no sketch is kept."""
+        """The same scores, up to rounding, computed as each network runs: no sketch is stored."""
         own, usual = self.options or SketchOptions(), SketchOptions()
         if self.needs_sketches:
             raise InputError(
-                f"{self.name} was exported with its own loss or seeds, and single networks are run"
-                " with those asked for; score it on sketches, as `lpzero rank` does"
+                f"{self.name} was exported with its own loss or seeds, which cannot be used on"
+                " single networks; score it on sketches, as `lpzero rank` does"
             )
         name = str(self.formula)
         if (own.limit, self.softmax_axis) != (usual.limit, "first"):
@@ -106,16 +106,16 @@ class FormulaProxy:
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
-        """Of each architecture the values of its blocks, before the sum or mean over them."""
+        """The values of each architecture's blocks, before the sum or mean over them."""
         options = self.sketching(measurements.context)
         evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
         if len(usable) < len(archs):
-            raise InputError("some architecture has no sketch; `lpzero stats` says which and why")
+            raise InputError("an architecture has no sketch; `lpzero stats` shows which and why")
         found = self.formula.sign * evaluator.block_means(self.formula.expression)
         return [found[row, : space.depth(arch)] for row, arch in enumerate(archs)]
 
     def sketching(self, context: Context) -> SketchOptions:
-        """How the sketches are taken."""
+        """The options of the sketches that the formula is scored on in this context."""
         own = self.options or SketchOptions()
         return SketchOptions(
             own.limit,
@@ -127,7 +127,7 @@ class FormulaProxy:
 
 @dataclass(frozen=True, slots=True)
 class _BlockValues:
-    """The formula's value of each block of a network, on tensors cut as sketches are."""
+    """The formula's value on each block of a network, on tensors cut as in sketches."""
 
     formula: Formula
     limit: int | None
@@ -135,7 +135,7 @@ class _BlockValues:
 
     def __call__(self, network: Network) -> Terms:
         if callable(network.loss):
-            raise InputError("formulas know the losses of our spaces only, not a function")
+            raise InputError("a formula needs one of the named losses, not a function")
         found = extract(
             network.model,
             network.tokens,
@@ -143,6 +143,7 @@ class _BlockValues:
             seed=network.seed,
             chunk=network.chunk,
             limit=self.limit,
+            with_ends=False,
         )
         blocks = [
             {
@@ -152,7 +153,7 @@ class _BlockValues:
                 ]
                 for name, pieces in block.items()
             }
-            for block in found
+            for block in found.blocks
         ]
         values = block_values(self.formula, blocks, self.softmax_axis)
         if isinstance(values, Rejected):

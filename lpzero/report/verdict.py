@@ -1,4 +1,4 @@
-"""The honest table: the winner beside all counters, on every part, never one number."""
+"""The result: the winner compared with all counters, on every part of each table."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _IN_SAMPLE = " (in sample for the winner)"
 
 
 def section(run: FormulaRun) -> Markup:
-    """The winner, what is to be thought of it, and a table per table."""
+    """The winner, how it compares with the best counter, and all measures on each table."""
     if run.result is None or run.best is None:
-        return element("p", "There is no winner to judge: see the remarks above.")
+        return element("p", "There is no winner yet: see the remarks above.")
     best = run.best
-    sign = "as it stands" if best["sign"] > 0 else "negated"
+    sign = "as written" if best["sign"] > 0 else "negated"
     chosen = run.result.get("chosen_on", "train")
     parts: list[Child] = [
         element("p", shown(best["formula"]), class_="winner"),
@@ -44,7 +44,7 @@ def section(run: FormulaRun) -> Markup:
             " ties of the scores are broken at random, as a search must. “Given"
             " parameters” is the partial ρ given log parameters, “within groups” the mean ρ inside"
             " groups of equal depth and width with at least five architectures (– where there are"
-            " none), “top 10%” the part of the best tenth by score that is in the best tenth by"
+            " none), “top 10%” the share of the best tenth by score that is in the best tenth by"
             " target. The winner was chosen on train and valid rows, so only its test figures are"
             " out of sample. Counters were not chosen on anything; the one in the verdict is the"
             " best on train.",
@@ -66,10 +66,10 @@ def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
         yield element("strong", text)
     given = winner.get("rho_given_params")
     if given is not None:
-        yield f" Given the parameters, ρ {number(given).shown} is left."
+        yield f" Given the parameters, ρ is {number(given).shown}."
     ceiling = run.summary(name).get("ceiling")
     if ceiling is not None:
-        yield f" Independent trainings of this table rank alike at {number(ceiling).shown}."
+        yield f" The noise ceiling, ρ between independent trainings, is {number(ceiling).shown}."
 
 
 def _count_text(count: Mapping[str, Any]) -> str:
@@ -102,7 +102,7 @@ def _table(run: FormulaRun, name: str) -> Markup:
     if run.count is not None:
         rows.append(_row("the best count", run.count["judged"].get(name, {}), sizes))
     rows += [_row(line["proxy"], line.get("judged", {}), sizes) for line in run.counters(name)]
-    caption = f"{name}: the winner beside the counters"
+    caption = f"{name}: the winner and the counters"
     return table(caption, [groups, columns], rows, sortable=True)
 
 

@@ -14,7 +14,7 @@ from primitives.pruning import DEFAULT_RULES
 from primitives.statistics import STATISTICS
 
 # Raised whenever the numbers in a stored table would change.
-SCHEMA = 1
+SCHEMA = 2
 
 Chain = tuple[str, ...]
 Pair = tuple[str, str]
@@ -85,3 +85,9 @@ def surviving(
     group = {name: statistic.group for name, statistic in STATISTICS.items()}
     pairs = tuple(p for p in statistic_pairs(same_statistic) if group[p[0]] == group[p[1]])
     return ChainSet(chains, n_matrices, pairs, softmax_axis)
+
+
+def bare_chains() -> ChainSet:
+    """The statistics themselves, for formulas whose chains are computed when they are needed."""
+    names = tuple(STATISTICS)
+    return ChainSet(dict.fromkeys(names, ((),)), dict.fromkeys(names, 1), ())

@@ -14,7 +14,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from lpzero.arrays import FloatArray
 from lpzero.supernet.saliency import Saliency
@@ -49,6 +48,8 @@ def allocate(values: FloatArray, counts: Sequence[int]) -> npt.NDArray[np.intp]:
         chosen = np.zeros(len(values), dtype=np.intp)
         chosen[np.argsort(-gains, kind="stable")[: counts[1]]] = 1
         return chosen
+    from scipy.optimize import linear_sum_assignment  # slow to import, and not needed by --help
+
     seats = np.repeat(np.arange(len(counts)), counts)  # one for each layer
     _, seat = linear_sum_assignment(values[:, seats], maximize=True)
     taken: npt.NDArray[np.intp] = seats[seat]

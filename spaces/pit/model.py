@@ -2,9 +2,9 @@
 
 Heo et al. 2021 (PiT): overlapping patches, a class token, three stages of pre-norm blocks. Between
 stages the grid of tokens is halved and widened. Shapes: B images, g tokens along a side, T = g g +
-1, w the width of a stage, n heads, f MLP width. Blocks carry taps (see `spaces.taps`) for the
-statistics A, H and S. The pooling is the beginning of the first block of the stage it leads to, so
-that the blocks one after the other are the whole way from the embedding to the last norm.
+1, w the width of a stage, n heads, f MLP width. Blocks have taps (see `spaces.taps`) for the
+statistics A, H and S. Pooling belongs to the first block of the stage it leads to, so that the
+blocks in sequence are the whole model from the embedding to the last norm.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from spaces.autoformer.model import FeedForward
+from spaces.ends import EMBEDDING, HEAD, EndWeight, table
 from spaces.initialisation import allocate
 from spaces.taps import Tap
 
@@ -56,6 +57,14 @@ class Pit(nn.Module):
         scores: Tensor = self.head(hidden[:, 0])
         return scores
 
+    def ends(self) -> dict[str, list[EndWeight]]:
+        """The patches' projection and the positions; the head of the classes."""
+        projection, position = self.embedding.projection.weight, self.embedding.position
+        return {
+            EMBEDDING: [EndWeight(projection), EndWeight(position, features=1)],
+            HEAD: [table(self.head.weight)],
+        }
+
 
 class PatchEmbedding(nn.Module):
     """Overlapping patches with positions, after a class token: (B, 3, H, W) to (B, T, w)."""
@@ -72,7 +81,7 @@ class PatchEmbedding(nn.Module):
 
 
 class Block(nn.Module):
-    """The pooling, if a stage begins here; then attention and MLP, a norm before each."""
+    """Pooling if a stage starts here; then attention and MLP, each after a norm."""
 
     def __init__(self, pool: nn.Module, w: int, heads: int, f: int) -> None:
         super().__init__()
@@ -92,7 +101,7 @@ class Block(nn.Module):
 class Pooling(nn.Module):
     """The grid halved and widened by a depth-wise convolution, the class token by a Linear.
 
-    Every outgoing channel sees one incoming one, so the new width is a multiple of the old.
+    Every output channel reads one input channel, so the new width is a multiple of the old.
     """
 
     def __init__(self, before: int, w: int) -> None:

@@ -227,7 +227,7 @@ def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
         code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
     assert code == 130
     assert text == ""
-    assert f"go on with: lpzero discover --out {out} --resume" in err
+    assert f"continue with: lpzero discover --out {out} --resume" in err
     state = json.loads((Path(out) / layout.CHECKPOINT).read_text())
     assert state["next_generation"] == 3
     assert run(capsys, "--out", out, "--resume", "--quiet")[0] == 0

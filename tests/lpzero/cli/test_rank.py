@@ -94,7 +94,7 @@ def test_the_table_has_sizes_beside_the_proxies(
     arguments = ["--proxy", "depth", "--proxy", "snip", "--seeds", "2", "--cache", str(tmp_path)]
     assert run(["rank", "nano-gpt2", *arguments]) == 0
     out = capsys.readouterr().out
-    assert "beside them, sizes alone" in out
+    assert "for comparison, the counters" in out
     assert [out.count(f"\n{name} ") for name in ("snip", "depth", "parameters")] == [1, 1, 1]
     assert " ± " in out
 

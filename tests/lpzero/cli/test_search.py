@@ -86,7 +86,7 @@ def test_a_broken_request_is_one_line(
     assert (code, text) == (2, "")
     assert err.count("\n") == 1
     assert run(["export", str(out), "--to", "json"]) == 2
-    assert "holds a search, which found no formula" in capsys.readouterr().err
+    assert "is a search, which has no formulas" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_broken_request_is_one_line(
         ),
         (["nano-gpt2", *QUICK, "--proxy", "sum(mul(G, W)"], "at character 13"),
         (["nano-gpt2", *QUICK, "--proxy", "missing.json"], "no file missing.json"),
-        (["nano-gpt2", *QUICK, "--proxy", "runs/missing"], "no file runs/missing"),
+        (["nano-gpt2", *QUICK, "--proxy", "runs/missing"], "no file or directory runs/missing"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--resume"], "--resume needs --out"),
         (["nano-gpt2", "--proxy", "depth"], "no loop given"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--proxy", "flops"], "--compare"),

@@ -371,7 +371,7 @@ def test_a_shipped_table_needs_no_fetching(
     path = tmp_path / "nano.json"
     shipped = replace(registry.source("nano-gpt2"), path=path)
     monkeypatch.setattr(registry, "_SOURCES", {"nano-gpt2": shipped})
-    with pytest.raises(TableError, match="shipped with the package: install it again"):
+    with pytest.raises(TableError, match="part of the package: reinstall"):
         get("nano-gpt2")
     path.touch()
     assert get("nano-gpt2") == Fetched("nano-gpt2", path, downloaded=False)

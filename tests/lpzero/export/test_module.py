@@ -51,7 +51,7 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_module_needs_neither_numpy_nor_us(folder: Path) -> None:
     done = run("-c", WITHOUT_NUMPY, str(folder), folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "self-test: 3 of 3 scores are the engine's\n"
+    assert done.stdout == "self-test: 3 of 3 scores match the engine's\n"
 
 
 @pytest.mark.slow

@@ -21,5 +21,5 @@ def test_it_is_the_median_and_the_least_rank_correlation() -> None:
 def test_scores_that_are_lost_on_another_seed_do_not_repeat() -> None:
     scores = np.arange(6.0)
     others = np.stack([scores, np.where(scores > 3, np.nan, scores)])
-    assert stability(scores, others) == Stability(2, 0.0, -1.0)
+    assert stability(scores, others) == Stability(2, 0.5, 0.0)
     assert stability(scores, scores).to_json() == {"n": 1, "median": 1.0, "least": 1.0}

@@ -54,7 +54,7 @@ def test_a_bad_combination_is_refused() -> None:
         rank_mean(ONE, TWO, weights=(1,))
     with pytest.raises(InputError, match="at least one"):
         rank_sum()
-    with pytest.raises(InputError, match="add up to nothing"):
+    with pytest.raises(InputError, match="add up to zero"):
         rank_mean(ONE, TWO, weights=(1, -1))
 
 
@@ -92,7 +92,11 @@ def test_text_means_a_proxy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "not a JSON file"), ("[]", "holds no formula"), ('{"formula": 3}', "holds no formula")],
+    [
+        ("{", "not valid JSON"),
+        ("[]", "contains no formula"),
+        ('{"formula": 3}', "contains no formula"),
+    ],
 )
 def test_a_file_without_a_formula_is_named(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "odd.json"
