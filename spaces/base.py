@@ -133,6 +133,13 @@ class Space(ABC, Generic[A]):
     def width(self, arch: A) -> int:
         """The width of the residual stream."""
 
+    def projections(self, arch: A) -> int:
+        """How many projections feed heads in all blocks: the taps H of the model.
+
+        Queries, keys and values of every block; spaces with other blocks count their own.
+        """
+        return 3 * self.depth(arch)
+
     def to_json(self, arch: A) -> dict[str, Any]:
         """The architecture as plain JSON values."""
         fields: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(arch)))  # type: ignore[call-overload]

@@ -29,7 +29,7 @@ def main(proxies: tuple[str, ...], data: str | None) -> None:
     table = load("gpt2-lm1b-corei7-pareto", data)
     measurements = Measurements()
     rows = []
-    for name in [*counters.names(), "sept", *proxies]:
+    for name in [*counters.names(), *proxies]:
         scores = find(name).score(table.space, table.archs, measurements)
         row: dict[str, Any] = {"proxy": name, "rho": spearman(scores, table.targets)}
         for cost in COSTS:

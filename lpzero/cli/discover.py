@@ -193,6 +193,8 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     if form == "json":
         output.print_json(result)
         return
+    from lpzero.judgement.counters import BEST_COUNT
+
     best = result["best"]
     click.echo(f"best formula, chosen on {result['chosen_on']}: {best['formula']}\n")
     for table in result["tables"]:
@@ -201,6 +203,10 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
             {"best on": part, **output.judged_columns(line)}
             for part, line in best["judged"][name].items()
         ]
+        count = result["count"]
+        if count is not None:
+            judged = count["judged"][name]["test"]
+            rows.append({"best on": f"test: {BEST_COUNT}", **output.judged_columns(judged)})
         counters = [line for line in result["counters"] if line["table"] == name]
         rows += [
             {"best on": f"test: {line['proxy']}", **output.judged_columns(line["judged"]["test"])}
@@ -209,6 +215,7 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
         output.print_rows(rows, form, title=title)
         click.echo()
+    output.print_verdict(result)
     rows = [
         {
             "formula": line["formula"],

@@ -109,6 +109,8 @@ def _print(result: dict[str, Any], form: str) -> None:
     if form == "json":
         output.print_json(result)
         return
+    from lpzero.judgement.counters import BEST_COUNT
+
     [table] = result["tables"]
     head = (
         f"{table['name']}: {table['target']}, space {table['space']}, chosen on"
@@ -117,7 +119,9 @@ def _print(result: dict[str, Any], form: str) -> None:
     rows = [_row("formula", line["formula"], line["rho"]) for line in result["top"]]
     output.print_rows(rows, form, title=head)
     click.echo()
-    rows = [_row("counter", line["proxy"], line["rho"]) for line in result["counters"]]
+    beside = [] if result["count"] is None else [{"proxy": BEST_COUNT, **result["count"]}]
+    beside += result["counters"]
+    rows = [_row("counter", line["proxy"], line["rho"]) for line in beside]
     output.print_rows(rows, form)
     best = result["best"]
     click.echo()
@@ -126,6 +130,7 @@ def _print(result: dict[str, Any], form: str) -> None:
         rows = [{"best on": part, **output.judged_columns(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
         click.echo()
+    output.print_verdict(result)
     click.echo(
         f"{result['evaluated']:,} formulas evaluated, {sum(result['rejected'].values()):,}"
         f" rejected, {result['seconds']:.1f} s; all measures are in {result['out']}"

@@ -103,8 +103,19 @@ def print_rows(
 
 def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a judgement in a terminal; JSON has the rest."""
-    shown = ("n", "rho", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
+    shown = ("n", "rho", "rho_untied", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
     return {key: judged[key] for key in (*shown, "top_precision")}
+
+
+def print_verdict(result: Mapping[str, Any]) -> None:
+    """Write the best count of a result, if it has one, and its verdict to stdout."""
+    count = result["count"]
+    if count is not None:
+        by_table = count.get("formula_by_table", {"": count["formula"]})
+        for table, formula in by_table.items():
+            click.echo(f"best count{f' on {table}' if table else ''}: {formula}")
+    if result["verdict"] is not None:
+        click.echo(f"{result['verdict']}\n")
 
 
 def cell(value: Any, is_significant: bool = False) -> str:

@@ -148,7 +148,8 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     from lpzero.judgement.table import SPLIT_PARTS
 
     shown = {"proxy": row["proxy"] + (" (in sample)" if row["in_sample"] else "")}
-    shown |= {key: row[key] for key in ("n", "rho", "rho_ci", "tau", "rho_given_params")}
+    judged = ("n", "rho", "rho_untied", "rho_ci", "tau", "rho_given_params")
+    shown |= {key: row[key] for key in judged}
     shown |= {"rho_within": row["rho_within"], "top 10%": row["top_precision"]}
     shown |= {f"rho {part}": row[part]["rho"] for part in SPLIT_PARTS if part in row}
     for kind in ("seeds", "batches"):

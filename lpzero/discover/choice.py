@@ -60,16 +60,25 @@ def choose(
     found = spearman_many(scores[:, rows], rank_targets(targets[rows])).values
     signs = np.where(found < 0, -1.0, 1.0)
     rho = np.abs(np.where(np.isfinite(found), found, 0.0))
-    if repeated is None:
-        stability = np.full(len(scores), np.nan)
-        is_stable = np.ones(len(scores), dtype=np.bool_)
-    else:
+    stability = np.full(len(scores), np.nan)
+    if repeated is not None:
         stability = agreement(scores, repeated)
-        is_stable = stability >= threshold
-        if not is_stable.any():
-            is_stable = stability >= stability.max()
+    steady = None if repeated is None else stability
+    return Choice(order_of(rho, steady, complexity, threshold), rho, signs, stability, threshold)
+
+
+def order_of(
+    rho: FloatArray, stability: FloatArray | None, complexity: Sequence[int], threshold: float
+) -> IntArray:
+    """The formulas that may be chosen, best first: stable ones by rho, the simpler of equals first.
+
+    If no formula is stable the most stable one remains.
+    """
+    is_stable = np.ones(len(rho), dtype=np.bool_)
+    if stability is not None:
+        is_stable = stability >= min(threshold, float(stability.max()))
     order = np.lexsort((np.asarray(complexity), -np.round(rho, 10), ~is_stable))
-    return Choice(order[: int(is_stable.sum())], rho, signs, stability, threshold)
+    return np.asarray(order[: int(is_stable.sum())])
 
 
 def agreement(scores: FloatArray, repeated: FloatArray) -> FloatArray:

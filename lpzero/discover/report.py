@@ -5,15 +5,20 @@ The report is the only step that reads the test rows, after the search has ended
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
+from lpzero.discover.choice import MEMBERS, agreement, order_of
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
+from lpzero.judgement.ranks import rank_many
+from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
 from primitives.parser import parse
@@ -27,12 +32,21 @@ TOP = 10
 
 
 def report(
-    tables: Sequence[Table], objective: Objective, outcome: CampaignOutcome
+    tables: Sequence[Table],
+    objective: Objective,
+    outcome: CampaignOutcome,
+    counts: Mapping[str, Count] | None = None,
+    stability: MeasureStability | None = None,
 ) -> dict[str, Any]:
-    """The result as JSON values; `tables` must include their test targets."""
+    """The result as JSON values; `tables` must include their test targets.
+
+    `counts` are the best counts by table, found on the rows that the winner was chosen on; without
+    them the winner is compared with the best counter alone. `stability` measures the winner's.
+    """
     opened = _opened(tables, objective)
+    chosen = choose(objective, outcome)
     found: dict[int, _ScoredCandidate] = {}
-    for candidate in (choose(objective, outcome), *outcome.hall.entries):
+    for candidate in (*chosen[:1], *outcome.hall.entries):
         if len(found) < TOP and candidate.id not in found:
             scored = _score(candidate, objective, opened)
             if scored is not None:
@@ -56,6 +70,8 @@ def report(
         "best": best,
         "top": [{**line, "front": line["id"] in front} for line in lines],
         "counters": [line for judged in opened for line in judged.counters()],
+        **contest_fields(winner.contests(counts or {}, stability)),
+        "ensemble": _ensemble(chosen, objective, opened),
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,
         "evaluated": outcome.tally.evaluated,
@@ -76,11 +92,51 @@ def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]
     return sheet(text, columns)
 
 
-def choose(objective: Objective, outcome: CampaignOutcome) -> Candidate:
-    """The winner: best on train, or the member of the train front that is best on valid."""
+def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:
+    """The candidates that may win, the winner first: by fitness, by valid rows, or by `choice`."""
     if objective.settings.choose == "train":
-        return outcome.hall.entries[0]
-    return max(outcome.hall.front, key=lambda c: (objective.valid(c), -c.complexity, -c.id))
+        return list(outcome.hall.entries)
+    if objective.settings.choose == "stable":
+        return choose_stable(objective, {*outcome.hall.entries, *outcome.state.population})
+    return sorted(outcome.hall.front, key=lambda c: (-objective.valid(c), c.complexity, c.id))
+
+
+def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates whose scores repeat, by rho on train and valid, lowest over the tables."""
+    pool = sorted((c for c in candidates if c.is_scored), key=lambda c: c.id)
+    formulas = [canonical(candidate.formula) for candidate in pool]
+    rhos, agreements = [], []
+    for fitness in objective.tables_fitness:
+        scores = _stacked(fitness.all_rows.scores(formulas), len(fitness.table))
+        rhos.append(fitness.known_rho(scores))
+        repeated = fitness.repeated_rows
+        if repeated is not None:
+            again = _stacked(repeated.scores(formulas), len(fitness.table))
+            agreements.append(agreement(scores, again))
+    stability = np.min(agreements, axis=0) if agreements else None
+    complexity = [candidate.complexity for candidate in pool]
+    order = order_of(np.min(rhos, axis=0), stability, complexity, objective.settings.stable)
+    return [pool[i] for i in order]
+
+
+def _stacked(found: Sequence[FloatArray | Rejected], n: int) -> FloatArray:
+    """Scores (K, n), NaN where a formula has none."""
+    return np.stack([np.full(n, np.nan) if isinstance(s, Rejected) else s for s in found])
+
+
+def _ensemble(
+    chosen: Sequence[Candidate], objective: Objective, opened: Sequence[JudgedTable]
+) -> dict[str, Any] | None:
+    """The rank mean of the best that may win, judged as the winner is; None for fewer than two."""
+    members = [canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
+    if objective.settings.choose != "stable" or len(members) < 2:
+        return None
+    judged = {}
+    for table, fitness in zip(opened, objective.tables_fitness, strict=True):
+        scores = _stacked(fitness.all_rows.scores(members), len(fitness.table))
+        scores = scores[np.isfinite(scores).all(axis=1)]
+        judged[table.table.name] = table.judge_chosen(rank_many(scores).mean(axis=0))
+    return {"members": [str(member) for member in members], "judged": judged}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +168,21 @@ class _ScoredCandidate:
         return {
             judged.table.name: judged.judge_chosen(scores, *parts) for judged, scores in self.scores
         }
+
+    def contests(
+        self, counts: Mapping[str, Count], measure: MeasureStability | None
+    ) -> list[Contest]:
+        """It against its rivals on every table."""
+        formula = canonical(self.candidate.formula)
+        return [
+            Contest(
+                judged,
+                scores,
+                counts.get(judged.table.name),
+                None if measure is None else measure(formula, judged.table),
+            )
+            for judged, scores in self.scores
+        ]
 
 
 def _opened(tables: Sequence[Table], objective: Objective) -> list[JudgedTable]:

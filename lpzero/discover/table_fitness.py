@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lpzero.arrays import FloatArray
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.settings import Settings
 from lpzero.errors import InputError
+from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.measures import MEASURES, RHO, RHO_WITHIN, Measures, RankMeasures
 from lpzero.judgement.ranks import quantise_keys, rank_targets
 from lpzero.judgement.table import JudgedTable
@@ -53,9 +54,11 @@ class TableFitness:
         settings: Settings,
         workers: Workers | None = None,
         label: str | None = None,
+        repeated: Callable[[], Sequence[Sketch]] | None = None,
     ) -> None:
         self.table, self.parts, self._make = parts.hide_test(table), parts, sketches
         self.workers, self.label = workers or Workers(), label
+        self._make_repeated = repeated
         # Longer chains are computed from chains of two.
         self.chains = surviving(min(2, max(1, settings.unaries)))
         self.settings = settings
@@ -88,6 +91,26 @@ class TableFitness:
         """The products that a beam search finds on the fitness rows, best first."""
         targets = rank_targets(self.table.targets[self.rows])
         return search(self.terms.logs[:, self.rows], targets, Beam(factors=self.settings.terms))
+
+    @cached_property
+    def repeated_rows(self) -> FormulaEvaluator | None:
+        """The evaluator on all rows with networks and batches of other seeds, if there is one."""
+        if self._make_repeated is None:
+            return None
+        sketches = self._make_repeated()
+        chains = self.chains if self.settings.terms > 1 else bare_chains()
+        return FormulaEvaluator(sketches, chains, workers=self.workers, label=self.label)
+
+    @cached_property
+    def known_rows(self) -> IntArray:
+        """The training and validation rows."""
+        return np.sort(np.concatenate([self.parts.train, self.parts.valid]))
+
+    def known_rho(self, scores: FloatArray) -> FloatArray:
+        """Rho (K,) of scores (K, n) on the training and validation rows; 0 where there is none."""
+        rows = self.known_rows
+        rho = spearman_many(scores[:, rows], rank_targets(self.table.targets[rows])).values
+        return np.where(np.isfinite(rho), rho, 0.0)
 
     @cached_property
     def evaluator(self) -> FormulaEvaluator:

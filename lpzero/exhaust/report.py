@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.arrays import FloatArray
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import Exhaustion
+from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
 from lpzero.judgement.table import JudgedTable
 from lpzero.options import to_json
 from lpzero.runs.scoresheet import column, sheet
@@ -57,12 +58,24 @@ def report(
     found: tuple[Results, BranchTable],
     asked: Exhaustion,
     query: Query | None = None,
+    count: Count | None = None,
+    stability: MeasureStability | None = None,
 ) -> dict[str, Any]:
-    """The result as JSON values; this reads the test rows."""
+    """The result as JSON values; this reads the test rows.
+
+    `count` is the best count found on train; without it the winner is compared with the best
+    counter alone. `stability` measures the winner's.
+    """
     results, branches = found
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
     judged = JudgedTable(table, split, with_test=True)
+    contests = [
+        Contest(
+            judged, scores, count, None if stability is None else stability(entry.formula, table)
+        )
+        for entry, scores in chosen[:1]
+    ]
     evaluated, constant, non_finite = results.counts
     return {
         "tables": [{"name": table.name, **judged.facts, "n_fitness": len(split.train)}],
@@ -73,6 +86,7 @@ def report(
         "best": _best(judged, *chosen[0]) if chosen else None,
         "top": [_line(judged, entry, scores) for entry, scores in chosen],
         "counters": list(judged.counters()),
+        **contest_fields(contests),
         "evaluated": evaluated,
         "rejected": _rejected(asked, constant, non_finite),
     }

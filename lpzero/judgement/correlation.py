@@ -7,6 +7,7 @@ architectures.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,17 @@ def spearman_many(scores: FloatArray, target_ranks: FloatArray) -> Correlations:
 def spearman(scores: FloatArray, targets: FloatArray) -> float:
     """Spearman's rho of one score vector (n,) with the targets (n,)."""
     return float(spearman_many(scores[np.newaxis], rank_targets(targets)).values[0])
+
+
+def untied(rho: float, scores: FloatArray) -> float:
+    """The expectation of rho when ties of the scores (n,) are broken at random.
+
+    Breaking ties keeps the expected covariance with the targets and widens the spread of the
+    ranks to that of 1 to n. Ties of the targets stay: a search has to order the scores alone.
+    """
+    n = len(scores)
+    tied = float(np.sum((rank(scores) - (n + 1) / 2) ** 2))
+    return rho * math.sqrt(tied / (n * (n * n - 1) / 12))
 
 
 def kendall_many(scores: FloatArray, targets: FloatArray) -> Correlations:

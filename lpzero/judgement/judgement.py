@@ -19,6 +19,7 @@ from lpzero.judgement.correlation import (
     partial_spearman,
     spearman_many,
     top_precision,
+    untied,
     within_spearman,
 )
 from lpzero.judgement.ranks import rank_targets
@@ -30,13 +31,15 @@ Flaw = Literal["constant", "non-finite"]
 class Judgement:
     """How well scores rank n architectures; larger is better, everything finite.
 
-    `rho_within` is None if no group can be measured; `n_within` architectures are in groups that
-    can be. For a flawed score vector, constant or with a value that is not finite, all numbers are
-    zero and `flaw` names the reason.
+    `rho` averages ties, `rho_untied` is its expectation when ties of the scores are broken at
+    random, because a search must order everything it is given. `rho_within` is None if no group can
+    be measured; `n_within` architectures are in groups that can be. For a flawed score vector,
+    constant or with a value that is not finite, all numbers are zero and `flaw` names the reason.
     """
 
     n: int
     rho: float
+    rho_untied: float
     rho_ci: Interval
     tau: float
     tau_ci: Interval
@@ -65,6 +68,7 @@ def judge(
     return Judgement(
         n=len(scores),
         rho=float(rho.values[0]),
+        rho_untied=untied(float(rho.values[0]), scores),
         rho_ci=ci.rho,
         tau=float(kendall_many(scores[np.newaxis], targets).values[0]),
         tau_ci=ci.tau,
@@ -82,6 +86,7 @@ def _flawed(flaw: Flaw, targets: FloatArray, groups: LabelArray) -> Judgement:
     return Judgement(
         n=n,
         rho=0.0,
+        rho_untied=0.0,
         rho_ci=(0.0, 0.0),
         tau=0.0,
         tau_ci=(0.0, 0.0),

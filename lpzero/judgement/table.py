@@ -7,7 +7,7 @@ Parts always come in the order train, valid, test, all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ import numpy as np
 from lpzero.arrays import FloatArray, IntArray, LabelArray
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
+from lpzero.judgement.differences import Difference, paired_difference
 from lpzero.judgement.judgement import Judgement, judge
 from lpzero.judgement.measures import RankMeasures
 
@@ -119,6 +120,32 @@ class JudgedTable:
                 "rho": self.rhos(scores),
                 "judged": {part: judgement.to_json() for part, judgement in judged.items()},
             }
+
+    def best_counter(self) -> tuple[str, FloatArray]:
+        """The counter with the largest rho on train, and its scores (n,).
+
+        Chosen on train like a winner: the best of several on test would be chosen on test.
+        """
+        found = {name: counters.score(name, self.table) for name in counters.names()}
+        name = max(found, key=lambda name: self.rho(found[name], "train"))
+        return name, found[name]
+
+    def compare(
+        self, scores: FloatArray, rivals: Mapping[str, FloatArray], part: str = "test"
+    ) -> dict[str, Difference]:
+        """The paired difference of rho against each rival's scores (n,) on the rows of a part.
+
+        Architectures without a finite score from both are left out, and a rival with which hardly
+        any has one.
+        """
+        found = {}
+        for name, others in rivals.items():
+            rows = self._scored(scores, part)
+            kept = rows[np.isfinite(others[rows])]
+            if len(kept) >= LEAST_ARCHS:
+                targets = self.table.targets[kept]
+                found[name] = paired_difference(scores[kept], others[kept], targets)
+        return found
 
     def measures(self, rows: IntArray) -> RankMeasures:
         """Measures of many score vectors at once, on these rows."""

@@ -81,6 +81,17 @@ class FormulaRun(Run, ABC):
         found = [] if self.result is None else self.result["tables"]
         return next((entry for entry in found if entry["name"] == table), {})
 
+    @property
+    def count(self) -> Mapping[str, Any] | None:
+        """The best count's line of the result, if it has one."""
+        return None if self.result is None else self.result.get("count")
+
+    def verdict(self, table: str) -> str | None:
+        """The sentence on the winner on a table; None if the result holds none."""
+        found = {} if self.result is None else self.result
+        text = found.get("verdict_by_table", {}).get(table) or found.get("verdict")
+        return None if text is None else str(text)
+
     def counters(self, table: str) -> Sequence[Mapping[str, Any]]:
         """The lines of the counters on a table."""
         lines = [] if self.result is None else self.result["counters"]

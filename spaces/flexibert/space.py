@@ -182,6 +182,9 @@ class FlexiBertSpace(Space[FlexiBertArch]):
     def width(self, arch: FlexiBertArch) -> int:
         return self.as_built(arch).hidden
 
+    def projections(self, arch: FlexiBertArch) -> int:
+        return sum(mixing_projections(layer) for layer in arch.layers)
+
 
 def is_linear_transform(layer: Layer) -> bool:
     """Whether tokens mix by a fixed transform: no output dense, residual or norm around it."""
@@ -191,6 +194,13 @@ def is_linear_transform(layer: Layer) -> bool:
 def kernel_size(layer: Layer) -> int:
     """The kernel of a dynamic convolution, 0 for the other operations."""
     return int(layer.operation[3:]) if layer.operation.startswith("dsc") else 0
+
+
+def mixing_projections(layer: Layer) -> int:
+    """Projections that feed the heads of a layer: q, k, v, and one more for wma and dsc."""
+    if is_linear_transform(layer):
+        return 1
+    return 4 if layer.operation == "wma" or kernel_size(layer) else 3
 
 
 def mixing_parameters(h: int, layer: Layer) -> int:

@@ -45,7 +45,7 @@ class Bars:
 
 def bars(rows: Iterable[Mapping[str, Any]], title: str = "") -> Bars:
     """The data of the figure from rows with `proxy`, `rho` and `rho_ci`."""
-    sizes = set(counters.names())
+    sizes = {counters.BEST_COUNT, *counters.names()}
     try:
         found = [_bar(row, row["proxy"] in sizes) for row in rows]
     except (KeyError, TypeError, ValueError):
@@ -116,6 +116,8 @@ def _figures(material: Material) -> Iterator[Drawn]:
     for table in run.tables:
         name = table["name"]
         rows = [{"proxy": "the winner", **run.judged(name)["test"]}]
+        if run.count is not None and name in run.count["judged"]:
+            rows.append({"proxy": counters.BEST_COUNT, **run.count["judged"][name]["test"]})
         beside = run.counters(name)
         rows += [
             {"proxy": line["proxy"], **line["judged"]["test"]}

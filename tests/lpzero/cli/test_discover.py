@@ -53,6 +53,10 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert all(isinstance(count, int) for count in result["rejected"].values())
     assert result["seconds"] > 0
     assert result["out"] == out
+    assert (result["count"], result["stability"]) == (None, None)
+    assert result["verdict"].startswith("It ")
+    low, high = result["difference"]["rho_ci"]
+    assert low <= result["difference"]["rho"] <= high
     names = {path.name for path in Path(out).iterdir()}
     assert {layout.CONFIG, layout.JOURNAL, layout.CHECKPOINT, layout.HALL, layout.HALL_CSV} <= names
 
@@ -63,8 +67,10 @@ def test_people_see_the_winner_beside_the_counters(
     out = str(tmp_path / "c")
     code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
     assert code == 0
-    for word in ("best formula, chosen on valid", "test: parameters", "in " + out, "rho given"):
+    verdict = json.loads((Path(out) / layout.RESULT).read_text())["verdict"]
+    for word in ("best formula, chosen on valid", "test: parameters", "in " + out, "rho untied"):
         assert word in text
+    assert f"\n{verdict}\n" in text
     line = err.splitlines()[-1]
     for word in (
         "generation 3/3",

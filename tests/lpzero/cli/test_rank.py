@@ -44,6 +44,7 @@ def test_json_is_a_list_of_the_proxies_asked_for(
     for row in rows:
         assert row["n"] == 12
         assert -1 <= row["rho_ci"][0] <= row["rho_ci"][1] <= 1
+        assert abs(row["rho_untied"]) <= abs(row["rho"])
         assert {"tau", "rho_given_params", "train", "valid", "test", "seconds"} <= set(row)
     assert ranked(capsys, "nano-gpt2", *options, "--cache", str(tmp_path)) == rows
 

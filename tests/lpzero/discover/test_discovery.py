@@ -10,15 +10,22 @@ import pytest
 
 from lpzero.discover.campaign import Progress
 from lpzero.discover.discovery import Discovery
+from lpzero.discover.report import report
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import partial_spearman, spearman
 from lpzero.judgement.counters import score
+from lpzero.judgement.rivals import Contest, contest_fields
+from lpzero.judgement.stability import Stability
+from lpzero.judgement.table import JudgedTable
 from lpzero.scores.evaluator import FormulaEvaluator
 from primitives.canonical import key_up_to_sign
 from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula
 from primitives.statistics import STATISTICS
 from spaces.errors import TableError, UnknownNameError
+from spaces.tables.table import Table
+from tests.lpzero.fixed_count import FixedCount
 from tests.lpzero.small_campaign import discovery, sketches, table
 
 
@@ -41,6 +48,28 @@ def test_what_is_found_can_be_looked_at(found: Discovery) -> None:
     assert set(result) >= {"best", "top", "counters", "evaluated", "rejected"}
     assert result["counters"][0]["proxy"] == "parameters"
     assert all(len(line["judged"]["test"]["rho_ci"]) == 2 for line in result["counters"])
+
+
+def test_the_winner_meets_its_rivals_on_the_test_rows(found: Discovery) -> None:
+    made = table()
+    judged = JudgedTable(made, found.objective.tables_fitness[0].parts, with_test=True)
+    winner = FormulaEvaluator(sketches()).score(parse(found.best_["formula"]))
+    assert not isinstance(winner, Rejected)
+    contest = Contest(judged, winner)
+    assert found.result_.items() >= contest_fields([contest]).items()
+    count = FixedCount("sum(params)", score("parameters", made))
+    measured = []
+
+    def stability(formula: AnyFormula, on: Table) -> Stability:
+        measured.append((str(formula), on.name))
+        return Stability(2, 0.9, 0.8)
+
+    counts = {made.name: count}
+    result = report([made], found.objective, found.outcome_, 3, counts, stability)
+    expected = Contest(judged, winner, count, Stability(2, 0.9, 0.8))
+    assert result.items() >= contest_fields([expected]).items()
+    assert measured == [(found.best_["formula"], made.name)]
+    assert result["best"] == found.result_["best"]
 
 
 @pytest.mark.slow

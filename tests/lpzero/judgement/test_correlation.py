@@ -27,6 +27,25 @@ def test_spearman_equals_scipys(seed: int, n: int) -> None:
         assert constant == (np.ptp(row) == 0)
 
 
+@pytest.mark.parametrize("n_values", [2, 3, 8])
+def test_untied_rho_is_the_mean_over_ways_of_breaking_ties(n_values: int) -> None:
+    rng = np.random.default_rng(n_values)
+    targets = rng.integers(0, 20, 40).astype(float)
+    scores = np.digitize(targets + 4 * rng.standard_normal(40), np.arange(1, n_values) * 6.0) + 0.0
+    broken = scores + rng.uniform(0, 0.5, (20_000, 40))
+    mean = correlation.spearman_many(broken, ranks.rank_targets(targets)).values.mean()
+    rho = correlation.spearman(scores, targets)
+    assert correlation.untied(rho, scores) == pytest.approx(mean, abs=2e-3)
+    assert correlation.untied(rho, scores) < rho
+
+
+def test_without_ties_nothing_is_broken() -> None:
+    scores, targets = np.random.default_rng(0).random((2, 31))
+    rho = correlation.spearman(scores, targets)
+    assert correlation.untied(rho, scores) == rho
+    assert correlation.untied(0.0, np.ones(31)) == 0
+
+
 @given(seed=Seed, n=st.integers(5, 60))
 def test_kendall_equals_scipys(seed: int, n: int) -> None:
     rows, target = score_rows(seed, n=n), np.random.default_rng(seed).integers(0, n, n) / 3

@@ -167,6 +167,34 @@ def test_a_result_older_than_its_journal_is_said(copy: Path) -> None:
     assert f"counts {len(whole)} formulas, but journal.jsonl has {len(whole) - 5}" in remark
 
 
+def test_the_page_holds_the_verdict_of_the_result(campaign: Path) -> None:
+    result = json.loads((campaign / layout.RESULT).read_text())
+    text = read(write(open_run(campaign)).page).text
+    assert result["verdict"] in text
+    assert "The best count:" not in text
+
+
+def test_the_best_count_stands_beside_the_winner(copy: Path) -> None:
+    result = json.loads((copy / layout.RESULT).read_text())
+    judged = {"made-up": result["counters"][0]["judged"]}
+    result["count"] = {"formula": HOSTILE, "rho": result["counters"][0]["rho"], "judged": judged}
+    (copy / layout.RESULT).write_text(json.dumps(result))
+    page = write(open_run(copy)).page
+    assert f"The best count: {HOSTILE}." in read(page).text
+    assert HOSTILE not in page.read_text()
+    low, high = judged["made-up"]["train"]["rho_ci"]
+    row = f"the best count {judged['made-up']['train']['rho']:.3f} [{low:.3f}, {high:.3f}]"
+    assert row in read(page).text.replace("−", "-")
+
+
+def test_a_result_without_a_verdict_says_how_to_get_one(copy: Path) -> None:
+    result = json.loads((copy / layout.RESULT).read_text())
+    for field in ("count", "difference", "differences", "stability", "verdict"):
+        del result[field]
+    (copy / layout.RESULT).write_text(json.dumps(result))
+    assert "run the same command again" in read(write(open_run(copy)).page).text
+
+
 def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> None:
     result = json.loads((copy / layout.RESULT).read_text())
     for line in result["counters"]:
@@ -304,7 +332,7 @@ def poison(folder: Path) -> None:
     (folder / layout.HALL).write_text(json.dumps(hall))
     result = json.loads((folder / layout.RESULT).read_text())
     result["counters"][0]["proxy"] = result["tables"][0]["licence"] = HOSTILE
-    result["stopped"] = HOSTILE
+    result["stopped"] = result["verdict"] = HOSTILE
     (folder / layout.RESULT).write_text(json.dumps(result))
     sheet = json.loads((folder / "scores.json").read_text())
     sheet["tables"][f"../../{HOSTILE}"] = sheet["tables"]["made-up"]
@@ -443,7 +471,11 @@ def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
     discovery(tmp_path / "both", table=both, generations=2).run()
     written = write(open_run(tmp_path / "both"))
     assert "transfer" in {path.stem for path in written.figures}
-    assert "another made-up: the winner and the counters" in read(written.page).text
+    text = read(written.page).text
+    assert "another made-up: the winner and the counters" in text
+    result = json.loads((tmp_path / "both" / layout.RESULT).read_text())
+    assert all(verdict in text for verdict in result["verdict_by_table"].values())
+    assert len(result["verdict_by_table"]) == 2
 
 
 @pytest.fixture
