@@ -93,6 +93,15 @@ def move(source: Path, target: Path) -> None:
         raise write_error(target, error) from error
 
 
+def read_list(path: Path) -> list[Any] | None:
+    """The JSON list in the file; None if there is no file or it holds anything else."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list) else None
+
+
 def write_error(path: Path, error: OSError) -> WriteError:
     """The error to raise when writing to the path failed."""
     remedy = "; make room and run the same command again" if error.errno in _FULL else ""

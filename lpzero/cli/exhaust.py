@@ -75,6 +75,7 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     from lpzero import exhaust as engine
     from lpzero.exhaust.run import exhaustive_config
     from lpzero.runs.directory import RunDirectory
+    from lpzero.scores.best_count import best_count
     from lpzero.sketches.builder import Builder, sketches
     from lpzero.sketches.store import Store, default_folder
     from spaces.tables import load, split
@@ -88,7 +89,8 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     parts = split(table, given["split_seed"])
     folder = Path(given["out"] or _default_folder(given, asked))
     run = engine.exhaust(table, found, parts, folder, asked, sketch)
-    result = engine.report(table, parts, found, run, asked, query)
+    count = best_count(table, parts.train)
+    result = engine.report(table, parts, found, run, asked, query, count)
     sheet = engine.scores(table, parts, found, run[1], result)
     seconds = time.perf_counter() - start
     with RunDirectory(folder, exhaustive_config(table, parts, asked, sketch), True) as directory:
@@ -100,6 +102,7 @@ def _default_folder(given: dict[str, Any], asked: Exhaustion) -> Path:
     name = f"exhaust-{given['table']}"
     name += "-upstream" if given["upstream_dims"] else ""
     name += f"-{asked.unaries}"
+    name += "-terms2" if asked.terms == 2 else ""
     name += "-same" if asked.same_statistic else ""
     name += f"-split{given['split_seed']}"
     return Path("runs", name + (f"-seed{given['seed']}" if given["seed"] else ""))

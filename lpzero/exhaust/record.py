@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lpzero.exhaust.products import PairResults, read_terms
 from lpzero.exhaust.results import Query, Results
 from lpzero.exhaust.run import Exhaustion
 from lpzero.judgement.measures import MEASURES, RHO
 from lpzero.options import to_arguments, to_json
 from lpzero.runs.config import StoredConfig
-from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row
+from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.layout import RESULT, SCORES
 from lpzero.runs.run import read_file
 from primitives.sizes import SpaceSize, measure
@@ -23,11 +25,12 @@ from primitives.sizes import SpaceSize, measure
 class ExhaustiveRun(FormulaRun):
     """An exhaustive run; `measured` are the measures of its shards, None if some are missing."""
 
-    measured: Results | None
+    measured: Results | PairResults | None
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {key: self.request[key] for key in ("unaries", "same_statistic", "split_seed")}
+        shown = ("unaries", "terms", "same_statistic", "split_seed")
+        return {key: self.request[key] for key in shown}
 
     @property
     def fitness_rows(self) -> str:
@@ -41,9 +44,15 @@ class ExhaustiveRun(FormulaRun):
         return words + self.shared_options("--seed")
 
     def space_size(self) -> SpaceSize | None:
+        if self.request["terms"] == 2:
+            return None
         return measure(self.request["unaries"], bool(self.request["same_statistic"]))
 
     def pairs(self) -> Iterator[PairRho]:
+        if isinstance(self.measured, PairResults):
+            for entry in self.measured.best(Query(top=100)):
+                yield from pairs_in(entry.formula, entry.measures.rho)
+            return
         column = MEASURES.index(RHO)
         for family, values in [] if self.measured is None else self.measured.measured():
             rho = np.abs(values[column])
@@ -59,7 +68,7 @@ def read(config: StoredConfig) -> ExhaustiveRun:
     folder, request = config.folder, config.request
     remarks: list[str] = []
     result = read_file(folder, RESULT, remarks)
-    measured = Results(folder, request["unaries"], bool(request["same_statistic"]))
+    measured = _results(folder, request)
     n_missing = len(measured.missing())
     if n_missing:
         remarks.append(
@@ -84,6 +93,12 @@ def read(config: StoredConfig) -> ExhaustiveRun:
         {} if result is None else dict(result["rejected"]),
         None if n_missing else measured,
     )
+
+
+def _results(folder: Path, request: Mapping[str, Any]) -> Results | PairResults:
+    if request["terms"] == 2:
+        return PairResults(folder, read_terms(folder))
+    return Results(folder, request["unaries"], bool(request["same_statistic"]))
 
 
 def _row(line: Row) -> Row:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lpzero.arrays import FloatArray
+from lpzero.exhaust.products import PairResults
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import Exhaustion
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
@@ -16,7 +17,7 @@ from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 from primitives.rejection import Rejected
 from primitives.sizes import measure
 
@@ -29,7 +30,7 @@ _TIE = 1e-9  # measures closer than this are a tie
 def choose(
     table: Table,
     split: Split,
-    results: Results,
+    results: Results | PairResults,
     evaluator: FormulaEvaluator,
     query: Query | None = None,
 ) -> list[tuple[Entry, FloatArray]]:
@@ -55,7 +56,7 @@ def report(
     table: Table,
     split: Split,
     sketches: Sequence[Sketch],
-    found: tuple[Results, BranchTable],
+    found: tuple[Results | PairResults, BranchTable],
     asked: Exhaustion,
     query: Query | None = None,
     count: Count | None = None,
@@ -81,6 +82,7 @@ def report(
         "tables": [{"name": table.name, **judged.facts, "n_fitness": len(split.train)}],
         "chosen_on": "train",
         "unaries": asked.unaries,
+        "terms": asked.terms,
         "by": (query or Query()).by,
         "query": to_json(query or Query()),
         "best": _best(judged, *chosen[0]) if chosen else None,
@@ -103,7 +105,7 @@ def scores(
     if result["best"] is None:
         return None
     formula = result["best"]["formula"]
-    values = FormulaEvaluator(sketches, table=branches).score(parse_paper_formula(formula))
+    values = FormulaEvaluator(sketches, table=branches).score(parse(formula))
     assert not isinstance(values, Rejected), "the winner has a score on every row"
     parts = JudgedTable(table, split, with_test=True).parts
     return sheet(formula, {table.name: column(table, parts, values)})
@@ -131,6 +133,8 @@ def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, in
     A `duplicate` equals another formula up to sign; `constant-score` and `non-finite` formulas were
     evaluated but cannot be chosen.
     """
+    if asked.terms == 2:
+        return {"constant-score": constant, "non-finite": non_finite}
     size = measure(asked.unaries, asked.same_statistic)
     n = len(REDUCTIONS)
     counts = {rule: n * count for rule, count in size.rejected.items()}

@@ -23,6 +23,7 @@ from primitives.enumeration import Family, families
 from primitives.expressions import Combine
 from primitives.formula import REDUCTIONS, Formula, Reduction
 from primitives.registry import BINARIES
+from primitives.score import AnyFormula
 from primitives.statistics import STATISTICS
 
 
@@ -66,7 +67,7 @@ class Query:
 class Entry:
     """A formula with the sign that makes the queried measure positive, and its train measures."""
 
-    formula: Formula
+    formula: AnyFormula
     value: float
     measures: Measures
 

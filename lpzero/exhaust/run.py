@@ -5,14 +5,17 @@ table, sketches -> branch table -> shards of measures (stored) -> Results
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
+from lpzero.exhaust.products import PairResults, PairTask
 from lpzero.exhaust.results import Results
 from lpzero.exhaust.shards import ShardTask
 from lpzero.judgement.table import JudgedTable
@@ -23,6 +26,7 @@ from lpzero.runs.directory import RunDirectory
 from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.families import family_scorer
+from lpzero.scores.terms import term_table
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.version import VERSION
 
@@ -44,6 +48,7 @@ class Exhaustion:
     """The settings of an exhaustive run: which formulas, and how much memory."""
 
     unaries: int = option(1, "Operations per chain.", Whole(1, 2))
+    terms: int = option(1, "2 takes every product of two terms.", Whole(1, 2))
     same_statistic: bool = option(False, "Pair each statistic with itself, too.", Switch())
     memory: int = option(4 * GIGABYTE, "What the search may take, all processes together.", Bytes())
     workers: Workers | None = None
@@ -60,20 +65,37 @@ def exhaust(
     folder: Path,
     asked: Exhaustion,
     options: SketchOptions | None = None,
-) -> tuple[Results, BranchTable]:
+) -> tuple[Results | PairResults, BranchTable]:
     """Measure every formula on the training rows, resuming where an earlier call stopped.
 
     Also returns the branch table of all rows, from which the chosen formulas are scored.
     """
     chains = surviving(asked.unaries, asked.same_statistic)
     with RunDirectory(folder, exhaustive_config(table, split, asked, options), resume=True):
-        results = Results(folder, asked.unaries, asked.same_statistic)
         label = "branches" if asked.progress else None
         branches = branch_table(sketches, chains, None, asked.workers, label)
+        if asked.terms == 2:
+            return _measure_pairs(table, split.train, branches, folder, asked), branches
+        results = Results(folder, asked.unaries, asked.same_statistic)
         missing = results.missing()
         if missing:
             _measure(table, split.train, branches, results, missing, asked)
     return results, branches
+
+
+def _measure_pairs(
+    table: Table, train: IntArray, branches: BranchTable, folder: Path, asked: Exhaustion
+) -> PairResults:
+    """Measure every product of two terms on the training rows."""
+    terms = term_table(branches)
+    results = PairResults(folder, terms)
+    missing = results.missing()
+    if missing:
+        results.write_terms()
+        logs = np.ascontiguousarray(terms.logs[:, train])
+        task = PairTask(logs, JudgedTable(table).measures(train), folder)
+        _run(task, missing, asked)
+    return results
 
 
 def exhaustive_config(
@@ -85,6 +107,7 @@ def exhaustive_config(
         "tables": table_entries([table]),
         "split_seed": split.seed,
         "unaries": asked.unaries,
+        "terms": asked.terms,
         "same_statistic": asked.same_statistic,
         "chains": surviving(asked.unaries, asked.same_statistic).digest,
         "sketch": asdict(options or SketchOptions()),
@@ -111,8 +134,13 @@ def _measure(
     task = ShardTask(
         scorer, JudgedTable(table).measures(train), results.families, results.folder, per_worker
     )
+    _run(task, missing, asked)
+
+
+def _run(task: Callable[[Any], None], missing: Sequence[Any], asked: Exhaustion) -> None:
+    """Give every missing shard to a worker."""
     label = "formulas" if asked.progress else None
-    with closing(stream(task, missing, workers, label)) as outcomes:
+    with closing(stream(task, missing, asked.workers, label)) as outcomes:
         for index, outcome in outcomes:
             if isinstance(outcome, Lost):
                 raise ExhaustError(f"shard {missing[index][0]} was lost: {outcome.reason}")

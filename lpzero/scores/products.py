@@ -7,13 +7,13 @@ and the best of those make the next beam. Shapes: T terms, n rows, K products.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from lpzero.arrays import FloatArray, IntArray
+from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.terms import TermTable
 from primitives.powers import Power, product, tree_of
@@ -156,23 +156,16 @@ def _scaled(powers: Sequence[tuple[int, Fraction]]) -> list[tuple[int, Fraction]
     return [(term, exponent / leading) for term, exponent in powers]
 
 
-def pairs(n_terms: int, block: int) -> Iterator[tuple[IntArray, IntArray, Fraction]]:
-    """Every product of two terms once, up to its ranking: (first, second, exponent of second).
+# x y and x / y once for each unordered pair, x sqrt(y) and x / sqrt(y) for each ordered one: every
+# other pair of exponents has the ranking of one of these.
+PAIR_EXPONENTS = (Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(-1, 2))
 
-    x y and x / y come once for each unordered pair, x sqrt(y) and x / sqrt(y) for each ordered one;
-    every other pair of exponents has the ranking of one of these. At most `block` at a time.
-    """
-    for exponent in (Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(-1, 2)):
-        is_symmetric = abs(exponent) == 1
-        step = max(1, block // max(1, n_terms))
-        for start in range(0, n_terms, step):
-            first, second = np.meshgrid(
-                np.arange(start, min(start + step, n_terms)), np.arange(n_terms), indexing="ij"
-            )
-            there = first < second if is_symmetric else first != second
-            yield first[there], second[there], exponent
+
+def is_new_pair(first: IntArray, second: IntArray, exponent: Fraction) -> BoolArray:
+    """Which products first * second^exponent are not the same ranking as another one."""
+    return np.asarray(first < second if abs(exponent) == 1 else first != second)
 
 
 def n_pairs(n_terms: int) -> int:
-    """How many products `pairs` gives."""
+    """How many products of two terms there are."""
     return 3 * n_terms * (n_terms - 1)

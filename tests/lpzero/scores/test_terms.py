@@ -15,7 +15,14 @@ from lpzero.scores.branch_files import decode, encode
 from lpzero.scores.branch_table import assemble
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.products import Beam, Factors, n_pairs, pairs, search
+from lpzero.scores.products import (
+    PAIR_EXPONENTS,
+    Beam,
+    Factors,
+    is_new_pair,
+    n_pairs,
+    search,
+)
 from lpzero.scores.tabulation import tabulate
 from lpzero.scores.terms import BLOCK_REDUCTIONS, COUNTS, TermLanguage, term_table
 from primitives.naive import score
@@ -107,12 +114,17 @@ def _logs(n_terms: int, n: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n_terms, n))
 
 
-def test_pairs_hold_every_product_of_two_once() -> None:
-    found = [
+def all_pairs(n_terms: int) -> list[tuple[int, int, Fraction]]:
+    first, second = np.meshgrid(np.arange(n_terms), np.arange(n_terms), indexing="ij")
+    return [
         (int(a), int(b), e)
-        for first, second, e in pairs(7, 10)
-        for a, b in zip(first, second, strict=True)
+        for e in PAIR_EXPONENTS
+        for a, b in np.argwhere(is_new_pair(first, second, e))
     ]
+
+
+def test_pairs_hold_every_product_of_two_once() -> None:
+    found = all_pairs(7)
     assert len(found) == len(set(found)) == n_pairs(7)
     ratios = set()
     for a, b, exponent in found:
@@ -126,9 +138,7 @@ def test_a_wide_beam_finds_the_best_product_of_two() -> None:
     logs, target = _logs(12, 30, 0), np.random.default_rng(1).normal(size=30)
     ranks = rank_targets(target)
     best = max(
-        abs(spearman(np.exp(logs[a] + float(e) * logs[b]), target))
-        for first, second, e in pairs(12, 100)
-        for a, b in zip(first, second, strict=True)
+        abs(spearman(np.exp(logs[a] + float(e) * logs[b]), target)) for a, b, e in all_pairs(12)
     )
     found = search(logs, ranks, Beam(factors=2, width=12, exact=2000))
     assert found[0].rho == pytest.approx(best)

@@ -1,0 +1,176 @@
+"""Every product of two terms on one table: measured in shards on the training rows.
+
+Shards stream: of each only the best by every measure stay, so that millions of products need the
+memory of one shard. Shards are the same for any number of workers and any memory.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from lpzero import files
+from lpzero.arrays import FloatArray, IntArray
+from lpzero.errors import InputError
+from lpzero.exhaust.results import Entry, Query
+from lpzero.exhaust.shards import path
+from lpzero.judgement.measures import MEASURES, Measures, RankMeasures
+from lpzero.runs.layout import SHARDS
+from lpzero.scores.products import PAIR_EXPONENTS, Factors, is_new_pair
+from lpzero.scores.terms import TermTable
+from primitives.formula import Formula
+from primitives.parser import parse
+from primitives.score import Column
+
+PER_SHARD = 1 << 15
+KEPT = 500  # products of a shard, by each measure
+_TERMS = "terms.json"
+_MOST_TOP = KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class PairShard:
+    """Products of the terms from start to stop with every other one to one exponent."""
+
+    exponent: int
+    start: int
+    stop: int
+
+
+def cut(n_terms: int) -> list[PairShard]:
+    """The shards of all products of two of so many terms."""
+    step = max(1, PER_SHARD // max(1, n_terms))
+    return [
+        PairShard(exponent, start, min(start + step, n_terms))
+        for exponent in range(len(PAIR_EXPONENTS))
+        for start in range(0, n_terms, step)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class PairTask:
+    """Runs in a worker: measures a shard from the terms' logarithms (T, n) and writes it."""
+
+    logs: FloatArray
+    measures: RankMeasures
+    folder: Path
+
+    def __call__(self, task: tuple[int, PairShard]) -> None:
+        number, shard = task
+        first, second, values, counts = self.measure(shard)
+        buffer = io.BytesIO()
+        np.savez(buffer, first=first, second=second, values=values, counts=np.array(counts))
+        files.write_bytes(path(self.folder, number), buffer.getvalue())
+
+    def measure(
+        self, shard: PairShard
+    ) -> tuple[IntArray, IntArray, FloatArray, tuple[int, int, int]]:
+        """The best: both terms (K,), measures (3, K); and how many are evaluated, constant, bad."""
+        exponent = PAIR_EXPONENTS[shard.exponent]
+        first, second = np.meshgrid(
+            np.arange(shard.start, shard.stop), np.arange(len(self.logs)), indexing="ij"
+        )
+        there = is_new_pair(first, second, exponent)
+        first, second = first[there], second[there]
+        scores = self.logs[first]
+        scores += float(exponent) * self.logs[second]
+        found = self.measures.measure(scores)
+        values = np.where(found.constant | found.non_finite, np.nan, found.values)
+        kept = best_of(values)
+        counts = len(first), int(found.constant.sum()), int(found.non_finite.sum())
+        return first[kept], second[kept], values[:, kept], counts
+
+
+def best_of(values: FloatArray) -> IntArray:
+    """The products (K,) with the largest absolute value of any measure (3, F), in their order."""
+    kept: set[int] = set()
+    for row in np.abs(np.nan_to_num(values, nan=-1.0)):
+        n = min(KEPT, len(row))
+        if n:
+            kept.update(np.argpartition(-row, n - 1)[:n].tolist())
+    return np.array(sorted(kept), dtype=np.int64)
+
+
+class PairResults:
+    """The best products of every shard of a run."""
+
+    def __init__(self, folder: Path, terms: TermTable) -> None:
+        self.folder, self.terms = folder, terms
+        self.shards = cut(len(terms))
+
+    def write_terms(self) -> None:
+        """Write the terms, so that the run can be read without its sketches."""
+        files.write_json(self.folder / SHARDS / _TERMS, [str(term) for term in self.terms.terms])
+
+    def missing(self) -> list[tuple[int, PairShard]]:
+        """The shards whose files are missing or broken."""
+        return [(i, s) for i, s in enumerate(self.shards) if self._read(i) is None]
+
+    @cached_property
+    def counts(self) -> tuple[int, int, int]:
+        """Products evaluated, constant, not finite."""
+        found = [self._whole(number)["counts"] for number in range(len(self.shards))]
+        evaluated, constant, non_finite = (int(n) for n in np.sum(found, axis=0))
+        return evaluated, constant, non_finite
+
+    def best(self, query: Query) -> list[Entry]:
+        """The products with the largest absolute measure that the query asks for."""
+        asked = Query(by=query.by, top=query.top)
+        if query != asked:
+            raise InputError("products of two terms can be asked for --by and --top only")
+        if query.top > _MOST_TOP:
+            raise InputError(f"of each shard {_MOST_TOP} products are kept: give --top less")
+        column = MEASURES.index(query.by)
+        found: list[tuple[float, int, int]] = []
+        for number in range(len(self.shards)):
+            values = self._whole(number)["values"][column]
+            found += [(abs(float(v)), number, i) for i, v in enumerate(values) if np.isfinite(v)]
+            found = sorted(found, key=lambda one: (-one[0], one[1], one[2]))[: 5 * query.top]
+        return [self._entry(column, number, i) for _, number, i in found]
+
+    def _entry(self, column: int, number: int, i: int) -> Entry:
+        shard = self._whole(number)
+        measures = shard["values"][:, i]
+        sign = -1 if measures[column] < 0 else 1
+        exponent = PAIR_EXPONENTS[self.shards[number].exponent]
+        powers = ((int(shard["first"][i]), Fraction(1)), (int(shard["second"][i]), exponent))
+        formula = Factors(powers).formula(self.terms, sign)
+        signed = Measures(*(float(sign * value) for value in measures))
+        return Entry(formula, signed[column], signed)
+
+    def _whole(self, number: int) -> dict[str, Any]:
+        found = self._read(number)
+        if found is None:
+            raise InputError(f"the run in {self.folder} is not finished: start it again")
+        return found
+
+    def _read(self, number: int) -> dict[str, Any] | None:
+        if number not in self._cache:
+            try:
+                data = io.BytesIO(path(self.folder, number).read_bytes())
+                with np.load(data, allow_pickle=False) as archive:
+                    self._cache[number] = {
+                        name: archive[name] for name in ("first", "second", "values", "counts")
+                    }
+            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+                return None
+        return self._cache[number]
+
+    @cached_property
+    def _cache(self) -> dict[int, dict[str, Any]]:
+        return {}
+
+
+def read_terms(folder: Path) -> TermTable:
+    """The terms of a run, without their values."""
+    texts = files.read_list(folder / SHARDS / _TERMS) or []
+    terms = [parse(text) for text in texts]
+    known = tuple(t if isinstance(t, Formula) else Column(str(t)) for t in terms)
+    return TermTable(known, np.empty((len(known), 0)))

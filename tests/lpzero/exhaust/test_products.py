@@ -1,0 +1,93 @@
+"""Every product of two terms: complete, resumable, the same for any number of jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lpzero.errors import InputError
+from lpzero.exhaust import Exhaustion, Query, exhaust, report
+from lpzero.exhaust.products import PairResults
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.ranks import rank_targets
+from lpzero.parallel import Workers
+from lpzero.runs.config import read_config
+from lpzero.runs.run import open_run
+from lpzero.scores.products import Beam, n_pairs, search
+from spaces.tables import split
+from tests.lpzero.small_campaign import sketches, table
+
+N_ROWS = 24
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairResults, object]:
+    folder = tmp_path_factory.mktemp("pairs")
+    made = table()
+    found = exhaust(made, sketches(len(made)), split(made, 0), folder, Exhaustion(terms=2))
+    assert isinstance(found[0], PairResults)
+    return found[0], found[1]
+
+
+def test_every_product_of_two_is_counted(done: tuple[PairResults, object]) -> None:
+    results = done[0]
+    assert results.counts[0] == n_pairs(len(results.terms))
+    assert results.missing() == []
+
+
+def test_the_best_is_that_of_a_plain_loop_over_a_part(done: tuple[PairResults, object]) -> None:
+    results, made = done[0], table()
+    train = split(made, 0).train
+    best = results.best(Query(top=5))
+    assert [entry.value for entry in best] == sorted((e.value for e in best), reverse=True)
+    logs = results.terms.logs
+    rng = np.random.default_rng(0)
+    for first, second in rng.integers(0, len(logs), (300, 2)):
+        if first != second:
+            for exponent in (1, -1, 0.5, -0.5):
+                score = logs[first] + exponent * logs[second]
+                rho = abs(spearman(score[train], made.targets[train]))
+                assert rho <= best[0].value + 1e-12
+
+
+def test_a_beam_of_two_is_never_above_it(done: tuple[PairResults, object]) -> None:
+    results, made = done[0], table()
+    train = split(made, 0).train
+    ranks = rank_targets(made.targets[train])
+    found = search(results.terms.logs[:, train], ranks, Beam(factors=2))
+    assert found[0].rho <= results.best(Query(top=1))[0].value + 1e-12
+
+
+@pytest.mark.slow
+def test_jobs_and_a_lost_shard_change_no_byte(
+    done: tuple[PairResults, object], tmp_path: Path
+) -> None:
+    made = table()
+    again = tmp_path / "again"
+    asked = Exhaustion(terms=2, workers=Workers(2))
+    exhaust(made, sketches(len(made)), split(made, 0), again, asked)
+    (again / "shards" / "00001.npz").unlink()
+    exhaust(made, sketches(len(made)), split(made, 0), again, asked)
+    for path in sorted((done[0].folder / "shards").iterdir()):
+        assert path.read_bytes() == (again / "shards" / path.name).read_bytes()
+
+
+def test_the_run_is_read_without_its_sketches(done: tuple[PairResults, object]) -> None:
+    results, made = done[0], table()
+    parts = split(made, 0)
+    answer = report(made, parts, sketches(len(made)), done, Exhaustion(terms=2))  # type: ignore[arg-type]
+    assert answer["evaluated"] == results.counts[0]
+    assert read_config(results.folder) is not None
+    run = open_run(results.folder)
+    pairs = list(run.pairs())  # type: ignore[attr-defined]
+    assert pairs
+    assert run.command()[:3] == ["lpzero", "exhaust", "made-up"]  # type: ignore[attr-defined]
+
+
+def test_questions_that_shards_cannot_answer_are_refused(
+    done: tuple[PairResults, object],
+) -> None:
+    with pytest.raises(InputError, match="--by and --top only"):
+        done[0].best(Query(using="W"))
