@@ -7,6 +7,7 @@ everything that varies an architecture takes the random generator it should use.
 Sizes: `parameters` is what `build` really allocates. `flops` counts two per multiply-add of
 every matrix product and convolution in one forward pass of one sequence (or image) from its
 input to the final hidden state (no output head), which is what torch's own counter measures.
+`block_sizes` and `end_sizes` state the sizes of the model's positions, which need no network.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 T = TypeVar("T")
+EMBEDDING, HEAD = ENDS = ("embedding", "head")  # the positions beside the blocks
+Sizes = dict[str, int]  # by the names of the sizes: params, width, ffn, heads
 
 
 class Space(ABC, Generic[A]):
@@ -89,8 +92,26 @@ class Space(ABC, Generic[A]):
         """The untrained model in eval mode; equal seeds give equal weights in any process."""
 
     @abstractmethod
+    def block_sizes(self, arch: A) -> list[Sizes]:
+        """Of each block as it is built its params, width, ffn and heads.
+
+        params: all parameters of the block's module, biases and norms included; width: of what
+        enters the block; ffn: the inner width of its feed-forward layer; heads: how many it has.
+        """
+
+    @abstractmethod
+    def end_sizes(self, arch: A) -> dict[str, Sizes]:
+        """Of the `embedding` and the `head` the params and the width.
+
+        The embedding is everything before the first block, as wide as its word vectors (language)
+        or what it gives to the first block (vision). The head has its own parameters only, none
+        where it shares all of them or a model has no head; it is as wide as the final hidden state.
+        """
+
     def parameters(self, arch: A) -> int:
         """How many parameters `build` allocates."""
+        ends = sum(sizes["params"] for sizes in self.end_sizes(arch).values())
+        return ends + self.decoder_parameters(arch)
 
     @abstractmethod
     def decoder_parameters(self, arch: A) -> int:

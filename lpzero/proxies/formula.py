@@ -152,7 +152,7 @@ class _BlockValues:
                 ]
                 for name, pieces in block.items()
             }
-            for block in found
+            for block in found.blocks
         ]
         values = block_values(self.formula, blocks, self.softmax_axis)
         if isinstance(values, Rejected):

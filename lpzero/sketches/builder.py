@@ -186,7 +186,7 @@ def take(
     # Here and not above: code that only reads sketches does not load torch.
     from lpzero.statistics.extraction import of_architecture
 
-    blocks = of_architecture(
+    found = of_architecture(
         space,
         arch,
         seed=options.seed,
@@ -196,18 +196,26 @@ def take(
         chunk=chunk,
         limit=options.limit,
     )
-    shapes: list[dict[str, list[list[int]]]] = [{} for _ in blocks]
+    shapes: dict[int | str, dict[str, list[list[int]]]] = {}
     numbers = []
-    for index, name, pieces in in_order(blocks):
-        if not pieces:
-            raise SketchError(f"statistic {name} of block {index} is empty: the block has no tap")
-        shapes[index][name] = [[*piece.values.shape, piece.true_columns] for piece in pieces]
+    for position, name, pieces in in_order(found.blocks, found.ends):
+        where = f"block {position}" if isinstance(position, int) else f"the {position}"
+        # An end may have no weights; every block has every statistic.
+        if not pieces and isinstance(position, int):
+            raise SketchError(f"statistic {name} of {where} is empty: the block has no tap")
+        of_position = shapes.setdefault(position, {})
+        of_position[name] = [[*piece.values.shape, piece.true_columns] for piece in pieces]
         for piece in pieces:
             values = piece.values.float().cpu().numpy()
             if not np.isfinite(values).all():
-                raise SketchError(f"statistic {name} of block {index} is not finite")
+                raise SketchError(f"statistic {name} of {where} is not finite")
             numbers.append(values.ravel())
-    header = {**identity(space, arch, options), "blocks": shapes}
+    header = {
+        **identity(space, arch, options),
+        "blocks": [shapes[index] for index in range(len(found.blocks))],
+        "ends": {end: shapes[end] for end in found.ends},
+        "sizes": {"blocks": space.block_sizes(arch), "ends": space.end_sizes(arch)},
+    }
     return Sketch(header, np.concatenate(numbers))
 
 

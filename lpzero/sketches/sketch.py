@@ -1,8 +1,9 @@
 """A sketch: the statistics of one architecture, cut to a stated size, as safe bytes.
 
-A file is a sealed envelope (`lpzero.files`). The header says what was sketched and how, and the
-shape of every matrix; the numbers are little-endian float32, matrix after matrix, statistics in the
-order of their declaration. Equal inputs give equal bytes.
+A file is a sealed envelope (`lpzero.files`). The header says what was sketched and how, the sizes
+that the space states, and the shape of every matrix; the numbers are little-endian float32, matrix
+after matrix, blocks before ends, statistics in the order of their declaration. Equal inputs give
+equal bytes.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from lpzero.errors import EnvelopeError, InputError, LPZeroError
 from lpzero.statistics.losses import LOSSES
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
+from spaces.base import ENDS
 
 if TYPE_CHECKING:
     from spaces.base import Space
 
 # Raised whenever extraction or the format changes what a file holds.
-SCHEMA = 1
+SCHEMA = 2
 MAGIC = b"LPZSKT01"
 
 
@@ -95,17 +97,51 @@ class Sketch:
 
     def __post_init__(self) -> None:
         for block in self.header["blocks"]:
-            if block.keys() != STATISTICS.keys():
-                held, declared = " ".join(block), " ".join(STATISTICS)
-                raise SketchError(f"the sketch holds statistics {held}; {declared} are declared")
+            _require_names(block, tuple(STATISTICS))
+        for end in self._ends.values():
+            _require_names(end, end_statistics())
 
     @property
     def n_blocks(self) -> int:
         return len(self.header["blocks"])
 
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Which of `embedding` and `head` it holds; a model that does not name its ends has none.
+
+        An end may have no weights, as the head of an encoder: then W and G are empty.
+        """
+        return tuple(end for end in ENDS if end in self._ends)
+
+    @property
+    def sizes(self) -> Mapping[str, Any] | None:
+        """The space's `block_sizes` under "blocks" and `end_sizes` under "ends".
+
+        None if the sketch is not of a space's architecture.
+        """
+        return self.header.get("sizes")
+
+    @property
+    def _ends(self) -> Mapping[str, Any]:
+        ends: Mapping[str, Any] = self.header.get("ends", {})
+        return ends
+
     def matrices(self, block: int, statistic: str) -> list[Matrix]:
         """The block's matrices of one statistic, in float64, made anew on each call."""
-        found = self._places[block, statistic]
+        return self._matrices(block, statistic)
+
+    def end_matrices(self, end: str, statistic: str) -> list[Matrix]:
+        """The end's matrices of one statistic, in float64, made anew on each call."""
+        if (end, statistic) not in self._places:
+            held = ", ".join(self.ends) or "none"
+            raise SketchError(
+                f"the sketch has no statistic {statistic} of end {end!r}; ends have"
+                f" {' '.join(end_statistics())}, and this sketch has the ends: {held}"
+            )
+        return self._matrices(end, statistic)
+
+    def _matrices(self, position: int | str, statistic: str) -> list[Matrix]:
+        found = self._places[position, statistic]
         return [
             Matrix(
                 self.numbers[start : start + rows * kept].reshape(rows, kept).astype(np.float64),
@@ -119,22 +155,40 @@ class Sketch:
         return [(rows, kept, true) for _, rows, kept, true in self._places[block, statistic]]
 
     @cached_property
-    def _places(self) -> dict[tuple[int, str], list[tuple[int, int, int, int]]]:
-        places: dict[tuple[int, str], list[tuple[int, int, int, int]]] = {}
+    def _places(self) -> dict[tuple[int | str, str], list[tuple[int, int, int, int]]]:
+        places: dict[tuple[int | str, str], list[tuple[int, int, int, int]]] = {}
         start = 0
-        for index, name, shapes in in_order(self.header["blocks"]):
-            places[index, name] = []
+        for position, name, shapes in in_order(self.header["blocks"], self._ends):
+            places[position, name] = []
             for rows, kept, true in shapes:
-                places[index, name].append((start, rows, kept, true))
+                places[position, name].append((start, rows, kept, true))
                 start += rows * kept
         return places
 
 
-def in_order(blocks: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, Any]]:
-    """(block, statistic, what stands there), as a file holds them."""
+def in_order(
+    blocks: Sequence[Mapping[str, Any]], ends: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[int | str, str, Any]]:
+    """(block's index or end's name, statistic, what stands there), as a file holds them."""
     for index, block in enumerate(blocks):
         for name in STATISTICS:
             yield index, name, block[name]
+    for end in ENDS:
+        if end in ends:
+            for name in end_statistics():
+                yield end, name, ends[end][name]
+
+
+def end_statistics() -> tuple[str, ...]:
+    """The names of the statistics that the embedding and the head have."""
+    return tuple(name for name, one in STATISTICS.items() if one.at_ends)
+
+
+def _require_names(held: Mapping[str, Any], declared: Sequence[str]) -> None:
+    if held.keys() != set(declared):
+        raise SketchError(
+            f"the sketch holds statistics {' '.join(held)}; {' '.join(declared)} are declared"
+        )
 
 
 def encode(sketch: Sketch) -> bytes:

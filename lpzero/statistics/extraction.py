@@ -1,9 +1,11 @@
-"""The statistics of an untrained network, block by block, from one forward and one backward.
+"""The statistics of an untrained network, by position, from one forward and one backward.
 
 In: any torch model with blocks whose taps (see `spaces.taps`) mark the tapped statistics, and a
-batch of token ids (B, T) or images (B, 3, H, W). Out: for each block a dict from statistic to a
-list of matrices. Tensors become two-dimensional: those of weights as the model stores them with
-trailing axes joined, all others rows x features; the batch is the outermost axis of the rows.
+batch of token ids (B, T) or images (B, 3, H, W). Out: for each block, and for the embedding and the
+head of a model that names them (see `spaces.ends`), a dict from statistic to a list of matrices.
+Tensors become two-dimensional: weights of a block as the model stores them with trailing axes
+joined, those of an end features x the rest, all other tensors rows x features; the batch is the
+outermost axis of the rows.
 
 What each statistic reads is declared in `primitives.statistics` (LPZero, section 3.2); here stands
 how the tensors of each source are found. The model is left as it was: hooks removed, parameters,
@@ -23,10 +25,11 @@ from torch import Tensor, nn
 from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.isolation import as_input, resolve_device, single_thread, untouched
 from lpzero.statistics.objective import Objective, objective
-from lpzero.statistics.trace import Trace, find_blocks, named_weights, trace
+from lpzero.statistics.trace import Trace, find_blocks, first_tensor, named_weights, trace
 from primitives.statistics import STATISTICS, Source, Statistic
 from primitives.tensors import columns_that_fit, kept_columns
 from spaces.base import Space
+from spaces.ends import EMBEDDING, HEAD, EndWeight, HasEnds
 from spaces.taps import Tap
 
 
@@ -38,7 +41,24 @@ class CutTensor:
     true_columns: int
 
 
-BlockStatistics = dict[str, list[CutTensor]]
+PositionStatistics = dict[str, list[CutTensor]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetworkStatistics:
+    """The statistics of each block, and of each end that the model names: `embedding`, `head`.
+
+    An end has the statistics declared `at_ends`: of its weights, and of the state there, which is
+    what enters the first block or the head.
+    """
+
+    blocks: list[PositionStatistics]
+    ends: dict[str, PositionStatistics]
+
+
+# What a statistic reads at a position; a tapped value was cut when it passed.
+Read = Tensor | EndWeight | CutTensor
+EndWeights = Mapping[str, Sequence[EndWeight]]
 # From a pass, its blocks, a block's index and a statistic to the tensors that it reads there.
 Rule = Callable[[Trace[Any], Sequence[nn.Module], int, str], Sequence[Any]]
 
@@ -59,7 +79,7 @@ def of_architecture(
     device: str = "cpu",
     chunk: int | None = None,
     limit: int | None = None,
-) -> list[BlockStatistics]:
+) -> NetworkStatistics:
     """The statistics of one architecture with weights of `seed` on its space's batch.
 
     See `extract`; one thread, so that every machine with the same torch finds the same numbers.
@@ -78,8 +98,8 @@ def extract(
     seed: int = 0,
     chunk: int | None = None,
     limit: int | None = None,
-) -> list[BlockStatistics]:
-    """The statistics of each block on `tokens` (B, T), or images; the model is left as it was.
+) -> NetworkStatistics:
+    """The statistics of each position on `tokens` (B, T), or images; the model is left as it was.
 
     `loss`: "next-token", "labels", "cotangent", "ones", or "auto" (next-token where the model has
     it, else cotangent). `seed` draws the labels or the cotangent. `chunk` sequences go through the
@@ -88,16 +108,21 @@ def extract(
     """
     blocks = find_blocks(model)
     _check_taps(model, blocks)
+    ends: EndWeights = model.ends() if isinstance(model, HasEnds) else {}
     device = next(model.parameters()).device
     tokens = as_input(tokens, model)
     step = chunk or len(tokens)
-    parts: list[list[BlockStatistics]] = []
-    with untouched(model, [w for block in blocks for w in weight_matrices(block)], device):
+    parts: list[list[PositionStatistics]] = []
+    weights: list[Tensor] = [w for block in blocks for w in weight_matrices(block)]
+    weights += [weight.parameter for of_end in ends.values() for weight in of_end]
+    with untouched(model, weights, device):
         part_loss = objective(model, loss, tokens, seed)
         for start in range(0, len(tokens), step):
             part = slice(start, min(start + step, len(tokens)))
-            parts.append(_one_pass(model, blocks, tokens, part, part_loss, limit))
-    return [_joined(list(of_block)) for of_block in zip(*parts, strict=True)]
+            parts.append(_one_pass(model, blocks, ends, tokens, part, part_loss, limit))
+    joined = [_joined(list(of_position)) for of_position in zip(*parts, strict=True)]
+    n = len(blocks)
+    return NetworkStatistics(joined[:n], dict(zip(ends, joined[n:], strict=True)))
 
 
 def weight_matrices(block: nn.Module) -> list[nn.Parameter]:
@@ -120,12 +145,13 @@ def _check_taps(model: nn.Module, blocks: Sequence[nn.Module]) -> None:
 def _one_pass(
     model: nn.Module,
     blocks: Sequence[nn.Module],
+    ends: EndWeights,
     tokens: Tensor,
     part: slice,
     part_loss: Objective,
     limit: int | None,
-) -> list[BlockStatistics]:
-    """One forward and one backward of a part of the batch."""
+) -> list[PositionStatistics]:
+    """One forward and one backward of a part of the batch: the blocks, then the ends."""
     cut = _Cut(limit, len(tokens) / (part.stop - part.start))
 
     def keep(name: str, tensor: Tensor) -> Tensor | CutTensor:
@@ -134,23 +160,59 @@ def _one_pass(
         return tensor if statistic.is_gradient else cut(statistic, tensor)
 
     tapped = [name for name, one in STATISTICS.items() if one.source is Source.TAP]
-    seen = trace(model, blocks, tokens[part], tapped, keep)
+    seen = trace(model, blocks, tokens[part], tapped, keep, reaches_embedding=bool(ends))
     loss = part_loss(seen.output, tokens[part], part)
-    read = {
-        name: [RULES[one.source](seen, blocks, index, name) for index in range(len(blocks))]
+    read: list[dict[str, Sequence[Read]]] = [
+        {name: RULES[one.source](seen, blocks, index, name) for name, one in STATISTICS.items()}
+        for index in range(len(blocks))
+    ]
+    read += [_read_end(end, weights, seen) for end, weights in ends.items()]
+    gradients = _gradients(loss, read)
+
+    def taken(statistic: Statistic, one: Read) -> CutTensor:
+        if isinstance(one, CutTensor):
+            return one
+        tensor = gradients[id(_tensor(one))] if statistic.is_gradient else _tensor(one)
+        return cut(statistic, one.matrix(tensor) if isinstance(one, EndWeight) else tensor)
+
+    return [
+        {name: [taken(STATISTICS[name], one) for one in of] for name, of in position.items()}
+        for position in read
+    ]
+
+
+def _read_end(
+    end: str, weights: Sequence[EndWeight], seen: Trace[Any]
+) -> dict[str, Sequence[Read]]:
+    """What the statistics that an end has read there: its weights, or the state."""
+    state = {EMBEDDING: seen.inputs[0], HEAD: first_tensor(seen.output)}[end]
+    return {
+        name: weights if one.is_of_weights else [state]
         for name, one in STATISTICS.items()
+        if one.at_ends
     }
-    wanted = [x for name in read if STATISTICS[name].is_gradient for of in read[name] for x in of]
-    # Only what leads to these tensors is differentiated, and no `.grad` is ever filled.
-    gradients = iter(torch.autograd.grad(loss, wanted, materialize_grads=True))
-    found: list[BlockStatistics] = [{} for _ in blocks]
-    for name, by_block in read.items():
-        statistic = STATISTICS[name]
-        for of_block, tensors in zip(found, by_block, strict=True):
-            if statistic.is_gradient:
-                tensors = [next(gradients) for _ in tensors]
-            of_block[name] = [x if isinstance(x, CutTensor) else cut(statistic, x) for x in tensors]
-    return found
+
+
+def _gradients(loss: Tensor, read: Sequence[Mapping[str, Sequence[Read]]]) -> dict[int, Tensor]:
+    """The loss's gradient at every tensor that a statistic wants it at, by the tensor's id.
+
+    Only what leads to these tensors is differentiated, and no `.grad` is ever filled.
+    """
+    wanted = {
+        id(tensor): tensor
+        for position in read
+        for name, of in position.items()
+        if STATISTICS[name].is_gradient
+        for tensor in map(_tensor, of)
+    }
+    found = torch.autograd.grad(loss, list(wanted.values()), materialize_grads=True)
+    return dict(zip(wanted, found, strict=True))
+
+
+def _tensor(one: Read) -> Tensor:
+    if isinstance(one, CutTensor):
+        return one.values
+    return one.parameter if isinstance(one, EndWeight) else one
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +244,8 @@ def _columns(width: int, kept: int, device: torch.device) -> Tensor:
     return torch.from_numpy(kept_columns(width, kept)).to(device)
 
 
-def _joined(parts: list[BlockStatistics]) -> BlockStatistics:
-    """One block's statistics over all parts of the batch: rows side by side, gradients added."""
+def _joined(parts: list[PositionStatistics]) -> PositionStatistics:
+    """One position's statistics over all parts of the batch: rows side by side, gradients added."""
     if len(parts) == 1:
         return parts[0]
     return {

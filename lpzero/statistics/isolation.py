@@ -54,9 +54,7 @@ def single_thread() -> Iterator[None]:
 
 
 @contextmanager
-def untouched(
-    model: nn.Module, weights: Sequence[nn.Parameter], device: torch.device
-) -> Iterator[None]:
+def untouched(model: nn.Module, weights: Sequence[Tensor], device: torch.device) -> Iterator[None]:
     """Eval mode and gradients for `weights` inside; every flag and random state as before after."""
     training = [(module, module.training) for module in model.modules()]
     frozen = [weight for weight in weights if not weight.requires_grad]

@@ -98,13 +98,15 @@ def trace(
     *,
     layout: Layout | None = None,
     source: Tensor | None = None,
+    reaches_embedding: bool = False,
 ) -> Trace[K]:
     """The pass over tokens (B, T) or images; of the tensors at `taps` what `keep` returns.
 
     `source` (B, T, d) replaces the first block's input. That input becomes a leaf: nothing before
-    the blocks is differentiated. `layout` names modules beside the taps, and those of the heads.
+    the blocks is differentiated, unless the gradient `reaches_embedding`. `layout` names modules
+    beside the taps, and those of the heads.
     """
-    recorder = _Recorder(blocks, taps, keep, source)
+    recorder = _Recorder(blocks, taps, keep, source, reaches_embedding)
     with _hooked(recorder, layout):
         output = model(tokens)
     n = range(len(blocks))
@@ -123,8 +125,10 @@ class _Recorder(Generic[K]):
         taps: Collection[str],
         keep: Keep[K],
         source: Tensor | None,
+        reaches_embedding: bool,
     ) -> None:
         self.blocks, self.keep, self.source = blocks, keep, source
+        self.reaches_embedding = reaches_embedding
         self.inputs: dict[int, Tensor] = {}
         self.outputs: dict[int, Tensor] = {}
         self.taps: list[dict[str, list[K]]] = [{name: [] for name in taps} for _ in blocks]
@@ -133,7 +137,8 @@ class _Recorder(Generic[K]):
 
     def enter(self, index: int, _: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
         x = args[0]
-        if index == 0:
+        is_attached = self.reaches_embedding and self.source is None and x.requires_grad
+        if index == 0 and not is_attached:
             x = (x if self.source is None else self.source).detach().requires_grad_()
         self.inputs[index] = x
         self.n_entered += 1

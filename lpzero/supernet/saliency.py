@@ -58,14 +58,14 @@ class Saliency:
         supernet = space.supernet(seed).to(resolve_device(device))
         with single_thread():
             images = space.batch(batch_seed)
-            blocks = extract(supernet.largest, images, loss=loss, seed=batch_seed, chunk=chunk)
+            found = extract(supernet.largest, images, loss=loss, seed=batch_seed, chunk=chunk)
             names = [[name for name, _ in named_weights(b)] for b in supernet.largest.blocks]
             sums = [
                 {
                     name: _prefix_sums((weight.values * gradient.values).abs())
                     for name, weight, gradient in zip(own, block["W"], block["G"], strict=True)
                 }
-                for own, block in zip(names, blocks, strict=True)
+                for own, block in zip(names, found.blocks, strict=True)
             ]
         layout = Layout()
         mlp = {name for name in names[0] if layout.part(name) == "feed-forward"}

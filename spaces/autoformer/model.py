@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from spaces.ends import EMBEDDING, HEAD, EndWeight, table
 from spaces.initialisation import allocate
 from spaces.taps import Tap
 
@@ -50,6 +51,14 @@ class AutoFormer(nn.Module):
         """(B, T, h) to (B, classes): the head of the mean over patches, as AutoFormer trains."""
         scores: Tensor = self.head(hidden[:, 1:].mean(1))
         return scores
+
+    def ends(self) -> dict[str, list[EndWeight]]:
+        """The patches' projection and the positions; the head of the classes."""
+        projection, position = self.embedding.projection.weight, self.embedding.position
+        return {
+            EMBEDDING: [EndWeight(projection), table(position)],
+            HEAD: [table(self.head.weight)],
+        }
 
 
 class PatchEmbedding(nn.Module):

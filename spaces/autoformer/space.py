@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import flip, flip_layers, read_fields, read_layers, redraw, require
+from spaces.base import Sizes, flip, flip_layers, read_fields, read_layers, redraw, require
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
@@ -144,24 +144,33 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
         """The width f of the layer's MLP."""
         return int(arch.hidden * layer.ratio)
 
-    def parameters(self, arch: AutoFormerArch) -> int:
-        h, T = arch.hidden, self.batch_shape[1]
-        embedding = 3 * self.patch**2 * h + h + h + T * h
-        return embedding + self.decoder_parameters(arch) + self.classes * (h + 1)
-
-    def decoder_parameters(self, arch: AutoFormerArch) -> int:
+    def block_sizes(self, arch: AutoFormerArch) -> list[Sizes]:
         h = arch.hidden
-        total = self.attention_parameters(arch) + 2 * h
+        sizes = []
         for layer in arch.layers:
             f = self.inner(arch, layer)
-            total += 2 * h * f + f + h + 4 * h
-        return total
+            feed_forward, norms = 2 * h * f + f + h, 4 * h
+            params = self._attention_parameters(h, layer) + feed_forward + norms
+            sizes.append({"params": params, "width": h, "ffn": f, "heads": layer.heads})
+        return sizes
+
+    def end_sizes(self, arch: AutoFormerArch) -> dict[str, Sizes]:
+        h, T = arch.hidden, self.batch_shape[1]
+        return {
+            "embedding": {"params": 3 * self.patch**2 * h + h + h + T * h, "width": h},
+            "head": {"params": self.classes * (h + 1), "width": h},
+        }
+
+    def decoder_parameters(self, arch: AutoFormerArch) -> int:
+        return sum(sizes["params"] for sizes in self.block_sizes(arch)) + 2 * arch.hidden
 
     def attention_parameters(self, arch: AutoFormerArch) -> int:
-        h = arch.hidden
+        return sum(self._attention_parameters(arch.hidden, layer) for layer in arch.layers)
+
+    def _attention_parameters(self, h: int, layer: AutoFormerLayer) -> int:
+        q = self.head_width * layer.heads
         tables = 4 * (2 * self.clip + 2) * self.head_width
-        widths = [self.head_width * layer.heads for layer in arch.layers]
-        return sum(3 * h * q + 3 * q + q * h + h + tables for q in widths)
+        return 3 * h * q + 3 * q + q * h + h + tables
 
     def flops(self, arch: AutoFormerArch, tokens: int | None = None) -> int:
         """As everywhere; `tokens` patches and the class token, a square number and one."""

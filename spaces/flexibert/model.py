@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from spaces.ends import EMBEDDING, HEAD, EndWeight, table
 from spaces.initialisation import allocate
 from spaces.taps import Tap
 
@@ -42,6 +43,10 @@ class FlexiBert(nn.Module):
             x = block(x)
         return x
 
+    def ends(self) -> dict[str, list[EndWeight]]:
+        """The three tables and the projection; there is no head."""
+        return {EMBEDDING: self.embeddings.weights(), HEAD: []}
+
 
 class Embeddings(nn.Module):
     """Words, positions and segment zero, normalised, then projected when h differs from E."""
@@ -59,6 +64,11 @@ class Embeddings(nn.Module):
         x = self.word(tokens) + self.position(positions) + self.segment.weight[0]
         projected: Tensor = self.projection(self.norm(x))
         return projected
+
+    def weights(self) -> list[EndWeight]:
+        tables = [table(one.weight) for one in (self.word, self.position, self.segment)]
+        projections = [self.projection] if isinstance(self.projection, nn.Linear) else []
+        return [*tables, *(EndWeight(one.weight) for one in projections)]
 
 
 class Block(nn.Module):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Space, flip, flip_layers, read_fields, read_layers, redraw, require
+from spaces.base import Sizes, Space, flip, flip_layers, read_fields, read_layers, redraw, require
 
 if TYPE_CHECKING:
     from spaces.flexibert.model import FlexiBert
@@ -136,22 +136,30 @@ class FlexiBertSpace(Space[FlexiBertArch]):
         layers = tuple(replace(layer, ffn=UPSTREAM_FFN) for layer in arch.layers)
         return FlexiBertArch(UPSTREAM_HIDDEN, layers)
 
-    def parameters(self, arch: FlexiBertArch) -> int:
+    def block_sizes(self, arch: FlexiBertArch) -> list[Sizes]:
+        built = self.as_built(arch)
+        h = built.hidden
+        return [
+            {
+                "params": block_parameters(h, layer),
+                "width": h,
+                "ffn": layer.ffn,
+                "heads": layer.heads,
+            }
+            for layer in built.layers
+        ]
+
+    def end_sizes(self, arch: FlexiBertArch) -> dict[str, Sizes]:
         h, E = self.as_built(arch).hidden, self.embedding
         embeddings = (self.vocabulary + self.context + 2) * E + 2 * E
         projection = E * h + h if h != E else 0
-        return embeddings + projection + self.decoder_parameters(arch)
+        return {
+            "embedding": {"params": embeddings + projection, "width": E},
+            "head": {"params": 0, "width": h},
+        }
 
     def decoder_parameters(self, arch: FlexiBertArch) -> int:
-        built = self.as_built(arch)
-        h = built.hidden
-        total = self.attention_parameters(arch)
-        for layer in built.layers:
-            if not is_linear_transform(layer):
-                total += 2 * h
-            f = layer.ffn
-            total += (h * f + f) + (layer.stacks - 1) * (f * f + f) + (f * h + h) + 2 * h
-        return total
+        return sum(sizes["params"] for sizes in self.block_sizes(arch))
 
     def attention_parameters(self, arch: FlexiBertArch) -> int:
         built = self.as_built(arch)
@@ -197,6 +205,14 @@ def mixing_parameters(h: int, layer: Layer) -> int:
         return 4 * (h * a + a) + h * k + h * a + a + (a * n * k + n * k) + output
     weight = h * h if layer.operation == "wma" else 0
     return 3 * (h * h + h) + weight + output
+
+
+def block_parameters(h: int, layer: Layer) -> int:
+    """Parameters of a whole layer."""
+    f = layer.ffn
+    mixing_norm = 0 if is_linear_transform(layer) else 2 * h
+    feed_forward = (h * f + f) + (layer.stacks - 1) * (f * f + f) + (f * h + h) + 2 * h
+    return mixing_parameters(h, layer) + mixing_norm + feed_forward
 
 
 def mixing_multiply_adds(h: int, layer: Layer, T: int) -> int:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from spaces.ends import EMBEDDING, HEAD, EndWeight, table
 from spaces.initialisation import allocate
 from spaces.taps import Tap
 
@@ -54,6 +55,15 @@ class Gpt2(nn.Module):
         B, T, d = hidden.shape
         losses: Tensor = self.head(hidden[:, :-1].reshape(-1, d), tokens[:, 1:].reshape(-1))
         return losses.view(B, T - 1)
+
+    def ends(self) -> dict[str, list[EndWeight]]:
+        """Tables and projections; the head has its own weights and the tables it shares."""
+        tables = [table(words) for words in self.embedding.tables]
+        projections = [EndWeight(projection) for projection in self.embedding.projections]
+        return {
+            EMBEDDING: [*tables, *projections, table(self.position.weight)],
+            HEAD: [*tables, *self.head.weights()],
+        }
 
 
 class Affine(nn.Module):
@@ -205,6 +215,12 @@ class AdaptiveSoftmax(nn.Module):
                 losses = losses.index_copy(0, rows, -(cluster + inside))
             start += sizes[index]
         return losses
+
+    def weights(self) -> list[EndWeight]:
+        """Its own matrices: a projection and a row per tail, where the model has them."""
+        found = [EndWeight(self.projection)] if len(self._shared[0].projections) else []
+        tails = len(self._shared[0].cluster_sizes) > 1
+        return [*found, table(self.cluster_weight)] if tails else found
 
     def _tables(self, embedding: AdaptiveEmbedding) -> tuple[Tensor, ...]:
         if len(embedding.tables) > 1:

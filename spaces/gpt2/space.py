@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Space, flip, flip_layers, read_fields, redraw, require
+from spaces.base import Sizes, Space, flip, flip_layers, read_fields, redraw, require
 from spaces.errors import ArchitectureError
 
 if TYPE_CHECKING:
@@ -173,24 +173,41 @@ class Gpt2Space(Space[Gpt2Arch]):
 
     def parameter_fields(self, arch: Gpt2Arch) -> dict[str, int]:
         """The counts under the names of the released `params_summary.yaml`."""
-        d, n = arch.d_model, len(arch.d_inner)
-        attention = n * (4 * d * d + 4 * d)
-        feed_forward = sum(2 * d * inner + inner + d for inner in arch.d_inner)
-        nonembedding = attention + feed_forward + 4 * d * n + 2 * d
-        embedding = self._embedding_parameters(arch) + self.context * d
+        d = arch.d_model
         return {
-            "AdaEmb": embedding,
-            "Attn": attention,
-            "FFN": feed_forward,
-            "nonembedding": nonembedding,
-            "total": embedding + nonembedding + self._softmax_parameters(arch),
+            "AdaEmb": self._embedding_parameters(arch),
+            "Attn": len(arch.d_inner) * attention_parameters(d),
+            "FFN": sum(feed_forward_parameters(d, inner) for inner in arch.d_inner),
+            "nonembedding": self.decoder_parameters(arch),
+            "total": self.parameters(arch),
+        }
+
+    def block_sizes(self, arch: Gpt2Arch) -> list[Sizes]:
+        d = arch.d_model
+        norms = 4 * d
+        return [
+            {
+                "params": attention_parameters(d) + feed_forward_parameters(d, inner) + norms,
+                "width": d,
+                "ffn": inner,
+                "heads": heads,
+            }
+            for heads, inner in zip(arch.n_head, arch.d_inner, strict=True)
+        ]
+
+    def end_sizes(self, arch: Gpt2Arch) -> dict[str, Sizes]:
+        e = self.embedding_widths(arch)[0]
+        return {
+            "embedding": {"params": self._embedding_parameters(arch), "width": e},
+            "head": {"params": self._softmax_parameters(arch), "width": arch.d_model},
         }
 
     def _embedding_parameters(self, arch: Gpt2Arch) -> int:
         widths = self.embedding_widths(arch)
         sizes = self.cluster_sizes() if arch.div_val > 1 else (self.vocabulary,)
         tables = sum(size * width for size, width in zip(sizes, widths, strict=True))
-        return tables + (arch.d_model * sum(widths) if self.is_projected(arch) else 0)
+        projections = arch.d_model * sum(widths) if self.is_projected(arch) else 0
+        return tables + projections + self.context * arch.d_model
 
     def _softmax_parameters(self, arch: Gpt2Arch) -> int:
         e = self.embedding_widths(arch)[0]
@@ -198,14 +215,11 @@ class Gpt2Space(Space[Gpt2Arch]):
         projection = arch.d_model * e if self.is_projected(arch) else 0
         return self.vocabulary + n_tails * (e + 1) + projection
 
-    def parameters(self, arch: Gpt2Arch) -> int:
-        return self.parameter_fields(arch)["total"]
-
     def decoder_parameters(self, arch: Gpt2Arch) -> int:
-        return self.parameter_fields(arch)["nonembedding"]
+        return sum(sizes["params"] for sizes in self.block_sizes(arch)) + 2 * arch.d_model
 
     def attention_parameters(self, arch: Gpt2Arch) -> int:
-        return self.parameter_fields(arch)["Attn"]
+        return len(arch.d_inner) * attention_parameters(arch.d_model)
 
     def flops(self, arch: Gpt2Arch, tokens: int | None = None) -> int:
         T = self.batch_shape[1] if tokens is None else tokens
@@ -220,3 +234,13 @@ class Gpt2Space(Space[Gpt2Arch]):
 
     def width(self, arch: Gpt2Arch) -> int:
         return arch.d_model
+
+
+def attention_parameters(d: int) -> int:
+    """Parameters of a block's attention, its norm left out."""
+    return 4 * d * d + 4 * d
+
+
+def feed_forward_parameters(d: int, inner: int) -> int:
+    """Parameters of a block's feed-forward layer, its norm left out."""
+    return 2 * d * inner + inner + d

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from spaces.autoformer.model import FeedForward
+from spaces.ends import EMBEDDING, HEAD, EndWeight, table
 from spaces.initialisation import allocate
 from spaces.taps import Tap
 
@@ -55,6 +56,14 @@ class Pit(nn.Module):
         """(B, T, w) to (B, classes): the head of the class token."""
         scores: Tensor = self.head(hidden[:, 0])
         return scores
+
+    def ends(self) -> dict[str, list[EndWeight]]:
+        """The patches' projection and the positions; the head of the classes."""
+        projection, position = self.embedding.projection.weight, self.embedding.position
+        return {
+            EMBEDDING: [EndWeight(projection), EndWeight(position, features=1)],
+            HEAD: [table(self.head.weight)],
+        }
 
 
 class PatchEmbedding(nn.Module):

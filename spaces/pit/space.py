@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import flip, read_fields, redraw, require
+from spaces.base import Sizes, flip, read_fields, redraw, require
 from spaces.errors import ArchitectureError
 from spaces.images import ImageSpace
 
@@ -181,24 +181,37 @@ class PitSpace(ImageSpace[PitArch]):
         self.validate(arch)
         return build(self, arch, seed)
 
-    def parameters(self, arch: PitArch) -> int:
+    def block_sizes(self, arch: PitArch) -> list[Sizes]:
+        """As everywhere; the first block of a later stage has the pooling that leads to it."""
+        sizes: list[Sizes] = []
+        widths = self.widths(arch)
+        before = widths[0]
+        for w, heads, n in zip(widths, arch.heads, arch.depths, strict=True):
+            f = w * arch.ratio
+            params = attention_parameters(w) + (2 * w * f + f + w) + 4 * w
+            for index in range(n):
+                pooling = 9 * w + w + before * w + w if sizes and index == 0 else 0
+                sizes.append(
+                    {"params": params + pooling, "width": before, "ffn": f, "heads": heads}
+                )
+                before = w
+        return sizes
+
+    def end_sizes(self, arch: PitArch) -> dict[str, Sizes]:
         first, last = self.widths(arch)[0], self.widths(arch)[-1]
         embedding = (3 * self.patch**2 + 1 + self.grids[0] ** 2 + 1) * first
-        return embedding + self.decoder_parameters(arch) + self.classes * (last + 1)
+        return {
+            "embedding": {"params": embedding, "width": first},
+            "head": {"params": self.classes * (last + 1), "width": last},
+        }
 
     def decoder_parameters(self, arch: PitArch) -> int:
-        widths = self.widths(arch)
-        total = self.attention_parameters(arch) + 2 * widths[-1]
-        for w, n in zip(widths, arch.depths, strict=True):
-            f = w * arch.ratio
-            total += n * (2 * w * f + f + w + 4 * w)
-        for before, w in itertools.pairwise(widths):
-            total += 9 * w + w + before * w + w
-        return total
+        blocks = sum(sizes["params"] for sizes in self.block_sizes(arch))
+        return blocks + 2 * self.widths(arch)[-1]
 
     def attention_parameters(self, arch: PitArch) -> int:
         stages = zip(self.widths(arch), arch.depths, strict=True)
-        return sum(n * (4 * w * w + 4 * w) for w, n in stages)
+        return sum(n * attention_parameters(w) for w, n in stages)
 
     def flops(self, arch: PitArch, tokens: int | None = None) -> int:
         """As everywhere; `tokens` are those of the first stage, a square number and one."""
@@ -225,6 +238,11 @@ class PitSpace(ImageSpace[PitArch]):
     def width(self, arch: PitArch) -> int:
         """The width of the last stage."""
         return self.widths(arch)[-1]
+
+
+def attention_parameters(w: int) -> int:
+    """Parameters of a block's attention, its norm left out."""
+    return 4 * w * w + 4 * w
 
 
 def _alike_elsewhere(heads: Sequence[int], others: Sequence[int], stage: int) -> bool:

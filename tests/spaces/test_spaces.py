@@ -30,6 +30,7 @@ from spaces.gpt2.space import Gpt2Arch
 from spaces.images import ImageSpace
 from spaces.pit import PitSpace
 from spaces.pit.model import Pit
+from spaces.taps import Tap
 
 TINY_FLEXIBERT = FlexiBertSpace(
     name="tiny-flexibert", hidden=(8, 16), n_layers=(1, 2), operations=("sdp", "dft"), ffn=(8,)
@@ -182,6 +183,62 @@ def test_a_missing_field_is_named(space: Space[Any]) -> None:
 def test_parameters_are_the_models(space: Space[Any]) -> None:
     for arch in samples(space, 25):
         assert space.parameters(arch) == n_parameters(layout(space, arch))
+
+
+def test_block_sizes_are_those_of_the_models_blocks(space: Space[Any]) -> None:
+    for arch in samples(space, 10):
+        model = layout(space, arch)
+        sizes = space.block_sizes(arch)
+        assert len(sizes) == space.depth(arch) == len(model.blocks)
+        assert [one["params"] for one in sizes] == [n_parameters(block) for block in model.blocks]
+        for one, block in zip(sizes, model.blocks, strict=True):
+            assert list(one) == ["params", "width", "ffn", "heads"]
+            assert one["heads"] == n_heads(block)
+        with torch.no_grad():
+            found = widths(model, space.batch()[:1].to("meta"))
+        assert [(one["width"], one["ffn"]) for one in sizes] == found
+
+
+def n_heads(block: nn.Module) -> int:
+    """The heads of a block, those that attend and those that convolve."""
+    kinds = ("heads", "kernel_heads")
+    return sum(int(getattr(m, kind, 0)) for m in block.modules() for kind in kinds)
+
+
+def widths(model: nn.Module, batch: torch.Tensor) -> list[tuple[int, int]]:
+    """How wide what enters each block is, and what its feed-forward activation puts out."""
+    entered, activated = [], []
+    for block in model.blocks:
+        block.register_forward_pre_hook(lambda _, args: entered.append(args[0].shape[-1]))
+        tap = next(m for m in block.modules() if isinstance(m, Tap) and m.statistic == "A")
+        tap.register_forward_hook(lambda _, __, output: activated.append(output.shape[-1]))
+    model(batch)
+    return list(zip(entered, activated, strict=True))
+
+
+def test_end_sizes_are_those_before_and_after_the_blocks(space: Space[Any]) -> None:
+    for arch in samples(space, 25):
+        model = layout(space, arch)
+        ends = space.end_sizes(arch)
+        assert {end: list(sizes) for end, sizes in ends.items()} == {
+            "embedding": ["params", "width"],
+            "head": ["params", "width"],
+        }
+        named = {name: p.numel() for name, p in model.named_parameters()}
+        head = sum(n for name, n in named.items() if name.startswith("head"))
+        inside = sum(n for name, n in named.items() if name.startswith(("blocks", "norm")))
+        assert ends["head"] == {"params": head, "width": space.width(arch)}
+        assert ends["embedding"]["params"] == sum(named.values()) - inside - head
+        assert ends["embedding"]["width"] == embedding_width(model)
+
+
+def embedding_width(model: nn.Module) -> int:
+    """The width of the word vectors, or of the patches' projections."""
+    if isinstance(model, FlexiBert):
+        return int(model.embeddings.word.weight.shape[1])
+    if isinstance(model, Gpt2):
+        return int(model.embedding.tables[0].shape[1])
+    return int(model.embedding.projection.weight.shape[0])
 
 
 @pytest.mark.slow
