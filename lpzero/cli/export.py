@@ -29,7 +29,10 @@ def _own_options(command: Any) -> Any:
 @click.option("--top", type=click.IntRange(min=1), help="The best so many of the hall of fame.")
 @click.option("--all", "everything", is_flag=True, help="The whole hall of fame.")
 @click.option("--formula", metavar="PLACE|id:NUMBER", help="One of the hall of fame.")
-@click.option("--name", help="What to call the formula, if it is one.")
+@click.option("--name", help="What to call the formula, if it is one, or the ensemble.")
+@click.option(
+    "--ensemble", is_flag=True, help="The formulas as one proxy: the mean of their ranks."
+)
 @click.option("--exact", is_flag=True, help="Whole tensors instead of the engine's sketches.")
 @_own_options
 @click.pass_context
@@ -44,6 +47,7 @@ def export(
     everything: bool,
     formula: str | None,
     name: str | None,
+    ensemble: bool,
     exact: bool,
     **own: Any,
 ) -> None:
@@ -59,19 +63,22 @@ def export(
     from lpzero.export.forms import write_file
     from lpzero.export.source import exact as with_whole_tensors
     from lpzero.export.untrusted import check_text
-    from lpzero.proxies.lookup import named_formula
+    from lpzero.proxies.lookup import named_formulas
 
     if (top is not None) + everything + (formula is not None) > 1:
         raise click.UsageError("--top, --all and --formula exclude each other; give one")
-    found = select(source, Choice(top, everything, formula), named_formula)
-    entries = found.entries
-    if name is not None:
+    found = select(source, Choice(top, everything, formula), named_formulas)
+    entries, called = found.entries, found.ensemble or ("ensemble" if ensemble else None)
+    if name is not None and called is not None:
+        called = check_text(name, "--name")
+    elif name is not None:
         if len(entries) != 1:
             raise click.UsageError(f"--name is for one formula, {len(entries)} were chosen")
         entries = [replace(entries[0], name=check_text(name, "--name"))]
     if exact:
         entries = with_whole_tensors(entries)
-    text = write(Selection(entries, found.beside), form, **given_settings(context, _OWN, own))
+    chosen = Selection(entries, found.beside, called)
+    text = write(chosen, form, **given_settings(context, _OWN, own))
     if out is None:
         click.echo(text, nl=False)
     else:

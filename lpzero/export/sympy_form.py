@@ -22,7 +22,7 @@ from lpzero.export.sympy_text import FormText
 from lpzero.export.untrusted import read_text
 from primitives import naive
 from primitives.formula import Formula
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 
 _MARK = "# lpzero-sympy 1"
 _FORMULA = re.compile(r"# formula: (.+)")
@@ -96,7 +96,7 @@ def read(text: str, where: str = "the text") -> Form:
     if len(named) != 1:
         raise InputError(f"{where} names {len(named)} formulas, expected one line '# formula: ...'")
     body = " ".join(line for line in lines if not line.startswith("#"))
-    form = Form(parse_paper_formula(named[0]), FormText(body, where))
+    form = Form(parse(named[0]), FormText(body, where))
     mine = [form.score(network) for network in trial.blocks(None)]
     if not trial.agree(mine, trial.scores(form.formula, limit=None)):
         raise InputError(f"{where}: the form does not score as its formula does")
