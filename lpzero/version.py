@@ -1,3 +1,3 @@
 """The version of the engine, read by the build and written into everything it saves."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

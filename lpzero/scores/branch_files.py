@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -35,9 +35,16 @@ def ending(chains: ChainSet) -> str:
 
 def encode(table: Tabulated, chains: ChainSet) -> bytes:
     """The file's bytes."""
-    header = json.dumps({"chains": chains.digest, "counts": table.counts}, sort_keys=True).encode()
+    about = {
+        "chains": chains.digest,
+        "counts": table.counts,
+        "ends": sorted(table.ends),
+        "sizes": table.sizes,
+    }
+    header = json.dumps(about, sort_keys=True).encode()
     arrays = [*(table.means[name] for name in chains.chains)]
     arrays += [table.products[pair] for pair in chains.pairs]
+    arrays += [table.ends[position] for position in sorted(table.ends)]
     numbers = b"".join(array.astype("<f8").tobytes() for array in arrays)
     return files.seal(MAGIC, header, numbers)
 
@@ -53,22 +60,28 @@ def decode(data: bytes, chains: ChainSet) -> Tabulated:
     counts = {name: tuple(found) for name, found in header["counts"].items()}
     numbers = np.frombuffer(data, dtype="<f8", offset=start)
     means, products = {}, {}
-    parts = _parts(numbers, _shapes(chains, counts))
+    ends = [(end, name) for end, name in header["ends"]]
+    parts = _parts(numbers, _shapes(chains, counts, ends))
     for name in chains.chains:
         means[name] = next(parts)
     for pair in chains.pairs:
         products[pair] = next(parts)
-    return Tabulated(counts, means, products)
+    of_ends = {position: next(parts) for position in ends}
+    return Tabulated(counts, means, products, of_ends, header["sizes"])
 
 
-def _shapes(chains: ChainSet, counts: dict[str, tuple[int, ...]]) -> Iterator[tuple[int, int, int]]:
+def _shapes(
+    chains: ChainSet, counts: dict[str, tuple[int, ...]], ends: Sequence[tuple[str, str]]
+) -> Iterator[tuple[int, ...]]:
     for name, rows in chains.chains.items():
         yield len(rows), len(counts[name]), max(counts[name])
     for left, right in chains.pairs:
         yield 2, chains.n_matrices[left], chains.n_matrices[right]
+    for _, name in ends:
+        yield (len(chains.chains[name]),)
 
 
-def _parts(numbers: FloatArray, shapes: Iterator[tuple[int, int, int]]) -> Iterator[FloatArray]:
+def _parts(numbers: FloatArray, shapes: Iterator[tuple[int, ...]]) -> Iterator[FloatArray]:
     start = 0
     for shape in shapes:
         size = int(np.prod(shape))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from lpzero.arrays import FloatArray, IntArray
+from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.files import write_bytes
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.scores import branch_files
@@ -26,7 +27,9 @@ class BranchTable:
 
     n_blocks: (A,). counts: tensors per block (A, B) of each statistic. means: (chains, A, B, T),
     NaN where a chain left float64. products: (mul and matmul, left chains, right chains, A) of
-    each aligned pair, summed over blocks.
+    each aligned pair, summed over blocks. ends: (chains, A) of each (end, statistic) that every
+    architecture has. sizes: (A, B) of each size, end_sizes: (A,) of each (end, size); none where an
+    architecture does not state its sizes.
     """
 
     chains: ChainSet
@@ -34,10 +37,19 @@ class BranchTable:
     counts: dict[str, IntArray]
     means: dict[str, FloatArray]
     products: dict[Pair, FloatArray]
+    ends: dict[tuple[str, str], FloatArray] = field(default_factory=dict)
+    sizes: dict[str, FloatArray] = field(default_factory=dict)
+    end_sizes: dict[tuple[str, str], FloatArray] = field(default_factory=dict)
 
     @property
     def n_archs(self) -> int:
         return len(self.n_blocks)
+
+    @cached_property
+    def has_block(self) -> BoolArray:
+        """Which of (A, B) there are."""
+        found: BoolArray = np.arange(self.n_blocks.max()) < self.n_blocks[:, np.newaxis]
+        return found
 
     @property
     def nbytes(self) -> int:
@@ -153,4 +165,27 @@ def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
     products = {
         pair: np.stack([part.products[pair] for part in parts], axis=-1) for pair in chains.pairs
     }
-    return BranchTable(chains, n_blocks, counts, means, products)
+    shared = set.intersection(*(set(part.ends) for part in parts))
+    ends = {at: np.stack([part.ends[at] for part in parts], axis=1) for at in sorted(shared)}
+    sizes, end_sizes = _sizes([part.sizes for part in parts], int(n_blocks.max()))
+    return BranchTable(chains, n_blocks, counts, means, products, ends, sizes, end_sizes)
+
+
+def _sizes(
+    stated: Sequence[Mapping[str, Any] | None], most_blocks: int
+) -> tuple[dict[str, FloatArray], dict[tuple[str, str], FloatArray]]:
+    """Sizes of blocks (A, B) and of ends (A,), where every architecture states them."""
+    known = [sizes for sizes in stated if sizes is not None]
+    if len(known) < len(stated):
+        return {}, {}
+    sizes = {name: np.zeros((len(known), most_blocks)) for name in known[0]["blocks"][0]}
+    for arch, of_arch in enumerate(known):
+        for block, of_block in enumerate(of_arch["blocks"]):
+            for name, value in of_block.items():
+                sizes[name][arch, block] = value
+    end_sizes = {
+        (end, name): np.array([float(of_arch["ends"][end][name]) for of_arch in known])
+        for end, of_end in known[0]["ends"].items()
+        for name in of_end
+    }
+    return sizes, end_sizes

@@ -14,7 +14,7 @@ from primitives.pruning import DEFAULT_RULES
 from primitives.statistics import STATISTICS
 
 # Raised whenever the numbers in a stored table would change.
-SCHEMA = 1
+SCHEMA = 2
 
 Chain = tuple[str, ...]
 Pair = tuple[str, str]

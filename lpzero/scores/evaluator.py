@@ -8,7 +8,7 @@ and the chain set: never of what else is asked for, in which order, or by how ma
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,20 +19,34 @@ from lpzero.scores.branch_table import BranchTable, branch_table, over_blocks, o
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, surviving
 from lpzero.scores.matrices import Matrices
+from lpzero.scores.score_trees import tree_values
 from lpzero.scores.stacks import NonFiniteError, apply, finite
+from lpzero.scores.terms import reduce_blocks
 from lpzero.sketches.sketch import Sketch
-from primitives.expressions import Apply, Combine, Expression, chain_of, drop_dead, walk
+from primitives.block_values import block_values
+from primitives.expressions import Apply, Combine, Expression, Leaf, chain_of, drop_dead, walk
 from primitives.facts import facts
 from primitives.formula import Formula
+from primitives.network import Block, number
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
+from primitives.score import AnyFormula, Column
 from primitives.statistics import STATISTICS
+from primitives.tensors import Matrix
 
 _OVERFLOW = Rejected(NON_FINITE, "an operation left the range of float64 on these tensors")
 _NOTHING = Rejected("both-disconnected", "every branch is disconnected: nothing is left to score")
 _PRODUCTS = ("mul", "matmul")
 MEMORY = 1 << 30
+
+
+class _MissingError(Exception):
+    """A formula reads something that these architectures do not have."""
+
+    def __init__(self, rejected: Rejected) -> None:
+        super().__init__(rejected.rule)
+        self.rejected = rejected
 
 
 class FormulaEvaluator:
@@ -63,9 +77,8 @@ class FormulaEvaluator:
             )
         self.table = table or branch_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
-        self._has_block: BoolArray = (
-            np.arange(self.table.n_blocks.max()) < self.table.n_blocks[:, np.newaxis]
-        )
+        self._sketches, self._rows = sketches, picked
+        self._has_block = self.table.has_block
         # Aligned statistics have one number of tensors, so any of them tells it.
         self._example = {STATISTICS[name].group: name for name in chains.chains}
         self._small: ByteCache[FloatArray] = ByteCache(memory // 4)
@@ -73,30 +86,105 @@ class FormulaEvaluator:
             self, sketches, picked, memory - memory // 4, jobs, chains.softmax_axis
         )
 
-    def score(self, formula: Formula) -> FloatArray | Rejected:
+    def score(
+        self, formula: AnyFormula, columns: Mapping[str, FloatArray] | None = None
+    ) -> FloatArray | Rejected:
         """The formula's scores (A,), or why it has none."""
-        return self.scores([formula])[0]
+        return self.scores([formula], columns)[0]
 
-    def scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]:
-        """The scores of each formula; sub-expressions they share are computed once."""
-        expressions = [drop_dead(formula.expression) for formula in formulas]
+    def scores(
+        self, formulas: Sequence[AnyFormula], columns: Mapping[str, FloatArray] | None = None
+    ) -> list[FloatArray | Rejected]:
+        """The scores of each formula; sub-expressions they share are computed once.
+
+        `columns` (A,) by name are what formulas may name beside statistics and sizes.
+        """
         if len(formulas) > 1:
-            common = Counter(n for e in expressions if e is not None for n in set(walk(e)))
+            live = [drop_dead(term.expression) for formula in formulas for term in formula.terms]
+            common = Counter(n for e in live if e is not None for n in set(walk(e)))
             self._matrices.expect(node for node, count in common.items() if count > 1)
-        return [
-            _NOTHING if expression is None else self._reduced(formula, expression)
-            for formula, expression in zip(formulas, expressions, strict=True)
-        ]
+        return [self._score(formula, columns or {}) for formula in formulas]
 
-    def _reduced(self, formula: Formula, expression: Expression) -> FloatArray | Rejected:
+    def _score(
+        self, formula: AnyFormula, columns: Mapping[str, FloatArray]
+    ) -> FloatArray | Rejected:
+        def leaf(one: Formula | Column) -> FloatArray:
+            if isinstance(one, Formula):
+                return self._term(one)
+            if one.name not in columns:
+                known = ", ".join(sorted(columns)) or "none"
+                raise InputError(f"the formula names column {one.name!r}; columns given: {known}")
+            return finite(np.asarray(columns[one.name], dtype=np.float64))
+
         with np.errstate(all="ignore"):  # overflow is answered, not warned about
             try:
-                total = self.total(expression)
-                if formula.reduction == "mean":
-                    total = total / self.table.n_blocks
-                return finite(formula.sign * total)
+                if isinstance(formula, Formula):
+                    return finite(formula.sign * self._term(formula))
+                return finite(formula.sign * tree_values(formula.tree, leaf))
             except NonFiniteError:
                 return _OVERFLOW
+            except _MissingError as missing:
+                return missing.rejected
+
+    def _term(self, term: Formula) -> FloatArray:
+        """The term's values (A,) without its sign."""
+        expression = drop_dead(term.expression)
+        if expression is None:
+            raise _MissingError(_NOTHING)
+        end = term.positions.end
+        if end is not None:
+            return self._kept(end, expression, lambda e: self._at_end(e, end))
+        self._check_sizes(expression)
+        if term.reduction in ("sum", "mean"):
+            total = self.total(expression)
+            return total / self.table.n_blocks if term.reduction == "mean" else total
+        means = self.block_means(expression)
+        return reduce_blocks(means, self.table.n_blocks, term.reduction)
+
+    def _check_sizes(self, expression: Expression) -> None:
+        for node in walk(expression):
+            if isinstance(node, Leaf) and node.is_size and node.name not in self.table.sizes:
+                raise _MissingError(
+                    Rejected("missing-size", f"these sketches do not state the size {node.name}")
+                )
+
+    def _at_end(self, expression: Expression, end: str) -> FloatArray:
+        """The expression's value at an end (A,): looked up, or computed on the sketches."""
+        found = chain_of(expression)
+        if found is not None:
+            row = self.table.chains.rows.get(found)
+            if row is not None and (end, found[0]) in self.table.ends:
+                values_of_chain: FloatArray = self.table.ends[end, found[0]][row]
+                return values_of_chain
+            if not found[1] and (end, found[0]) in self.table.end_sizes:
+                return self.table.end_sizes[end, found[0]]
+        axis = self.table.chains.softmax_axis
+        values = []
+        for place, row in enumerate(self._rows):
+            block = self._end_block(self._sketches[row], end, place, expression)
+            value = block_values(Formula(expression, "sum"), [block], axis)
+            if isinstance(value, Rejected):
+                raise _MissingError(value)
+            values.append(value[0])
+        return np.array(values)
+
+    def _end_block(self, sketch: Sketch, end: str, arch: int, expression: Expression) -> Block:
+        """What the expression reads at the end of one architecture."""
+        block: dict[str, Sequence[Matrix]] = {}
+        for leaf in walk(expression):
+            if not isinstance(leaf, Leaf):
+                continue
+            if leaf.is_size:
+                known = self.table.end_sizes.get((end, leaf.name))
+                if known is not None:
+                    block[leaf.name] = number(float(known[arch]))
+            elif end in sketch.ends and STATISTICS[leaf.name].at_ends:
+                block[leaf.name] = sketch.end_matrices(end, leaf.name)
+            if not block.get(leaf.name):
+                raise _MissingError(
+                    Rejected("missing-end", f"an architecture has no {leaf.name} at its {end}")
+                )
+        return block
 
     def total(self, expression: Expression) -> FloatArray:
         """The sum over blocks (A,) of each block's value; a sum splits, and so does its total."""
@@ -140,6 +228,8 @@ class FormulaEvaluator:
             return over_tensors(
                 self.tensor_means(expression), self.table.counts[self._example[known.group]]
             )
+        if isinstance(expression, Leaf):
+            return self.table.sizes[expression.name]
         if isinstance(expression, Apply):
             return self._unary(expression, self.block_means(expression.operand), self._has_block)
         assert isinstance(expression, Combine)

@@ -7,7 +7,9 @@ float64: the chains reach from 1e-18 to 1e43, and their products cancel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -18,7 +20,8 @@ from lpzero.scores.chains import ChainSet, Node, Pair
 from lpzero.scores.pieces import Piece, gather, groups
 from lpzero.sketches.sketch import Sketch
 from primitives.registry import get_unary
-from primitives.tensors import kept_columns
+from primitives.statistics import STATISTICS
+from primitives.tensors import Matrix, kept_columns
 
 PRODUCTS = ("mul", "matmul")
 
@@ -30,11 +33,15 @@ class Tabulated:
     counts: tensors per block (B,) of each statistic. means: (chains, B, T), zero beyond a block's
     tensors, NaN where a chain left float64 on the way. products: (mul and matmul, left chains,
     right chains) of each pair, the mean over each block's tensors summed over blocks.
+    ends: (chains,) of each (end, statistic) the sketch has, the mean over the end's tensors; sizes:
+    as the sketch states them.
     """
 
     counts: dict[str, tuple[int, ...]]
     means: dict[str, FloatArray]
     products: dict[Pair, FloatArray]
+    ends: dict[tuple[str, str], FloatArray] = field(default_factory=dict)
+    sizes: Mapping[str, Any] | None = None
 
 
 def tabulate(sketch: Sketch, chains: ChainSet) -> Tabulated:
@@ -66,7 +73,35 @@ def tabulate(sketch: Sketch, chains: ChainSet) -> Tabulated:
                 shares = 1.0 / np.array([counts[statistics[0]][b] for b in piece.places[1]])
                 for pair in pairs:
                     products[pair] += _products(piece, pair, rows, shares)
-    return Tabulated(counts, means, products)
+        ends = {
+            (end, name): _end_means(sketch.end_matrices(end, name), name, chains)
+            for end in sketch.ends
+            for name in chains.chains
+            if STATISTICS[name].at_ends and sketch.end_matrices(end, name)
+        }
+    return Tabulated(counts, means, products, ends, sketch.sizes)
+
+
+def _end_means(matrices: Sequence[Matrix], name: str, chains: ChainSet) -> FloatArray:
+    """The mean of each chain (chains,) over an end's tensors, NaN where a chain left float64."""
+    total = np.zeros(len(chains.chains[name]))
+
+    def visit(node: Node, values: FloatArray, stretch: float) -> None:
+        average = float(stacks.means(values)[0])
+        if not np.isfinite(average) and not np.isfinite(values).all():
+            average = np.nan
+        if node.row is not None:
+            total[node.row] += average
+        for operation, child in node.children.items():
+            primitive = get_unary(operation)
+            result = stacks.apply(primitive, values, stretch, chains.softmax_axis)
+            result = result if np.isfinite(average) else np.full(result.shape, np.nan)
+            visit(child, result, 1.0 if stacks.gives_scalar(primitive) else stretch)
+
+    for matrix in matrices:
+        stack = matrix.values[np.newaxis]
+        visit(chains.trees[name], stack, matrix.true_columns / stack.shape[2])
+    return total / len(matrices)
 
 
 class _Shelf:

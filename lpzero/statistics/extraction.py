@@ -29,7 +29,7 @@ from lpzero.statistics.trace import Trace, find_blocks, first_tensor, named_weig
 from primitives.statistics import STATISTICS, Source, Statistic
 from primitives.tensors import columns_that_fit, kept_columns
 from spaces.base import Space
-from spaces.ends import EMBEDDING, HEAD, EndWeight, HasEnds
+from spaces.ends import EMBEDDING, HEAD, EndWeight, ends_of
 from spaces.taps import Tap
 
 
@@ -108,7 +108,7 @@ def extract(
     """
     blocks = find_blocks(model)
     _check_taps(model, blocks)
-    ends: EndWeights = model.ends() if isinstance(model, HasEnds) else {}
+    ends = ends_of(model)
     device = next(model.parameters()).device
     tokens = as_input(tokens, model)
     step = chunk or len(tokens)

@@ -51,14 +51,65 @@ def sketch() -> Sketch:
 def test_a_sketch_is_the_cut_of_the_whole_matrices(limit: int | None) -> None:
     whole = of_architecture(SPACE, ARCH)
     kept = take(SPACE, ARCH, SketchOptions(limit=limit))
-    assert kept.n_blocks == len(whole)
-    for index, block in enumerate(whole):
-        for name in STATISTICS:
-            for piece, matrix in zip(block[name], kept.matrices(index, name), strict=True):
-                expected = cut(piece.values.numpy(), limit or piece.values.numel())
-                assert matrix.true_shape == expected.true_shape
-                assert matrix.values.dtype == np.float64
-                np.testing.assert_array_equal(matrix.values, expected.values)
+    assert kept.n_blocks == len(whole.blocks)
+    assert kept.ends == ("embedding", "head")
+    pairs = [
+        (pieces, kept.matrices(index, name))
+        for index, block in enumerate(whole.blocks)
+        for name, pieces in block.items()
+    ]
+    pairs += [
+        (pieces, kept.end_matrices(end, name))
+        for end, statistics in whole.ends.items()
+        for name, pieces in statistics.items()
+    ]
+    for pieces, matrices in pairs:
+        for piece, matrix in zip(pieces, matrices, strict=True):
+            expected = cut(piece.values.numpy(), limit or piece.values.numel())
+            assert matrix.true_shape == expected.true_shape
+            assert matrix.values.dtype == np.float64
+            np.testing.assert_array_equal(matrix.values, expected.values)
+
+
+def test_a_sketch_states_the_sizes_of_its_space(sketch: Sketch) -> None:
+    sizes = {"blocks": SPACE.block_sizes(ARCH), "ends": SPACE.end_sizes(ARCH)}
+    assert sketch.sizes == sizes
+    assert decode(encode(sketch)).sizes == sizes
+
+
+def test_ends_come_after_all_blocks(sketch: Sketch) -> None:
+    blocks = sum(
+        rows * kept
+        for block in range(sketch.n_blocks)
+        for name in STATISTICS
+        for rows, kept, _ in sketch.shapes(block, name)
+    )
+    first = sketch.end_matrices("embedding", "A")[0]
+    flat = sketch.numbers[blocks : blocks + first.values.size]
+    np.testing.assert_array_equal(flat, first.values.ravel())
+    ends = [
+        m.values.size for end in sketch.ends for s in "AJGW" for m in sketch.end_matrices(end, s)
+    ]
+    assert blocks + sum(ends) == len(sketch.numbers)
+
+
+def test_an_encoder_has_a_head_without_weights(sketch: Sketch) -> None:
+    assert sketch.end_matrices("head", "W") == sketch.end_matrices("head", "G") == []
+    assert [m.true_shape for m in sketch.end_matrices("head", "A")] == [(8 * 64, 32)]
+
+
+def test_an_end_or_statistic_that_is_not_there_is_named(sketch: Sketch) -> None:
+    with pytest.raises(SketchError, match="no statistic H of end 'head'; ends have A J G W"):
+        sketch.end_matrices("head", "H")
+    with pytest.raises(SketchError, match="this sketch has the ends: none"):
+        _SMALL.end_matrices("head", "A")
+    assert _SMALL.ends == ()
+    assert _SMALL.sizes is None
+
+
+def test_an_end_with_other_statistics_is_refused() -> None:
+    with pytest.raises(SketchError, match="holds statistics A J; A J G W are declared"):
+        Sketch({**_SMALL.header, "ends": {"head": {"A": [], "J": []}}}, _SMALL.numbers)
 
 
 def test_bytes_come_back_as_they_were(sketch: Sketch) -> None:

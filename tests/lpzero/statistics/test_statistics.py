@@ -15,7 +15,13 @@ from torch import Tensor, nn
 import spaces
 from lpzero.export import export, select
 from lpzero.statistics.errors import StatisticsError
-from lpzero.statistics.extraction import extract, of_architecture, weight_matrices
+from lpzero.statistics.extraction import (
+    NetworkStatistics,
+    PositionStatistics,
+    extract,
+    of_architecture,
+    weight_matrices,
+)
 from lpzero.statistics.isolation import resolve_device, single_thread
 from lpzero.statistics.objective import objective
 from primitives import Matrix, parse, score
@@ -23,7 +29,7 @@ from primitives.statistics import STATISTICS, Source, forget_statistic, statisti
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.flexibert.space import OPERATIONS
-from spaces.gpt2.space import Gpt2Arch
+from spaces.gpt2.space import Gpt2Arch, Gpt2Space
 from spaces.images import random_labels
 from spaces.pit import PitArch, PitSpace
 from spaces.taps import Tap
@@ -58,6 +64,20 @@ STAGES = PitSpace(
     n_images=3,
 )
 STAGED = PitArch(4, 2, (1, 2, 1), (1, 2, 4))
+# Word vectors of another width than the model's.
+PROJECTED = FlexiBertSpace(
+    name="projected", hidden=(16,), n_layers=(1,), ffn=(64,), vocabulary=300, embedding=32
+)
+# Two clusters of words.
+ADAPTIVE = Gpt2Space(
+    name="adaptive",
+    n_layers=(1,),
+    accepted_d_model=(16,),
+    accepted_d_inner=(32,),
+    d_embed=(8,),
+    vocabulary=50,
+    cutoffs=(20,),
+)
 NANO_GPT2 = Gpt2Arch(32, (2, 4), (64, 96), -1, 1)
 
 
@@ -71,7 +91,16 @@ def tiny_encoder(*operations: str) -> FlexiBertArch:
 
 def whole(space: Any, arch: Any, **options: Any) -> list[dict[str, list[Tensor]]]:
     found = of_architecture(space, arch, **options)
-    return [{name: [p.values for p in pieces] for name, pieces in b.items()} for b in found]
+    return [values(block) for block in found.blocks]
+
+
+def values(position: PositionStatistics) -> dict[str, list[Tensor]]:
+    return {name: [piece.values for piece in pieces] for name, pieces in position.items()}
+
+
+def positions(found: NetworkStatistics) -> list[PositionStatistics]:
+    """Blocks and ends in a row."""
+    return [*found.blocks, *found.ends.values()]
 
 
 CASES = [("flexibert", encoder(operation)) for operation in OPERATIONS] + [
@@ -169,7 +198,9 @@ class TwoDoublings(nn.Module):
 def test_a_network_worked_by_hand() -> None:
     model = TwoDoublings()
     tokens = torch.tensor([[1, 2], [3, 4]])
-    first, second = extract(model, tokens, loss="ones")
+    found = extract(model, tokens, loss="ones")
+    assert found.ends == {}
+    first, second = found.blocks
     x = torch.tensor([[1.0, 2], [2, 3], [3, 4], [4, 5]])
     weight = torch.tensor([[2.0, 0], [1, 3]])
     one = torch.ones(4, 2) / 4
@@ -194,15 +225,116 @@ def test_a_network_worked_by_hand() -> None:
 )
 def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
     model, tokens = space.build(arch, 0), space.batch(0)
-    blocks = extract(model, tokens, loss="auto")
+    found_in = extract(model, tokens, loss="auto")
     loss = objective(model, "auto", tokens, 0)
     loss(model(tokens), tokens, slice(0, len(tokens))).backward()
-    for block, found in zip(model.blocks, blocks, strict=True):
+    for block, found in zip(model.blocks, found_in.blocks, strict=True):
         weights = weight_matrices(block)
         assert weights
         for weight, piece in zip(weights, found["G"], strict=True):
             assert weight.grad is not None
             torch.testing.assert_close(piece.values, weight.grad.flatten(1), rtol=1e-4, atol=1e-7)
+    for end, weights in model.ends().items():
+        for weight, piece in zip(weights, found_in.ends[end]["G"], strict=True):
+            # Without classes to predict, nothing depends on the head of a vision model.
+            gradient, nothing = weight.parameter.grad, torch.zeros_like(weight.parameter)
+            expected = weight.matrix(nothing if gradient is None else gradient)
+            torch.testing.assert_close(piece.values, expected, rtol=1e-4, atol=1e-7)
+
+
+WITH_ENDS = [
+    (TINY, tiny_encoder("sdp", "dft")),
+    (PROJECTED, FlexiBertArch(16, (Layer("sdp", 2, 64, 1),))),
+    (spaces.get("nano-gpt2"), NANO_GPT2),
+    (ADAPTIVE, Gpt2Arch(16, (2,), (32,), 8, 2)),
+    (ADAPTIVE, Gpt2Arch(16, (2,), (32,), -1, 1)),
+    (VISION, IMAGES),
+    (STAGES, STAGED),
+]
+END_SHAPES = [
+    ([(32, 300), (32, 512), (32, 2)], []),
+    ([(32, 300), (32, 512), (32, 2), (16, 32)], []),
+    ([(32, 256), (32, 64)], [(32, 256)]),
+    ([(8, 20), (4, 30), (16, 8), (16, 4), (16, 192)], [(8, 20), (4, 30), (16, 8), (8, 1)]),
+    ([(16, 50), (16, 192)], [(16, 50), (16, 1)]),
+    ([(12, 48), (12, 10)], [(12, 5)]),
+    ([(4, 48), (4, 64)], [(16, 5)]),
+]
+END_NAMES = [
+    "encoder", "projected", "decoder", "clusters", "one table", "vision", "stages",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("space", "arch", "shapes"),
+    [(*case, shapes) for case, shapes in zip(WITH_ENDS, END_SHAPES, strict=True)],
+    ids=END_NAMES,
+)
+def test_ends_have_their_weights_and_the_states_beside_the_blocks(
+    space: Any, arch: Any, shapes: tuple[list[Any], list[Any]]
+) -> None:
+    model, batch = space.build(arch, 0), space.batch(0)
+    found = extract(model, batch)
+    assert list(found.ends) == ["embedding", "head"]
+    assert all(list(end) == ["A", "J", "G", "W"] for end in found.ends.values())
+    embedding, head = (values(end) for end in found.ends.values())
+    for end, expected in zip((embedding, head), shapes, strict=True):
+        assert [tuple(m.shape) for m in end["W"]] == expected
+        assert [m.shape for m in end["G"]] == [m.shape for m in end["W"]]
+    with torch.no_grad():
+        hidden = model(batch)
+    torch.testing.assert_close(head["A"][0], hidden.reshape(-1, space.width(arch)))
+    # The embedding's output is the first block's input.
+    assert torch.equal(embedding["J"][0], found.blocks[0]["J"][0].values)
+    width = space.block_sizes(arch)[0]["width"]
+    assert [m.shape for m in embedding["A"]] == [m.shape for m in embedding["J"]]
+    assert embedding["A"][0].shape[1] == width
+    assert all(bool(m.isfinite().all()) for p in (embedding, head) for of in p.values() for m in of)
+    assert float(head["J"][0].abs().max()) > 0
+    assert all(float(m.abs().max()) > 0 for m in embedding["G"])
+
+
+def test_the_state_at_the_embedding_is_its_output_and_the_heads_gradient_the_losss() -> None:
+    space = spaces.get("nano-gpt2")
+    model, tokens = space.build(NANO_GPT2, 0), space.batch(0)
+    ends = extract(model, tokens).ends
+    with torch.no_grad():
+        x = model.embedding(tokens) + model.position(torch.arange(tokens.shape[1]))
+    torch.testing.assert_close(ends["embedding"]["A"][0].values, x.flatten(0, 1))
+    hidden = model(tokens).detach().requires_grad_()
+    model.token_losses(hidden, tokens).mean().backward()
+    assert hidden.grad is not None
+    torch.testing.assert_close(ends["head"]["J"][0].values, hidden.grad.flatten(0, 1))
+
+
+def test_a_shared_table_has_one_gradient_at_both_ends() -> None:
+    ends = of_architecture(spaces.get("nano-gpt2"), NANO_GPT2).ends
+    for name in ("W", "G"):
+        assert torch.equal(ends["embedding"][name][0].values, ends["head"][name][0].values)
+
+
+@pytest.mark.parametrize(("space", "arch"), WITH_ENDS, ids=END_NAMES)
+def test_blocks_are_those_of_a_model_that_names_no_ends(
+    space: Any, arch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, batch = space.build(arch, 0), space.batch(0)
+    with_ends = extract(model, batch)
+    monkeypatch.delattr(type(model), "ends")
+    without = extract(model, batch)
+    assert without.ends == {}
+    for one, other in zip(with_ends.blocks, without.blocks, strict=True):
+        for name in STATISTICS:
+            for a, b in zip(one[name], other[name], strict=True):
+                assert torch.equal(a.values, b.values)
+
+
+def test_the_long_axis_of_a_table_is_cut() -> None:
+    space = spaces.get("flexibert")
+    ends = of_architecture(space, encoder("sdp"), limit=4096).ends
+    pieces = [piece for end in ends.values() for of in end.values() for piece in of]
+    assert all(piece.values.numel() <= 4096 for piece in pieces)
+    words = ends["embedding"]["W"][0]
+    assert (tuple(words.values.shape), words.true_columns) == ((128, 32), space.vocabulary)
 
 
 def test_stages_have_statistics_of_their_own_width_and_length() -> None:
@@ -279,7 +411,8 @@ def test_the_callers_gradient_mode_does_not_matter(context: Callable[[], Any]) -
     expected = extract(model, tokens)
     with context():
         found = extract(model, tokens)
-    assert torch.equal(found[0]["G"][0].values, expected[0]["G"][0].values)
+    assert torch.equal(found.blocks[0]["G"][0].values, expected.blocks[0]["G"][0].values)
+    assert torch.equal(found.ends["head"]["G"][0].values, expected.ends["head"]["G"][0].values)
 
 
 @pytest.mark.slow
@@ -297,8 +430,8 @@ def test_splitting_the_batch_changes_rounding_only(
     model, tokens = space.build(arch, seed).double(), space.batch(seed)
     whole_batch = extract(model, tokens, limit=limit)
     split = extract(model, tokens, limit=limit, chunk=chunk)
-    for one, other in zip(whole_batch, split, strict=True):
-        for name in STATISTICS:
+    for one, other in zip(positions(whole_batch), positions(split), strict=True):
+        for name in one:
             for a, b in zip(one[name], other[name], strict=True):
                 assert a.true_columns == b.true_columns
                 torch.testing.assert_close(a.values, b.values, rtol=1e-6, atol=1e-10)
@@ -306,8 +439,9 @@ def test_splitting_the_batch_changes_rounding_only(
 
 def test_a_chunk_of_one_equals_the_whole_in_float32() -> None:
     model, tokens = TINY.build(tiny_encoder("wma", "dct"), 0), TINY.batch(0)
-    for one, other in zip(extract(model, tokens), extract(model, tokens, chunk=1), strict=True):
-        for name in STATISTICS:
+    whole_batch, split = extract(model, tokens), extract(model, tokens, chunk=1)
+    for one, other in zip(positions(whole_batch), positions(split), strict=True):
+        for name in one:
             for a, b in zip(one[name], other[name], strict=True):
                 scale = float(a.values.abs().max())
                 torch.testing.assert_close(a.values, b.values, rtol=1e-3, atol=1e-4 * scale)
@@ -387,12 +521,13 @@ def two_more_statistics() -> Iterator[None]:
 def test_a_new_statistic_is_its_declaration_and_the_models_that_have_it(text: str) -> None:
     model, tokens = TwoDoublings(), torch.tensor([[1, 2], [3, 4]])
     model.blocks = nn.ModuleList([Tapped(), Tapped()])
-    found = extract(model, tokens, loss="ones")
+    found = extract(model, tokens, loss="ones").blocks
     x = torch.tensor([[1.0, 2], [2, 3], [3, 4], [4, 5]])
     torch.testing.assert_close(found[0]["X"][0].values, x)
     for block in found:
         torch.testing.assert_close(block["Y"][0].values, block["J"][0].values)
-    for together, split in zip(found, extract(model, tokens, loss="ones", chunk=1), strict=True):
+    in_parts = extract(model, tokens, loss="ones", chunk=1).blocks
+    for together, split in zip(found, in_parts, strict=True):
         for name in ("X", "Y"):
             torch.testing.assert_close(together[name][0].values, split[name][0].values)
     blocks = [

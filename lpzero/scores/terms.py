@@ -1,0 +1,185 @@
+"""The terms that products are made of: one number per architecture for each of thousands of terms.
+
+branch table, columns  ->  TermTable: terms (T) with their values (T, A), all above zero
+
+A term here is a chain of a statistic or of a size under a reduction over positions, or a column. It
+must be finite and of one sign on every architecture, so that its powers and logarithm are defined;
+targets have no part in that. Terms whose logarithms agree up to a factor are one term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from lpzero.arrays import BoolArray, FloatArray, IntArray
+from lpzero.scores.branch_table import BranchTable, over_blocks
+from primitives.block_sizes import SIZES
+from primitives.expressions import Expression, branch
+from primitives.formula import Formula
+from primitives.reductions import POSITION_REDUCTIONS, Reduction
+from primitives.registry import get_unary
+from primitives.score import Column
+from primitives.statistics import STATISTICS
+
+Term = Formula | Column
+BLOCK_REDUCTIONS: tuple[Reduction, ...] = tuple(
+    name for name, facts in POSITION_REDUCTIONS.items() if facts.end is None
+)
+END_REDUCTIONS: tuple[Reduction, ...] = tuple(
+    name for name, facts in POSITION_REDUCTIONS.items() if facts.end is not None
+)
+SIZE_CHAINS: tuple[tuple[str, ...], ...] = ((), ("sqrt",), ("square",), ("log",), ("inverse",))
+# Logarithms that differ by less than this share of their spread are the same up to rounding.
+_SAME = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class TermLanguage:
+    """Which terms there are: reductions over blocks, statistics, sizes of blocks, both ends."""
+
+    reductions: tuple[Reduction, ...] = BLOCK_REDUCTIONS
+    statistics: tuple[str, ...] = field(default_factory=lambda: tuple(STATISTICS))
+    sizes: bool = True
+    ends: bool = True
+
+
+# Counts need no network: sizes alone, where the search of the best count looks for them.
+COUNTS = TermLanguage(reductions=("sum", "inner", "last"), statistics=())
+
+
+@dataclass(frozen=True, eq=False)
+class TermTable:
+    """Terms with the absolute values (T, A) they have on each architecture."""
+
+    terms: tuple[Term, ...]
+    values: FloatArray
+
+    @cached_property
+    def logs(self) -> FloatArray:
+        """The logarithms of the values (T, A)."""
+        return np.log(self.values)
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+
+def term_table(
+    branches: BranchTable,
+    language: TermLanguage | None = None,
+    columns: Mapping[str, FloatArray] | None = None,
+) -> TermTable:
+    """The distinct terms of the language on the architectures of a branch table, simplest first."""
+    language = language or TermLanguage()
+    terms: list[Term] = []
+    values: list[FloatArray] = []
+    for found, of_terms in _groups(branches, language, columns or {}):
+        terms += found
+        values.append(of_terms)
+    stacked = np.concatenate(values) if values else np.empty((0, branches.n_archs))
+    order = np.argsort([_complexity(term) for term in terms], kind="stable").astype(np.int64)
+    order = order[_usable(stacked[order])]
+    kept = order[_distinct(np.log(np.abs(stacked[order])))]
+    return TermTable(tuple(terms[i] for i in kept), np.abs(stacked[kept]))
+
+
+def _complexity(term: Term) -> int:
+    return term.complexity if isinstance(term, Formula) else 1
+
+
+def _groups(
+    branches: BranchTable, language: TermLanguage, columns: Mapping[str, FloatArray]
+) -> Iterator[tuple[list[Term], FloatArray]]:
+    """Terms with their values (T, A), a statistic, size or set of columns at a time."""
+    for statistic in language.statistics:
+        chains = branches.chains.chains[statistic]
+        expressions = [branch(statistic, *chain) for chain in chains]
+        yield from _reduced(expressions, branches.block_means[statistic], branches, language)
+        for end in END_REDUCTIONS if language.ends else ():
+            if (end, statistic) in branches.ends:
+                yield _terms(expressions, end), branches.ends[end, statistic]
+    if language.sizes:
+        yield from _size_terms(branches, language)
+    if columns:
+        yield [Column(name) for name in columns], np.stack(list(columns.values()))
+
+
+def _size_terms(
+    branches: BranchTable, language: TermLanguage
+) -> Iterator[tuple[list[Term], FloatArray]]:
+    for name in SIZES:
+        expressions = [branch(name, *chain) for chain in SIZE_CHAINS]
+        if name in branches.sizes:
+            raw = branches.sizes[name]
+            by_chain = np.stack([_apply(chain, raw, branches.has_block) for chain in SIZE_CHAINS])
+            yield from _reduced(expressions, by_chain, branches, language)
+        for end in END_REDUCTIONS if language.ends else ():
+            if (end, name) in branches.end_sizes:  # powers of one number are the product's work
+                yield _terms(expressions[:1], end), branches.end_sizes[end, name][np.newaxis]
+
+
+def _apply(chain: Sequence[str], values: FloatArray, where: BoolArray) -> FloatArray:
+    """The chain on each block's number (A, B), zero where there is no block."""
+    result = np.zeros(values.shape)
+    with np.errstate(all="ignore"):
+        found = values[where].reshape(-1, 1)
+        for operation in chain:
+            found = get_unary(operation).body(found, np)
+    result[where] = found.reshape(-1)
+    return result
+
+
+def _terms(expressions: Iterable[Expression], reduction: Reduction) -> list[Term]:
+    return [Formula(expression, reduction) for expression in expressions]
+
+
+def _reduced(
+    expressions: Sequence[Expression],
+    block_means: FloatArray,
+    branches: BranchTable,
+    language: TermLanguage,
+) -> Iterator[tuple[list[Term], FloatArray]]:
+    """Each reduction of the expressions' values at blocks (chains, A, B)."""
+    for reduction in language.reductions:
+        values = reduce_blocks(block_means, branches.n_blocks, reduction)
+        yield _terms(expressions, reduction), values
+
+
+def reduce_blocks(block_means: FloatArray, n_blocks: IntArray, reduction: Reduction) -> FloatArray:
+    """The reduction over blocks: (..., A, B) -> (..., A); blocks beyond an architecture's are 0."""
+    if reduction == "first":
+        return np.asarray(block_means[..., 0])
+    if reduction in ("sum", "mean"):
+        total = over_blocks(block_means)
+        return total / n_blocks if reduction == "mean" else total
+    last = block_means[..., np.arange(len(n_blocks)), n_blocks - 1]
+    if reduction == "last":
+        return np.asarray(last)
+    assert reduction == "inner", f"{reduction} does not reduce blocks"
+    is_last = np.arange(block_means.shape[-1]) == (n_blocks - 1)[:, np.newaxis]
+    inner = over_blocks(np.where(is_last, 0.0, block_means))
+    return np.where(n_blocks == 1, last / 2, inner)
+
+
+def _usable(values: FloatArray) -> BoolArray:
+    """Which rows (T, A) are finite, of one sign and not constant."""
+    finite: BoolArray = np.asarray(np.isfinite(values).all(axis=1))
+    safe = np.where(finite[:, np.newaxis], values, 0.0)
+    same_sign = (safe > 0).all(axis=1) | (safe < 0).all(axis=1)
+    varies = np.ptp(safe, axis=1) > _SAME * np.abs(safe).max(axis=1, initial=0.0)
+    return np.asarray(same_sign & varies)
+
+
+def _distinct(logs: FloatArray) -> IntArray:
+    """The first row of each set of logarithms (T, A) that agree up to shift and factor."""
+    centred = logs - logs.mean(axis=1, keepdims=True)
+    size = np.sqrt((centred * centred).mean(axis=1, keepdims=True))
+    scaled = centred / np.where(size > 0, size, 1.0)
+    # The sign of the element farthest from the mean decides which way up the row is compared.
+    peak = np.take_along_axis(scaled, np.abs(scaled).argmax(axis=1)[:, np.newaxis], axis=1)
+    keys = np.round(scaled * np.sign(peak), 6) + 0.0
+    _, first = np.unique(keys, axis=0, return_index=True)
+    return np.sort(first)

@@ -1,0 +1,169 @@
+"""Terms, scores of several terms and the searches over products, against slow references."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.ranks import rank_targets
+from lpzero.scores.branch_files import decode, encode
+from lpzero.scores.branch_table import assemble
+from lpzero.scores.chains import surviving
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.products import Beam, Factors, n_pairs, pairs, search
+from lpzero.scores.tabulation import tabulate
+from lpzero.scores.terms import BLOCK_REDUCTIONS, COUNTS, TermLanguage, term_table
+from primitives.naive import score
+from primitives.parser import parse
+from primitives.rejection import Rejected
+from tests.lpzero.random_sketches import network_of, sketch
+from tests.random_formulas import COLUMNS as NAMES
+from tests.random_formulas import random_score
+
+SKETCHES = [sketch(seed, 1 + seed % 4) for seed in range(8)]
+COLUMNS = {name: np.arange(2.0, 10.0) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> FormulaEvaluator:
+    return FormulaEvaluator(SKETCHES, surviving(1))
+
+
+TEXTS = [
+    *(f"{reduction}(fro(W))" for reduction in (*BLOCK_REDUCTIONS, "embedding", "head")),
+    "inner(sqrt(params))",
+    "last(mul(params, fro(G)))",
+    "embedding(mul(abs(W), abs(G)))",
+    "head(params)",
+    "embedding(sqrt(width))",
+    "mul(inner(l1(abslog(J))), sqrt(inner(sqrt(params))), inverse(sqrt(sum(sqrt(softmax(S))))))",
+    "-mul(sum(l1(W)), inverse(last(fro(G))), depth)",
+    "add(sqrt(sum(params)), log(head(fro(A))))",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_any_formula_scores_as_the_reference_does(text: str, evaluator: FormulaEvaluator) -> None:
+    formula = parse(text)
+    found = evaluator.score(formula, COLUMNS)
+    assert not isinstance(found, Rejected)
+    for index, (one, value) in enumerate(zip(SKETCHES, found, strict=True)):
+        columns = {name: column[index] for name, column in COLUMNS.items()}
+        assert value == pytest.approx(score(formula, network_of(one), columns=columns), rel=1e-5)
+
+
+def test_random_scores_are_those_of_the_reference(evaluator: FormulaEvaluator) -> None:
+    rng, compared = random.Random(0), 0
+    for _ in range(150):
+        formula = random_score(rng)
+        found = evaluator.score(formula, COLUMNS)
+        expected = [
+            score(formula, network_of(one), columns={n: c[i] for n, c in COLUMNS.items()})
+            for i, one in enumerate(SKETCHES)
+        ]
+        if isinstance(found, Rejected):
+            assert any(isinstance(value, Rejected) for value in expected), formula
+            continue
+        values = [value for value in expected if not isinstance(value, Rejected)]
+        if len(values) == len(expected):
+            np.testing.assert_allclose(found, values, rtol=1e-4, atol=1e-9, err_msg=str(formula))
+            compared += 1
+    assert compared > 50
+
+
+def test_a_branch_file_keeps_ends_and_sizes() -> None:
+    chains = surviving(1)
+    made = tabulate(SKETCHES[2], chains)
+    read = decode(encode(made, chains), chains)
+    assert read.sizes == made.sizes
+    assert made.ends.keys() == read.ends.keys()
+    for position, values in made.ends.items():
+        np.testing.assert_array_equal(read.ends[position], values)
+
+
+def test_terms_have_the_values_of_their_formulas(evaluator: FormulaEvaluator) -> None:
+    table = term_table(evaluator.table)
+    assert len(table) > 200
+    reductions = {term.reduction for term in table.terms}  # type: ignore[union-attr]
+    assert reductions == {*BLOCK_REDUCTIONS, "embedding", "head"}
+    for term, values in list(zip(table.terms, table.values, strict=True))[::7]:
+        found = evaluator.score(term)  # type: ignore[arg-type]
+        assert not isinstance(found, Rejected)
+        np.testing.assert_allclose(np.abs(found), values, rtol=1e-9, err_msg=str(term))
+
+
+def test_counts_need_sizes_alone(evaluator: FormulaEvaluator) -> None:
+    table = term_table(evaluator.table, COUNTS, {"depth": COLUMNS["depth"]})
+    assert all("W" not in str(term) for term in table.terms)
+    assert "inner(params)" in map(str, table.terms)
+
+
+def _logs(n_terms: int, n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(n_terms, n))
+
+
+def test_pairs_hold_every_product_of_two_once() -> None:
+    found = [
+        (int(a), int(b), e)
+        for first, second, e in pairs(7, 10)
+        for a, b in zip(first, second, strict=True)
+    ]
+    assert len(found) == len(set(found)) == n_pairs(7)
+    ratios = set()
+    for a, b, exponent in found:
+        ratios.add((a, b, exponent))
+        ratios.add((b, a, 1 / exponent))
+    wanted = {Fraction(s) for s in (1, -1, 2, -2)} | {Fraction(1, 2), Fraction(-1, 2)}
+    assert ratios == {(a, b, e) for a, b in product(range(7), repeat=2) if a != b for e in wanted}
+
+
+def test_a_wide_beam_finds_the_best_product_of_two() -> None:
+    logs, target = _logs(12, 30, 0), np.random.default_rng(1).normal(size=30)
+    ranks = rank_targets(target)
+    best = max(
+        abs(spearman(np.exp(logs[a] + float(e) * logs[b]), target))
+        for first, second, e in pairs(12, 100)
+        for a, b in zip(first, second, strict=True)
+    )
+    found = search(logs, ranks, Beam(factors=2, width=12, exact=2000))
+    assert found[0].rho == pytest.approx(best)
+    assert all(a.rho > b.rho for a, b in pairwise(found))
+
+
+def test_more_factors_are_never_worse_and_the_planted_product_is_found() -> None:
+    logs = _logs(40, 60, 2)
+    target = logs[3] - 0.5 * logs[11] + 2 * logs[29]
+    ranks = rank_targets(target)
+    by_factors = [search(logs, ranks, Beam(factors=k))[0].rho for k in (1, 2, 3)]
+    assert by_factors == sorted(by_factors)
+    best = search(logs, ranks, Beam(factors=3))[0]
+    assert best.rho == pytest.approx(1.0)
+    assert {term for term, _ in best.factors.powers} == {3, 11, 29}
+
+
+def test_a_product_of_terms_is_the_formula_it_says(evaluator: FormulaEvaluator) -> None:
+    table = term_table(evaluator.table, TermLanguage(ends=False))
+    rng = random.Random(3)
+    exponents = (Fraction(1), Fraction(-1, 2), Fraction(2), Fraction(-1))
+    for _ in range(30):
+        picked = rng.sample(range(len(table)), 4)
+        factors = Factors(tuple(zip(picked, exponents, strict=True)))
+        found = evaluator.score(factors.formula(table))
+        assert not isinstance(found, Rejected)
+        np.testing.assert_allclose(np.log(np.abs(found)), factors.logs(table.logs), rtol=1e-6)
+
+
+def test_an_architecture_without_sizes_leaves_the_table_without_them() -> None:
+    chains = surviving(1)
+    parts = [tabulate(one, chains) for one in SKETCHES[:2]]
+    without = type(parts[0])(parts[0].counts, parts[0].means, parts[0].products)
+    table = assemble([without, parts[1]], chains)
+    assert (table.sizes, table.end_sizes, table.ends) == ({}, {}, {})
+    found = FormulaEvaluator(SKETCHES[:2], table=table).score(parse("inner(params)"))
+    assert isinstance(found, Rejected)
+    assert found.rule == "missing-size"
