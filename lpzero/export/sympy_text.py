@@ -1,21 +1,24 @@
 """The text of a sympy form, run on NumPy arrays without sympy and without eval.
 
 Python's own parser makes the tree; every node of it must be on the lists below. Numbers are
-floats throughout, so no text can ask for more work than its length.
+floats throughout, so no text can ask for more work than its length. A text is a block's value, or a
+whole score: then reductions over positions and columns stand above the values of blocks.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from lpzero.errors import InputError
+from primitives.block_sizes import SIZES
 from primitives.lambdified import first_that_holds, of_tensors
-from primitives.naive import Block
+from primitives.network import Block, Network
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 
@@ -49,8 +52,12 @@ _COMPARE = {ast.Gt: np.greater, ast.GtE: np.greater_equal, ast.Lt: np.less,
 class FormText:
     """A form that was found to hold nothing but allowed names and operations."""
 
-    def __init__(self, text: str, where: str) -> None:
+    def __init__(self, text: str, where: str, columns: Collection[str] | None = None) -> None:
+        """`columns` are the names that a score may hold; None for a block's value."""
         self.text, self.where = text.strip(), where
+        self._columns = frozenset(columns or ())
+        self._reductions = {} if columns is None else POSITION_REDUCTIONS
+        self._beside = self._columns if columns is None else self._columns.union(SIZES)
         self._functions = {**of_tensors(), **_FUNCTIONS}
         try:
             self._check_text()
@@ -65,6 +72,12 @@ class FormText:
         """The value of one block of whole tensors."""
         with np.errstate(all="ignore"):  # every piece of a Piecewise is computed
             return float(self._run(self._tree, {}, block))
+
+    def score(self, network: Network, columns: Mapping[str, float]) -> float:
+        """The value of a whole score on a network of whole tensors."""
+        with np.errstate(all="ignore"):
+            given = {name: float(columns[name]) for name in self._columns}
+            return float(self._run(self._tree, given, network))
 
     def _check_text(self) -> None:
         if len(self.text) > _MAX_LENGTH:
@@ -87,7 +100,7 @@ class FormText:
 
     def _is_known(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
-            return node.id in STATISTICS or node.id in _CONSTANTS
+            return any(node.id in of for of in (STATISTICS, _CONSTANTS, self._beside))
         if isinstance(node, ast.Constant):
             return isinstance(node.value, (int, float))
         if isinstance(node, ast.BinOp):
@@ -107,9 +120,10 @@ class FormText:
             self._check(*(part for piece in pieces for part in piece))
             return len(pieces) == len(node.args) > 0 and all(len(piece) == 2 for piece in pieces)
         self._check(*node.args)
-        return name in self._functions or (name == "block_mean" and len(node.args) == 1)
+        takes_one = name == "block_mean" or name in self._reductions
+        return name in self._functions or (takes_one and len(node.args) == 1)
 
-    def _run(self, node: Any, tensors: Mapping[str, Any], block: Block) -> Any:
+    def _run(self, node: Any, tensors: Mapping[str, Any], block: Block | Network) -> Any:
         if isinstance(node, ast.Name):
             return tensors[node.id] if node.id in tensors else self._constant(node.id)
         if isinstance(node, ast.Constant):
@@ -123,6 +137,8 @@ class FormText:
             left, right = (self._run(side, tensors, block)
                            for side in (node.left, node.comparators[0]))  # fmt: skip
             return _COMPARE[type(node.ops[0])](left, right)
+        if node.func.id in self._reductions:
+            return self._reduced(node, block)
         if node.func.id == "block_mean":
             return self._block_mean(node.args[0], block)
         if node.func.id == "Piecewise":
@@ -140,13 +156,25 @@ class FormText:
             raise InputError(f"{self.where}: {name} stands outside every block_mean")
         return _CONSTANTS[name]
 
-    def _block_mean(self, node: ast.AST, block: Block) -> float:
+    def _reduced(self, node: Any, network: Block | Network) -> float:
+        if not isinstance(network, Network):
+            raise InputError(f"{self.where}: {node.func.id} stands inside of another reduction")
+        positions = network.read(node.func.id)
+        if positions is None:
+            raise InputError(f"{self.where}: the network has no {node.func.id}")
+        values = [float(self._run(node.args[0], {}, position)) for position in positions]
+        return self._reductions[node.func.id].combine(values, len(network.blocks))
+
+    def _block_mean(self, node: ast.AST, block: Block | Network) -> float:
+        if isinstance(block, Network):
+            raise InputError(f"{self.where}: a block_mean stands outside every reduction")
+        sizes = {name: block[name][0].values for name in _names(node) if name in SIZES}
         names = sorted({n for n in _names(node) if n in STATISTICS})
         columns = [[_whole(matrix) for matrix in block[name]] for name in names]
         if len({len(column) for column in columns}) > 1:
             raise InputError(f"{self.where}: {', '.join(names)} do not correspond one to one")
         means = [
-            np.mean(self._run(node, dict(zip(names, values, strict=True)), block))
+            np.mean(self._run(node, sizes | dict(zip(names, values, strict=True)), block))
             for values in (zip(*columns, strict=True) if names else [()])
         ]
         return float(np.mean(means))

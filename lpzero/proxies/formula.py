@@ -93,9 +93,8 @@ class FormulaProxy:
         todo = list(self.formula.columns)
         for name in todo:  # grows by the columns of columns
             if name not in found:
-                found[name] = self._column(name)
-                if isinstance(found[name], FormulaProxy):
-                    todo += found[name].formula.columns
+                found[name] = column = self._column(name)
+                todo += column.formula.columns if isinstance(column, FormulaProxy) else ()
         if self in found.values():
             raise InputError(f"proxy {self.name} is a column of itself; remove it from the formula")
         return {name: found[name] for name in self.formula.columns}
@@ -140,10 +139,12 @@ class FormulaProxy:
         options = self.sketching(measurements.context)
         evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
         scores = np.full(len(archs), np.nan)
-        beside = {name: values[usable] for name, values in columns.items()}
-        found = evaluator.score(self.formula, beside) if beside else evaluator.score(self.formula)
+        beside = {name: _filled(values[usable]) for name, values in columns.items()}
+        found = evaluator.score(self.formula, beside)
         if not isinstance(found, Rejected):
             scores[usable] = found
+        for values in columns.values():
+            scores[~np.isfinite(values)] = np.nan
         return scores
 
     def block_scores(
@@ -246,6 +247,12 @@ class _OnNetworks:
             if not isinstance(found, Rejected):
                 scores[row] = found
         return scores
+
+
+def _filled(values: FloatArray) -> FloatArray:
+    """The column with missing values replaced, lest they reject the formula on every row."""
+    known = np.isfinite(values)
+    return np.where(known, values, values[known][0]) if known.any() else values
 
 
 def _known(
