@@ -1,4 +1,4 @@
-"""A paper's table of proxies again, with our figures beside the printed ones and the difference.
+"""Reproduction of a paper's table of proxies: our numbers, the printed ones, the difference.
 
 rows of `lpzero.proxies.ranking`, the paper's table  ->  rows, also as Markdown or as a figure
 """
@@ -42,7 +42,7 @@ def reproduce(table: Table, source: str, ranking: Ranking, also: Sequence[str] =
 
 
 def thin(table: Table, n: int | None) -> Table:
-    """The table itself, or n of its rows spread evenly over the targets: for a quick look."""
+    """The table, or n of its rows spread evenly over the targets for a quick run."""
     if n is None or n >= len(table):
         return table
     by_target = np.argsort(table.targets, kind="stable")
@@ -76,7 +76,7 @@ def _cell(value: Any) -> str:
 
 
 def write(folder: Path, name: str, rows: Sequence[Row], title: str) -> Path:
-    """NAME.json, NAME.md and NAME.png in the folder; the Markdown's path."""
+    """Write NAME.json, NAME.md and NAME.png to the folder; return the path of the Markdown."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(list(rows), indent=1) + "\n")
     columns = (

@@ -1,4 +1,4 @@
-"""The types of arrays, named once: everything numeric is float64, and every index is int64."""
+"""Names for the array types: numbers are float64, indices are int64."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]  # row numbers and counts
-KeyArray = npt.NDArray[np.int64]  # integers that order like scores
-LabelArray = npt.NDArray[np.int64]  # equal labels, same group
+KeyArray = npt.NDArray[np.int64]  # integers that sort in the same order as the scores
+LabelArray = npt.NDArray[np.int64]  # rows with equal labels form a group

@@ -1,7 +1,7 @@
-"""What can go wrong in the engine; a message says what was given, what was expected, what to do.
+"""The engine's errors; a message says what was given, what was expected and what to do.
 
-A leaf also inherits the fitting builtin. The command line turns ValueError and LookupError leaves
-into exit code 2 (bad input) and every other one into exit code 1 (failure).
+Each concrete error also inherits the matching builtin. The command line exits with code 2 (bad
+input) for a ValueError or LookupError and with code 1 (failure) for every other error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ class LPZeroError(Exception):
 
 
 class InputError(LPZeroError, ValueError):
-    """What the user gave cannot be used."""
+    """The user's input cannot be used."""
 
 
 class FitnessError(LPZeroError, ValueError):
@@ -20,12 +20,12 @@ class FitnessError(LPZeroError, ValueError):
 
 
 class RunError(InputError):
-    """A run's directory cannot be used as asked: in use, of another run, broken, too old."""
+    """A run's directory cannot be used: it is locked, broken, too old or holds another run."""
 
 
 class WriteError(LPZeroError, OSError):
-    """A file could not be written; what was there before is untouched."""
+    """A file could not be written; the previous file is unchanged."""
 
 
 class EnvelopeError(LPZeroError, RuntimeError):
-    """Bytes that are not a whole sealed file of the kind asked for."""
+    """Bytes that are not a complete sealed file of the expected kind."""

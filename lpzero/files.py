@@ -1,9 +1,10 @@
-"""Files that appear whole or not at all: the only code in the project that writes one.
+"""Atomic file writes and sealed envelopes: the only code in the project that writes files.
 
-A file is written beside its place, flushed to disk and renamed, so that a reader finds the old file
-or the new one. Journals are the exception: they are appended to, through `AppendFile`. Arrays are
-stored in sealed envelopes, `magic (8) | sha256 of the rest (32) | header length (8) | header (JSON)
-| numbers`: a changed or missing byte is found by the digest, and nothing in them is ever executed.
+A file is written under a temporary name in the same folder, flushed to disk and renamed, so that a
+reader finds either the old file or the new one. Journals are the exception: they are appended to,
+through `AppendFile`. Arrays are stored in sealed envelopes, `magic (8) | sha256 of the rest (32) |
+header length (8) | header (JSON) | numbers`: the digest detects any changed or missing byte, and
+reading one never executes anything.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _DIGEST_END, _LENGTH_END = 40, 48
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write the file, its folders too, whole or not at all; raise WriteError if that fails."""
+    """Write the file atomically, creating its folders; raise WriteError if that fails."""
     writer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     temporary = path.with_name(f".{path.name}.{writer}{TEMPORARY}")
     try:
@@ -50,12 +51,12 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write the text as UTF-8, line ends as they are."""
+    """Write the text as UTF-8 without translating line ends."""
     write_bytes(path, text.encode())
 
 
 def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
-    """Write the value as JSON; a number that is not finite raises ValueError."""
+    """Write the value as JSON; raise ValueError if a number is not finite."""
     text = json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False)
     write_text(path, text + "\n")
 
@@ -76,7 +77,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any] | None:
-    """The JSON object in the file; None if there is no file or it holds anything else."""
+    """The JSON object in the file; None if the file is missing or is not a JSON object."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError, RecursionError):
@@ -99,29 +100,29 @@ def write_error(path: Path, error: OSError) -> WriteError:
 
 
 class AppendFile:
-    """A file that is only appended to, or cut at its end; every failure is a WriteError."""
+    """A file that is only appended to or truncated; every failure is a WriteError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: BinaryIO = self._attempt(lambda: open(path, "ab"))  # noqa: SIM115  see close
 
     def append(self, data: bytes) -> None:
-        """Add the bytes and hand them to the operating system."""
+        """Append the bytes and flush them to the operating system."""
         self._attempt(lambda: self._file.write(data))
         self._attempt(self._file.flush)
 
-    def cut(self, size: int) -> None:
-        """Keep only the first bytes."""
+    def truncate(self, size: int) -> None:
+        """Keep only the first `size` bytes."""
         self._attempt(self._file.flush)
         self._attempt(lambda: self._file.truncate(size))
 
     def sync(self) -> None:
-        """Bring everything to the disk."""
+        """Flush everything to the disk."""
         self._attempt(self._file.flush)
         self._attempt(partial(os.fsync, self._file.fileno()))
 
     def close(self) -> None:
-        """Close the file; what could not be written raises."""
+        """Close the file; raise WriteError if buffered bytes cannot be written."""
         self._attempt(self._file.close)
 
     def _attempt(self, action: Callable[[], Any]) -> Any:
@@ -132,12 +133,12 @@ class AppendFile:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether the name is that of a file being written."""
+    """Whether this is the temporary name of a file being written."""
     return path.name.startswith(".") and path.name.endswith(TEMPORARY)
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether the writer named in a temporary file's name is gone."""
+    """Whether the process named in a temporary file's name no longer runs."""
     host, _, process = path.name[: -len(TEMPORARY)].rpartition("-")[0].rpartition("-")
     if os.name == "posix" and process.isdigit() and host.endswith(f".{socket.gethostname()}"):
         return not _is_running(int(process))
@@ -148,7 +149,7 @@ def is_abandoned(path: Path) -> bool:
 
 
 def _is_running(process: int) -> bool:
-    """Whether there is such a process and it is not a zombie."""
+    """Whether the process exists and is not a zombie."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -163,14 +164,14 @@ def _is_running(process: int) -> bool:
 
 
 class Envelope(NamedTuple):
-    """The header of a sealed file, and where its numbers begin."""
+    """The header of a sealed file, and the offset of its numbers."""
 
     header: dict[str, Any]
     start: int
 
 
 def canonical_json(value: Any) -> bytes:
-    """The value as JSON that is the same for equal values."""
+    """The value as JSON in a canonical form: equal values give equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -182,7 +183,7 @@ def seal(magic: bytes, header: bytes, numbers: bytes) -> bytes:
 
 
 def unseal(data: bytes, magic: bytes) -> Envelope:
-    """The verified header and the place of the numbers; raises EnvelopeError."""
+    """The verified header and the offset of the numbers; raise EnvelopeError if invalid."""
     view = memoryview(data)
     if len(data) < _LENGTH_END or view[:8] != magic:
         raise EnvelopeError("not a file of this kind and version")
@@ -193,7 +194,7 @@ def unseal(data: bytes, magic: bytes) -> Envelope:
 
 
 def read_header(file: BinaryIO, magic: bytes) -> dict[str, Any]:
-    """The header alone, not verified: for listings; raises EnvelopeError."""
+    """The header alone, not verified, for listings; raise EnvelopeError if unreadable."""
     start = file.read(_LENGTH_END)
     if len(start) < _LENGTH_END or start[:8] != magic:
         raise EnvelopeError("not a file of this kind and version")

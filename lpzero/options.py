@@ -1,12 +1,12 @@
-"""Settings that describe themselves: each field carries its help text, its bounds and its option.
+"""Settings as dataclasses: each field carries its help text, its bounds and its option.
 
     @dataclass(frozen=True, slots=True)
     class Settings:
         population: int = option(100, "Formulas that survive.", Whole(2, 100_000))
 
-From such fields come the options of the command line (`lpzero.cli.settings_options`), the checks
-of the values (`check`), their JSON (`to_json`, `from_json`) and the words of a command line that
-sets them again (`to_arguments`). There is no second list to keep.
+The command line's options (`lpzero.cli.settings_options`), the validation (`check`), the JSON
+(`to_json`, `from_json`) and the arguments that reproduce the settings (`to_arguments`) are all
+derived from these fields, so no second list has to be maintained.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ T = TypeVar("T")
 
 
 class Kind(Protocol):
-    """How values of a setting are checked, and how the command line spells them."""
+    """How a setting's values are validated, and how the command line spells them."""
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError unless the value is allowed."""
 
     def read(self, text: str) -> Any:
-        """The value that one word of a command line means; `check` has not seen it yet."""
+        """The value of a command line argument, not yet validated by `check`."""
 
     def words(self, flag: str, value: Any) -> list[str]:
-        """The words of a command line that set the value."""
+        """The command line arguments that set the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number within bounds; `none` is the word for None, where None is allowed."""
+    """A whole number within bounds; `none`, if given, is the argument that means None."""
 
     least: int | None = None
     most: int | None = None
@@ -87,9 +87,9 @@ SHARE = Real(0, 1)
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of the known names; `what` says in an error what they are names of.
+    """One of the known names; `what` describes in error messages what is being named.
 
-    `reads` turns what a user writes into one of them, where short words are allowed too.
+    `reads`, if given, translates the user's spelling, such as an abbreviation, into a known name.
     """
 
     what: str
@@ -110,9 +110,9 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class SomeOf:
-    """Several of the known names in one word, with commas between them or, for letters, without.
+    """Several of the known names in one argument, separated by commas or, for letters, by nothing.
 
-    `shorthand` are words for whole tuples, such as "off" for none of them.
+    `shorthand` maps words to whole tuples, such as "off" to the empty one.
     """
 
     what: str
@@ -130,7 +130,7 @@ class SomeOf:
         if not names and not self.may_be_empty:
             raise InputError(f"no {self.what} is given; {did_you_mean('', self.known)}")
         if len(set(names)) < len(names):
-            raise InputError(f"a {self.what} is given twice: {', '.join(names)}")
+            raise InputError(f"a {self.what} is repeated: {', '.join(names)}")
 
     def read(self, text: str) -> tuple[str, ...]:
         for word, value in self.shorthand:
@@ -149,13 +149,13 @@ class SomeOf:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Any number of texts, each with an option of its own."""
+    """A list of strings; the option is repeated for each of them."""
 
     metavar: str
 
     def check(self, name: str, value: Any) -> None:
         if isinstance(value, str) or not all(isinstance(text, str) for text in value):
-            raise InputError(f"{name} is {value!r}, expected a list of texts")
+            raise InputError(f"{name} is {value!r}, expected a list of strings")
 
     def read(self, text: str) -> str:
         return text
@@ -203,7 +203,7 @@ class Bytes:
 def option(default: T, help: str, kind: Kind, flag: str | None = None) -> T:
     """A field of a frozen dataclass that is also an option.
 
-    `flag` is the option's spelling where it is not the field's name.
+    `flag` is the option's spelling if it differs from the field's name.
     """
     if isinstance(kind, Switch) and default:
         raise TypeError("a switch that is on by default could not be turned off")
@@ -213,7 +213,7 @@ def option(default: T, help: str, kind: Kind, flag: str | None = None) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting as the command line knows it."""
+    """A setting as a command line option."""
 
     name: str
     help: str
@@ -222,11 +222,11 @@ class Option:
     default: Any
 
     def words(self, value: Any) -> list[str]:
-        """The words of a command line that set the value."""
+        """The command line arguments that set the value."""
         return self.kind.words(self.flag, value)
 
     def shown(self, value: Any) -> str:
-        """The value as a user writes it; empty where nothing would be written."""
+        """The value as a user writes it; empty if the option takes no value."""
         return " ".join(self.words(value)[1:])
 
 
@@ -254,23 +254,23 @@ def to_json(settings: Any) -> dict[str, Any]:
 
 
 def from_json(kind: type[T], value: Mapping[str, Any]) -> T:
-    """The settings that `to_json` gave."""
+    """The settings from the values of `to_json`."""
     known = {entry.name for entry in options(kind)}
     if set(value) != known:
-        odd = ", ".join(sorted(set(value) ^ known))
-        raise InputError(f"settings do not have the fields this version knows: {odd}")
+        differing = ", ".join(sorted(set(value) ^ known))
+        raise InputError(f"settings have missing or unknown fields: {differing}")
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
 
 
-def to_arguments(kind: Any, values: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-    """The words of a command line that set these values where they are not the usual ones.
+def to_arguments(kind: Any, values: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
+    """The command line arguments that set the values that differ from the defaults.
 
-    Both are JSON values by field of the dataclass `kind`; what neither of them names is left out.
+    Both map fields of the dataclass `kind` to JSON values; fields not in `values` are skipped.
     """
     words = []
     for entry in options(kind):
         if entry.name in values and not (
-            entry.name in usual and values[entry.name] == usual[entry.name]
+            entry.name in defaults and values[entry.name] == defaults[entry.name]
         ):
             words += entry.words(values[entry.name])
     return words

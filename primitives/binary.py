@@ -1,7 +1,7 @@
 """The 4 binary primitives of Table 2 of LPZero.
 
-How tensors of different shapes meet is the evaluator's business (`primitives.naive`); a body here
-sees two matrices that fit, or a 1 x 1 scalar and a matrix.
+The evaluator decides how tensors of different shapes are combined (`primitives.naive`); a body here
+gets two matrices of fitting shapes, or a 1 x 1 scalar and a matrix.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One form for all formulas of equal score, so that none is evaluated twice.
+"""A canonical form of formulas with equal scores, so that none is evaluated twice.
 
-The sign is pulled outwards as far as it goes, identities and dead branches go, commuting operands
-are sorted, and chains are rewritten by every equality that is exact under the protected meaning.
-Two formulas of one key have one score; the converse is not promised.
+The sign is moved outwards as far as possible, identities and dead branches are removed, commuting
+operands are sorted, and chains are rewritten by every equality that is exact with the guards. Two
+formulas with the same key have the same score; the converse need not hold.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def canonical(formula: Formula) -> Formula:
     if expression is None:
         raise FormulaError(f"every branch of {formula} is disconnected; connect one")
     sign, core = _top(expression)
-    if depth(core) > MAX_DEPTH:  # a rewrite can add a level; then the formula stays as it is
+    if depth(core) > MAX_DEPTH:  # a rewrite can add a level; then the formula is left unchanged
         sign, core = 1, expression
     return Formula(core, formula.reduction, formula.sign * sign)
 
@@ -47,7 +47,7 @@ def canonical_part(expression: Expression) -> Signed:
 
 
 def _top(expression: Expression) -> Signed:
-    """Canonical form where only the mean will be taken: sums split, and `mean` says nothing."""
+    """Canonical form where only the mean is taken next: sums split, and `mean` is redundant."""
     if isinstance(expression, Apply):
         if expression.operation == "neg":
             sign, core = _top(expression.operand)
@@ -85,7 +85,7 @@ def _apply(operation: str, sign: int, core: Expression) -> Signed:
     outer = 1
     if sign < 0:
         symmetry = primitive.traits.symmetry
-        # 1/x is odd but at zero, where the guard takes the positive side.
+        # 1/x is odd except at zero, where the guard takes the positive side.
         may_be_zero = _ZERO in facts(core).interval
         if symmetry is Symmetry.ODD and not (primitive.traits.jumps_at_zero and may_be_zero):
             outer = -1
@@ -117,7 +117,7 @@ def _sum(node: Combine, left: Signed, right: Signed, at_top: bool) -> Signed:
 
 
 def _product(node: Combine, left: Signed, right: Signed, at_top: bool) -> Signed:
-    """mul and matmul; they are one where no two aligned matrices meet."""
+    """mul and matmul; they are equal unless both operands are aligned matrices."""
     if node.operation not in ("mul", "matmul"):
         return 1, Combine(node.operation, _signed(left), _signed(right))
     sign, a, b = left[0] * right[0], left[1], right[1]
@@ -153,13 +153,13 @@ def _signed(value: Signed) -> Expression:
 
 
 def _strip_mean(expression: Expression) -> Expression:
-    """The operand of a mean: where a mean follows anyway, this one says nothing."""
+    """The operand of a mean that is redundant because another mean follows."""
     while isinstance(expression, Apply) and expression.operation == "mean":
         expression = expression.operand
     return expression
 
 
 def _adds_nothing(expression: Expression) -> bool:
-    """True if the expression's mean is zero whatever the tensors hold."""
+    """Whether the expression's mean is zero for all tensors."""
     known = facts(expression)
     return known.interval == _ZERO or dict(known.steady).get("mean") == 0.0

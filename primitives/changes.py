@@ -1,4 +1,4 @@
-"""Caches of the language are cleared when a primitive or a statistic is declared or forgotten."""
+"""Callbacks that clear caches when a primitive or a statistic is declared or removed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _callbacks: list[Callable[[], None]] = []
 
 
 def on_change(callback: Callable[[], None]) -> None:
-    """Call back whenever the language changes."""
+    """Call the function whenever the language changes."""
     _callbacks.append(callback)
 
 

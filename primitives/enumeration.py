@@ -1,8 +1,8 @@
 """The surviving formulas of the paper's space, as families of branches.
 
-A formula is two branches under a binary operation, so what survives is decided chain by chain:
-441 chains per statistic answer for the 11,668,860 formulas with chains of two. A family is a
-Cartesian product of branches, which a branch table evaluates by matrix algebra.
+A formula is two branches under a binary operation, so pruning is decided chain by chain: 441 chains
+per statistic represent the 11,668,860 formulas with chains of two. A family is a Cartesian product
+of branches, which a branch table evaluates by matrix algebra.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_UNARIES = 3  # 9,261 chains per statistic; beyond this the space is searched
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A statistic after its chain (operations in the order applied), and what that gives."""
+    """A statistic with its chain (operations in the order applied), and the kind of the result."""
 
     statistic: str
     chain: tuple[str, ...]
@@ -51,7 +51,7 @@ class Family:
     """Every left branch with every right branch under one operation: all distinct, up to sign.
 
     One-sided formulas have operation None and no right branches. In an `unordered` family both
-    sides are the same branches and each pair counts once; `sub` then leaves out equal ones.
+    sides are the same branches and each pair counts once; `sub` then omits equal ones.
     """
 
     operation: str | None
@@ -60,7 +60,7 @@ class Family:
     unordered: bool = False
 
     def pairs(self) -> Iterator[tuple[Branch, Branch]]:
-        """The pairs of a two-sided family, right branches running fastest."""
+        """The pairs of a two-sided family; the right branch varies fastest."""
         if not self.unordered:
             return product(self.left, self.right)
         choose = combinations if self.operation == "sub" else combinations_with_replacement
@@ -87,9 +87,9 @@ class Family:
 class Survivors:
     """The distinct surviving branches of one statistic, up to sign.
 
-    `terms`: for sums and products of means, where a mean at the end says nothing and is left out.
-    `alone`: those of them that score on their own. `matrices`: for products of aligned matrices.
-    `averages`: the matrices whose mean is a branch too.
+    `terms`: for sums and products of means, where a mean at the end is redundant and omitted.
+    `alone`: those of them that are valid on their own. `matrices`: for products of aligned
+    matrices. `averages`: the matrices whose mean is also a branch.
     """
 
     terms: Branches
@@ -157,7 +157,7 @@ def _sums(a: Survivors, b: Survivors, rules: frozenset[str]) -> Iterator[Family]
 def _products_of_means(
     left: Branches, right: Branches, rules: frozenset[str], unordered: bool = False
 ) -> Iterator[Family]:
-    """mean(F)·mean(G): what mul and matmul both are unless two aligned matrices meet."""
+    """mean(F)·mean(G): the value of mul and matmul unless both operands are aligned matrices."""
     drop = "constant" in rules
     yield Family("mul", _with_mean(left, drop), _with_mean(right, drop), unordered)
 
@@ -173,8 +173,8 @@ def _aligned(a: Survivors, b: Survivors, rules: frozenset[str]) -> Iterator[Fami
     yield from _products_of_means(scalars[0], flat[1], rules)
     if not same:
         yield from _products_of_means(flat[0], scalars[1], rules)
-    # Two matrices meet as scalars if the mean of one of them is a branch; it is written on the
-    # left where it can be.
+    # Two matrices are combined as scalars if the mean of one is a branch; it is written on the
+    # left if possible.
     means = [tuple(m.averaged() for m in s.averages) for s in (a, b)]
     plain = tuple(m for m in flat[0] if m not in a.averages)
     if same:

@@ -1,4 +1,4 @@
-"""What can go wrong in the formula language: one root, leaves that are also builtin errors."""
+"""The errors of the formula language: one root, and subclasses that are also builtin errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FormulaError(PrimitiveError, ValueError):
 
 
 class DeclarationError(PrimitiveError, TypeError):
-    """A primitive that the registry's probes refuse."""
+    """A primitive that the registry's probes reject."""
 
 
 class UnknownPrimitiveError(FormulaError, LookupError):

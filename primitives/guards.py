@@ -1,7 +1,7 @@
 """Every epsilon of the project, and the protected functions that need one.
 
-The formulas meet tensors over the whole float range. Each guard below says what a function means
-outside its usual domain; NumPy, torch, sympy and LaTeX all follow the same definition.
+Formulas are evaluated on tensors over the whole float range. Each guard below defines a function
+outside its usual domain; NumPy, torch, sympy and LaTeX all use the same definition.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 EXP_LIMIT = 50.0  # exp clips its argument here: e^50 = 5e21 may still be squared in float64
 INVERSE_FLOOR = 1e-9  # |x| is at least this before 1/x
 SPREAD_FLOOR = 1e-12  # a spread below this part of max|x| is rounding noise: taken as zero
-SOFTMAX_REACH = 700.0  # e^-745 underflows: beyond this width log(softmax) meets a zero
+SOFTMAX_REACH = 700.0  # e^-745 underflows: beyond this width log(softmax) reaches a zero
 
 
 def exponential(x: Any, xp: Any) -> Any:
@@ -47,4 +47,4 @@ def deviation(x: Any, xp: Any) -> Any:
     return xp.sqrt(xp.mean(centred * centred))
 
 
-NOT_SPREAD = math.inf  # divided by, it turns a noise spread into zeros
+NOT_SPREAD = math.inf  # dividing by it turns a noise spread into zeros

@@ -1,7 +1,7 @@
-"""Try a primitive when it is declared, and refuse it with a reason if it breaks its word.
+"""Test a primitive when it is declared, and reject it with a reason if a property is false.
 
 Checked: shape, finiteness over the float32 range, no change of the operand, and that the declared
-properties hold on sampled tensors. What the properties claim is what pruning relies on.
+properties hold on sampled tensors. Pruning relies on these properties.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def probe(primitive: Unary) -> Unary:
     for claim, left, right in _claims(primitive):
         if not np.allclose(left, right, rtol=1e-9, atol=1e-12):
             raise DeclarationError(
-                f"{primitive.name} declares {claim}, but a sampled tensor says otherwise;"
-                " drop the property or mend the body"
+                f"{primitive.name} declares {claim}, but a sampled tensor contradicts it;"
+                " remove the property or fix the body"
             )
     return replace(primitive, of_scalar=_on_scalars(primitive))
 
 
 def probe_binary(primitive: Binary) -> None:
-    """Refuse a binary whose body fails on equal shapes or with a scalar."""
+    """Raise DeclarationError if the body fails on equal shapes or with a scalar."""
     left, right = SAMPLES[1][:5, :5], SAMPLES[1][1:, :5]
     for a, b in ((left, right), (left, right[:1, :1]), (left[:1, :1], right)):
         before = a.copy(), b.copy()
@@ -79,7 +79,7 @@ def _check_call(primitive: Unary, sample: Doubles) -> None:
     try:
         with np.errstate(all="ignore"):
             result = np.asarray(primitive(operand))
-    except Exception as error:  # whatever a user's body raises becomes one clear refusal
+    except Exception as error:  # whatever a user's body raises becomes one clear error
         raise DeclarationError(
             f"{primitive.name} fails on a {sample.shape} matrix: {error!r};"
             " a body takes (x, xp) and uses functions that numpy and torch share"
@@ -111,7 +111,7 @@ def _claims(primitive: Unary) -> Iterator[tuple[str, Doubles, Doubles]]:
     traits = primitive.traits
     for sample in SAMPLES:
         if traits.jumps_at_zero:
-            sample = np.where(sample == 0, 1e-3, sample)  # symmetry is claimed beside the jump
+            sample = np.where(sample == 0, 1e-3, sample)  # symmetry is claimed except at the jump
         value = np.asarray(primitive(sample))
         if traits.symmetry is Symmetry.EVEN:
             yield "symmetry=EVEN", primitive(-sample), value

@@ -1,7 +1,7 @@
-"""The vocabulary in which a primitive states what is true of it.
+"""The properties that a primitive declares.
 
 Pruning, canonical form and enumeration read these properties and nothing else, so a new primitive
-is pruned rightly as soon as it is declared.
+is pruned correctly as soon as it is declared.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What an expression gives for each tensor of a block."""
+    """The kind of an expression's value for each tensor of a block."""
 
     MATRIX = "matrix"
     SCALAR = "scalar"
 
 
 class Gives(Enum):
-    """What a unary primitive makes of its operand."""
+    """The kind of a unary primitive's result."""
 
     SAME = "same"  # element by element: a scalar stays a scalar
     MATRIX = "matrix"  # needs the whole tensor (softmax, zscore): degenerate on a scalar
@@ -38,7 +38,7 @@ class Symmetry(Enum):
 
 
 class Blind(Enum):
-    """The part of its operand that a primitive does not see."""
+    """The part of its operand that a primitive ignores."""
 
     SIGN = "sign"  # f(x) = f(|x|)
     NEGATIVE = "negative"  # f(x) = f(max(x, 0))
@@ -90,7 +90,7 @@ NON_POSITIVE = Interval(high=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Undoes:
-    """f(g(x)) = x on `domain` as mathematics has it, and bit for bit sound on `exact`."""
+    """f(g(x)) = x on `domain` mathematically, and bit for bit on `exact`."""
 
     name: str
     domain: Interval = REALS
@@ -108,7 +108,7 @@ class DefinedAs:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Everything a unary primitive declares about itself beside its body.
+    """Everything that a unary primitive declares besides its body.
 
     monotone holds on the part of the operand that the primitive sees (`blind`), and at a jump on
     either side of zero; fixes and mirrors are where f(x) = x and f(x) = -x; steady names what, done

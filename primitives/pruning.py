@@ -1,4 +1,4 @@
-"""Predictive pruning: formulas that need no evaluation, each with the rule that says so.
+"""Predictive pruning: formulas that need no evaluation, each with the rule that rejects it.
 
 The rules follow from declared properties (Table 6 of LPZero). A pruned formula is
 constant, or decided by a guard's epsilon, or has the score of a formula that is kept; which one
@@ -66,7 +66,7 @@ DEFAULT_RULES = frozenset(name for name, rule in RULES.items() if rule.on_by_def
 
 
 def check(formula: Formula, rules: Collection[str] = DEFAULT_RULES) -> Rejected | None:
-    """Why the formula need not be evaluated, or None.
+    """The reason why the formula need not be evaluated, or None.
 
     >>> from primitives.parser import parse
     >>> check(parse("sum(add(abs(square(W)), A))")).rule
@@ -91,7 +91,7 @@ def check_expression(
         if below is not None:
             return below
     for found in rewrites(expression):
-        # What stands for it must be no longer, or it might lie outside a bounded space.
+        # The replacement must not be longer, or it might lie outside a bounded space.
         if found.rule in rules and not _is_longer(found.result, expression):
             return rejection(found.rule)
     if isinstance(expression, Combine):
@@ -107,12 +107,12 @@ def rejection(name: str) -> Rejected:
 
 
 def without(*names: str) -> frozenset[str]:
-    """The default rules but these: for ablations."""
+    """The default rules without these, for ablations."""
     return DEFAULT_RULES - _known(names)
 
 
 def _at_the_top(expression: Expression) -> Iterator[str]:
-    """Rules that speak of what the final mean is taken of."""
+    """The rules on the operand of the final mean."""
     while isinstance(expression, Apply) and expression.operation == "neg":
         expression = expression.operand
     if "mean" in dict(facts(expression).steady):
@@ -139,7 +139,7 @@ def _in_binary(expression: Combine) -> Iterator[str]:
 
 
 def has_zero_mean(expression: Expression) -> bool:
-    """True if the mean over each tensor is zero whatever it holds (negated or not)."""
+    """Whether the mean over each tensor is zero for all tensors (negated or not)."""
     while isinstance(expression, Apply) and expression.operation == "neg":
         expression = expression.operand
     known = facts(expression)
@@ -153,5 +153,7 @@ def _is_longer(result: Expression | None, than: Expression) -> bool:
 def _known(names: Iterable[str]) -> frozenset[str]:
     for name in names:
         if name not in RULES:
-            raise UnknownPrimitiveError(f"no pruning rule {name!r}; {did_you_mean(name, RULES)}")
+            raise UnknownPrimitiveError(
+                f"unknown pruning rule {name!r}; {did_you_mean(name, RULES)}"
+            )
     return frozenset(names)

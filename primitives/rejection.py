@@ -1,4 +1,4 @@
-"""The value that stands for a formula that was not scored, and why."""
+"""The result for a formula that was not scored, with the reason."""
 
 from __future__ import annotations
 

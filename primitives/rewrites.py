@@ -26,7 +26,7 @@ class Rewrite:
 
 
 def rewrites(expression: Expression) -> Iterator[Rewrite]:
-    """Every rewrite of the topmost operation, most telling first."""
+    """Every rewrite of the topmost operation, most specific first."""
     if not isinstance(expression, Apply):
         return
     primitive = get_unary(expression.operation)
@@ -51,7 +51,7 @@ def _degenerate_scalar(primitive: Unary, operand: Expression, known: Facts) -> R
 
 
 def _conflict(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
-    """Blind to negatives, and nothing but negatives comes."""
+    """The operation ignores negatives, and the operand has only negatives."""
     is_cut = primitive.traits.blind is Blind.NEGATIVE and known.interval.high <= 0
     return Rewrite("conflict", None) if is_cut else None
 
@@ -69,7 +69,7 @@ def _inverse_of_zeros(primitive: Unary, operand: Expression, known: Facts) -> Re
 
 
 def _inverse_pair(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
-    """f undoes g: f(g(x)) is x, or |x| or max(x, 0) if g does not see the rest of x."""
+    """f undoes g: f(g(x)) is x, or |x| or max(x, 0) if g ignores the rest of x."""
     if not isinstance(operand, Apply):
         return None
     operand = _spelled_out(operand)
@@ -97,7 +97,7 @@ def _no_effect(primitive: Unary, operand: Expression, known: Facts) -> Rewrite |
 
 
 def _absorbed(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
-    """The operation before changes only what this one does not see."""
+    """The operation before changes only what this one ignores."""
     if not isinstance(operand, Apply):
         return None
     traits, inner = primitive.traits, get_unary(operand.operation)
@@ -111,7 +111,7 @@ def _absorbed(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | 
 
 
 def _renamed(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
-    """A chain that has a name of its own, or a second name of another primitive."""
+    """A chain that is another primitive by definition, or a primitive with two names."""
     own = primitive.traits.defined_as
     if own is not None and len(own.chain) == 1:
         return Rewrite("equivalent", Apply(own.chain[0], operand))
@@ -139,7 +139,7 @@ def _mirrored(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | 
 
 
 def _swapped(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
-    """|f(x)| = f(|x|) for an odd f that keeps the sign: the inner place is the canonical one."""
+    """|f(x)| = f(|x|) for an odd f that keeps the sign: abs inside is canonical."""
     if primitive.traits.mirrors is None or not isinstance(operand, Apply):
         return None
     inner = get_unary(operand.operation)
@@ -151,7 +151,7 @@ def _swapped(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | N
 
 
 def _shortened(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:
-    """A named chain g, h of which h, or the operand's last operation, says nothing here."""
+    """A named chain g, h in which h, or the operand's last operation, is redundant here."""
     own = primitive.traits.defined_as
     if own is None or len(own.chain) != 2 or known.interval not in own.domain:
         return None
@@ -168,7 +168,7 @@ def _shortened(primitive: Unary, operand: Expression, known: Facts) -> Rewrite |
 
 
 def _below(expression: Expression, chain: tuple[str, ...]) -> Expression | None:
-    """What the chain is applied to, if the expression ends in it."""
+    """The operand of the chain, if the expression ends in it."""
     for operation in reversed(chain):
         if not isinstance(expression, Apply) or expression.operation != operation:
             return None

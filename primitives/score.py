@@ -136,6 +136,11 @@ def signed(tree: ScoreTree, sign: int = 1) -> AnyFormula:
     return Score(tree, sign)
 
 
+def with_sign(formula: AnyFormula, sign: int) -> AnyFormula:
+    """The formula with that sign instead of its own."""
+    return formula if formula.sign == sign else -formula
+
+
 def operands(tree: ScoreTree) -> tuple[ScoreTree, ...]:
     """The trees directly below this one; a term has none."""
     if isinstance(tree, Transform):

@@ -1,8 +1,8 @@
-"""How large the space is before and after pruning, and what each rule takes.
+"""The size of the space before and after pruning, and how much each rule removes.
 
-Chains fall into few classes (disconnected, rejected by a rule, kept with certain facts), and a
-rule's verdict on a formula depends on the classes of its branches only. So one formula per pair of
-classes is checked, and counted as often as it stands for.
+Chains fall into few classes (disconnected, rejected by a rule, kept with certain facts), and
+whether a rule rejects a formula depends only on the classes of its branches. So one formula per
+pair of classes is checked, and weighted by the number of formulas that it represents.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _rejected(unaries: int, same_statistic: bool, rules: frozenset[str]) -> Coun
         for a, n in _classes(left, unaries, rules):
             for b, m in _classes(right, unaries, rules):
                 for operation in BINARIES:
-                    # Whether two chains cancel is not decided by their classes: counted below.
+                    # Whether two chains cancel does not follow from their classes: counted below.
                     found = check(Formula(Combine(operation, a, b)), rules - {"cancels"})
                     if found is not None:
                         rejected[found.rule] += n * m
@@ -72,8 +72,8 @@ def _rejected(unaries: int, same_statistic: bool, rules: frozenset[str]) -> Coun
 def _classes(
     statistic: str, unaries: int, rules: frozenset[str]
 ) -> Iterator[tuple[Expression, int]]:
-    """One example per class of chains, with the number of chains it stands for."""
-    # Chains of statistics with one range have one class, so only the first is looked at.
+    """One example per class of chains, with the number of chains it represents."""
+    # Chains of statistics with the same range have one class, so only the first is checked.
     alike = next(s.name for s in STATISTICS.values() if s.range == STATISTICS[statistic].range)
     for chain, count in _class_chains(alike, unaries, rules):
         yield branch(statistic, *chain), count
@@ -107,7 +107,7 @@ def _class_of(written: Expression, rules: frozenset[str]) -> object:
 
 
 def _cancelling(statistic: str, unaries: int, rules: frozenset[str]) -> int:
-    """Sums and differences of two kept chains of one statistic that are zero, sign against sign."""
+    """The number of sums and differences of two kept chains of one statistic that are zero."""
     alike: Counter[Expression] = Counter()
     for chain in chains(unaries):
         expression = drop_dead(branch(statistic, *chain))

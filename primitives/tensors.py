@@ -2,7 +2,7 @@
 
 A statistic's tensor is viewed in two dimensions. The sketch keeps axis 0 whole and cuts the last
 axis to evenly spaced columns, so that softmax along axis 0 stays exact and equal shapes are cut
-alike. `kept_columns` is the one place that says which columns those are.
+the same way. Only `kept_columns` decides which columns these are.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Matrix:
 
     @property
     def stretch(self) -> float:
-        """True over kept columns: what a sum over the cut axis is rescaled by."""
+        """True over kept columns: the factor that rescales a sum over the cut axis."""
         return self.true_columns / self.kept
 
     @property

@@ -1,6 +1,6 @@
 """Search spaces by name, and their architectures, models and tables.
 
-A family of spaces is a package here that declares its members as `SPACES`.
+A family of spaces is a sub-package that declares its members as `SPACES`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What every search space offers: frozen architectures, variation, exact sizes, models.
+"""The interface of a search space: frozen architectures, variation, exact sizes, models.
 
 An architecture is a frozen dataclass with JSON-able fields; its layers are frozen dataclasses
-too, so that block-wise evolution can exchange them. A space holds the allowed values, and
-everything that varies an architecture takes the random generator it should use.
+too, so that block-wise evolution can exchange them. A space defines the allowed values, and
+everything that varies an architecture takes a random generator as an argument.
 
-Sizes: `parameters` is what `build` really allocates. `flops` counts two per multiply-add of
+Sizes: `parameters` is exactly what `build` allocates. `flops` counts two per multiply-add of
 every matrix product and convolution in one forward pass of one sequence (or image) from its
 input to the final hidden state (no output head), which is what torch's own counter measures.
 `block_sizes` and `end_sizes` state the sizes of the model's positions, which need no network.
@@ -31,10 +31,10 @@ Sizes = dict[str, int]  # by the names of the sizes: params, width, ffn, heads
 
 
 class Space(ABC, Generic[A]):
-    """A set of architectures of type A with everything the engine asks of it."""
+    """A set of architectures of type A, with everything that the engine needs from it."""
 
     name: str
-    # Raised whenever `build` changes what it gives; stored sketches depend on it.
+    # Raise it whenever `build` returns a different model; stored sketches depend on it.
     version: ClassVar[int]
     vocabulary: int
     reads_text: bool
@@ -42,7 +42,7 @@ class Space(ABC, Generic[A]):
     @property
     @abstractmethod
     def batch_shape(self) -> tuple[int, int]:
-        """How many inputs the default minibatch has, and how many tokens of each a block sees."""
+        """The number of inputs in the default minibatch, and of tokens per input in a block."""
 
     @abstractmethod
     def validate(self, arch: A) -> None:
@@ -50,7 +50,7 @@ class Space(ABC, Generic[A]):
 
     @abstractmethod
     def cardinality(self) -> int:
-        """The exact number of architectures `sample` can give."""
+        """The exact number of architectures that `sample` can return."""
 
     @abstractmethod
     def sample(self, rng: random.Random) -> A:
@@ -73,11 +73,11 @@ class Space(ABC, Generic[A]):
         """The architecture with one block exchanged."""
 
     def takes_block(self, arch: A, block: Any) -> bool:
-        """Whether `sample` could give this block beside the rest of the architecture."""
+        """Whether `sample` could return this block with the rest of the architecture."""
         return True
 
     def redraw_block(self, arch: A, index: int, rng: random.Random) -> A:
-        """The architecture with one block drawn anew, all else kept."""
+        """The architecture with one block redrawn and the rest unchanged."""
         while True:
             drawn = self.mutate(arch, 1.0, rng)
             if self.depth(drawn) > index and self.width(drawn) == self.width(arch):
@@ -85,7 +85,7 @@ class Space(ABC, Generic[A]):
 
     @abstractmethod
     def from_json(self, fields: Mapping[str, Any]) -> A:
-        """The validated architecture whose `to_json` gives these fields."""
+        """The validated architecture whose `to_json` returns these fields."""
 
     @abstractmethod
     def build(self, arch: A, seed: int) -> nn.Module:
@@ -119,7 +119,7 @@ class Space(ABC, Generic[A]):
 
     @abstractmethod
     def attention_parameters(self, arch: A) -> int:
-        """Parameters of the token-mixing half of every block, norms left out."""
+        """Parameters of the token-mixing half of every block, without norms."""
 
     @abstractmethod
     def flops(self, arch: A, tokens: int | None = None) -> int:
@@ -133,6 +133,13 @@ class Space(ABC, Generic[A]):
     def width(self, arch: A) -> int:
         """The width of the residual stream."""
 
+    def projections(self, arch: A) -> int:
+        """How many projections feed heads in all blocks: the taps H of the model.
+
+        Queries, keys and values of every block; spaces with other blocks count their own.
+        """
+        return 3 * self.depth(arch)
+
     def to_json(self, arch: A) -> dict[str, Any]:
         """The architecture as plain JSON values."""
         fields: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(arch)))  # type: ignore[call-overload]
@@ -141,7 +148,7 @@ class Space(ABC, Generic[A]):
     def batch(self, seed: int = 0) -> Tensor:
         """The default minibatch of token ids, int64 (B, T): text for byte spaces, else Zipf.
 
-        Spaces of vision models give images instead, see `spaces.images`.
+        Spaces of vision models return images instead, see `spaces.images`.
         """
         from spaces.batches import text_tokens, zipf_tokens
 
@@ -152,7 +159,7 @@ class Space(ABC, Generic[A]):
 
 def require(allowed: Sequence[T] | range, value: T, field: str, space: str) -> None:
     """Raise ArchitectureError unless `value` is one of the allowed ones."""
-    # 2.0 equals 2, but no model has 2.0 heads.
+    # 2.0 equals 2, but a model cannot have 2.0 heads.
     is_float = isinstance(value, float) and not any(isinstance(one, float) for one in allowed)
     if isinstance(value, bool) or is_float or value not in allowed:
         expected = _summary(allowed)
@@ -167,7 +174,7 @@ def _summary(allowed: Sequence[Any] | range) -> str:
 
 
 def read_fields(fields: Any, kind: type[Any], where: str) -> dict[str, Any]:
-    """The mapping itself if it has exactly the dataclass's fields; a clear error otherwise."""
+    """The mapping; raises ArchitectureError unless it has exactly the dataclass's fields."""
     expected = [field.name for field in dataclasses.fields(kind)]
     if not isinstance(fields, Mapping) or set(fields) != set(expected):
         given = sorted(map(str, fields)) if isinstance(fields, Mapping) else fields
@@ -187,13 +194,13 @@ def read_layers(given: Any, kind: type[T]) -> tuple[T, ...]:
 
 
 def flip_layers(first: Sequence[T], second: Sequence[T], rng: random.Random) -> tuple[T, ...]:
-    """As many layers as the first has, by a fair coin each where both have one."""
+    """As many layers as the first has, each from either parent at random where both have one."""
     shared = [flip(*pair, rng) for pair in zip(first, second, strict=False)]
     return (*shared, *first[len(shared) :])
 
 
 def flip(first: T, second: T, rng: random.Random) -> T:
-    """One of the two, by a fair coin."""
+    """One of the two at random, with equal probability."""
     return first if rng.random() < 0.5 else second
 
 

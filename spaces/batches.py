@@ -1,6 +1,6 @@
-"""Token batches: a Zipf stream where there is no text, byte windows where there is.
+"""Token batches: a Zipf stream for word vocabularies, windows of text for bytes.
 
-torch is imported only where a tensor is made, so that a digest can be had without it.
+torch is imported only where a tensor is created, so that `pydoc_digest` does not need it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def zipf_tokens(vocabulary: int, shape: tuple[int, int], seed: int) -> Tensor:
 
 @lru_cache(maxsize=1)
 def pydoc_text() -> bytes:
-    """The English text every CPython carries: the help topics, in the order of their names."""
+    """The English text that comes with CPython: the help topics, sorted by name."""
     from pydoc_data.topics import topics
 
     return "\n".join(topics[name] for name in sorted(topics)).encode("utf-8")

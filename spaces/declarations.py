@@ -1,4 +1,4 @@
-"""What the modules of a package declare: a new module is found, and no list names it."""
+"""Discovery of what the modules of a package declare, so that no list must name a new module."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def declared(
 ) -> list[Any]:
     """The constant of that name of every module of the package that has one, by module name.
 
-    `path` is the package's `__path__`; a package may ask while it is being imported itself. Only
-    modules that are wanted are imported.
+    `path` is the package's `__path__`; a package may call this while it is being imported. Only
+    modules for which `is_wanted` is true are imported.
     """
     names = sorted(module.name for module in pkgutil.iter_modules(path) if is_wanted(module))
     modules = [import_module(f"{package}.{name}") for name in names]

@@ -1,4 +1,4 @@
-"""What can go wrong with architectures and tables; each message says what to do about it."""
+"""Errors about architectures and tables; each message tells the user what to do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TableError(SpaceError, ValueError):
 
 
 class UnknownNameError(SpaceError, KeyError):
-    """No space, table or split goes by that name."""
+    """There is no space, table or split of that name."""
 
     def __init__(self, kind: str, given: str, known: Iterable[str]) -> None:
         names = sorted(known)

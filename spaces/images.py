@@ -1,8 +1,8 @@
-"""Image batches, and what spaces of vision models share.
+"""Image batches, and the base class of vision spaces.
 
-There is no image file anywhere: a batch is Gaussian noise of several octaves, which like
-photographs has most of its contrast in large patches. Labels, where a loss wants them, are drawn
-too. NumPy's Philox stream is the same on every platform.
+No image files are needed: a batch is Gaussian noise of several octaves, which like photographs has
+most of its contrast in large patches. Labels, for losses that need them, are drawn too. NumPy's
+Philox stream is the same on every platform.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _LABELS = 1  # the random stream of the labels, apart from the pixels'
 class ImageSpace(Space[A]):
     """A space whose models take images (B, 3, image, image); `image` and `n_images` are fields.
 
-    `batch_shape` is (images, tokens that the first block sees), so that it means for vision what
-    it means for text.
+    `batch_shape` is (images, tokens in the first block), so that it has the same meaning as for
+    text.
     """
 
     image: int

@@ -1,9 +1,9 @@
-"""Marks in a model that say where a statistic can be read.
+"""Marks in a model where a statistic can be read.
 
 A block passes a tensor through `Tap("A")` where an FFN activation comes out, `Tap("H")` where a
 projection feeds the heads, `Tap("S")` where probabilities come out. A tap does nothing by
-itself; extraction hooks it, and refuses a name that no statistic was declared under. This way no
-code outside a model knows how the model is built.
+itself; extraction hooks it and rejects names that are not declared statistics. So no code outside
+a model depends on how the model is built.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 
 class Tap(nn.Module):
-    """The identity, under the name of a statistic."""
+    """The identity, named after a statistic."""
 
     def __init__(self, statistic: str) -> None:
         super().__init__()

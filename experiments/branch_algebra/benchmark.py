@@ -1,4 +1,4 @@
-"""What a formula costs: by branch algebra, and in the three ways it replaces.
+"""The cost of a formula: by branch algebra, and by the three methods it replaces.
 
 Everything is measured in one run on the same architectures, in processor time of one thread.
 (a) a loop of scipy.stats.spearmanr over ready scores; (b) the reference evaluation on sketches,
@@ -28,7 +28,7 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.families import family_scorer
 from lpzero.scores.tabulation import tabulate
-from lpzero.sketches.builder import Builder, sketches, take
+from lpzero.sketches.builder import Builder, build_sketch, sketches
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.sketches.store import Store, default_folder
 from primitives import naive
@@ -128,7 +128,7 @@ class Bench:
         ]
 
     def check_equal(self, branches: Any, formulas: list[Formula], blocks: Any) -> None:
-        """Stop unless both ways give the same scores."""
+        """Exit unless both methods give the same scores."""
         evaluator = FormulaEvaluator(self.sketches, table=branches)
         for formula, found in zip(formulas, evaluator.scores(formulas), strict=True):
             expected = [naive.score(formula, b) for b in blocks[:5]]
@@ -139,7 +139,7 @@ class Bench:
 
     def by_networks(self, formula: Formula) -> float:
         space, options = self.table.space, SketchOptions()
-        fresh = (take(space, self.table.archs[row], options) for row in self.rows)
+        fresh = (build_sketch(space, self.table.archs[row], options) for row in self.rows)
         return spearmanr([naive.score(formula, blocks_of(one)) for one in fresh], self.targets)
 
     def growth(self) -> list[dict[str, Any]]:

@@ -20,14 +20,16 @@ COSTS = ("latency", "memory")
 
 
 @click.command()
-@click.option("--proxy", "proxies", multiple=True, help="Beside the counters; may be repeated.")
+@click.option(
+    "--proxy", "proxies", multiple=True, help="A proxy to compare with the counters; repeatable."
+)
 @data_option
 def main(proxies: tuple[str, ...], data: str | None) -> None:
     """Print the MAPD of each proxy by latency and by memory."""
     table = load("gpt2-lm1b-corei7-pareto", data)
     measurements = Measurements()
     rows = []
-    for name in [*counters.names(), "sept", *proxies]:
+    for name in [*counters.names(), *proxies]:
         scores = find(name).score(table.space, table.archs, measurements)
         row: dict[str, Any] = {"proxy": name, "rho": spearman(scores, table.targets)}
         for cost in COSTS:

@@ -2,7 +2,7 @@
 
     python -m experiments.etas_gpt2.run wt103 wt103-small --out runs/etas-gpt2 --jobs 2
 
-Every search is a directory of its own: stop it at will, the same command goes on.
+Every search has its own directory; after an interruption the same command continues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lpzero.search.comparison import compare
 @jobs_option
 @data_option
 def main(names: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None:
-    """Print what each proxy finds in each setting; in all of them if none is named."""
+    """Print the result of each proxy in the named settings, by default in all."""
     for name in names or SETTINGS:
         setting = SETTINGS[name]
         around = Resources(data=data, jobs=jobs, label=name)

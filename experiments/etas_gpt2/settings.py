@@ -1,11 +1,11 @@
-"""What is compared: where, under which bound, with which proxies and constants."""
+"""The settings that are compared: space, bound, proxies and constants."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-# The first formula of `lpzero exhaust TABLE --unaries 1`, which sees training rows alone.
+# The first formula of `lpzero exhaust TABLE --unaries 1`, which uses only training rows.
 OF_NANO = "-mean(sub(log_softmax(G), abslog(W)))"
 OF_WT103 = "sum(mul(abs(G), l1(H)))"
 
@@ -26,8 +26,8 @@ class Setting:
     constants: dict[str, Any] = field(default_factory=dict)
 
 
-# gpt2-released is what the table was drawn from: of the paper's wider space the surrogate would
-# guess 99 in 100. 4.9 million is the table's median.
+# The table was drawn from gpt2-released: in the paper's wider space the surrogate would extrapolate
+# for 99 of 100 architectures. 4.9 million is the table's median.
 SETTINGS = {
     setting.name: setting
     for setting in (

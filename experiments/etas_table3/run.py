@@ -1,10 +1,10 @@
-"""ETAS Table 3 again: AutoFormer on CIFAR-100, Flowers and Chaoyang, with distillation.
+"""ETAS Table 3 reproduced: AutoFormer on CIFAR-100, Flowers and Chaoyang, with distillation.
 
     python -m experiments.etas_table3.run --jobs 2
 
-Beside the correlations stands what they are for: the best accuracy among the few architectures that
-a search would train first, those with the highest scores. The three tables share their
-architectures, so every network runs once. Interrupted, the same command goes on.
+Besides the correlations it prints the best accuracy among the few architectures that a search would
+train first, those with the highest scores. The three tables share their architectures, so every
+network runs once. After an interruption the same command continues.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ TIES = 200  # orders of equal scores that are averaged
 
 
 @click.command()
-@click.option("--archs", type=int, help="Only so many, for a quick look.")
-@click.option("--seeds", default=1, show_default=True, help="Of the weights.")
+@click.option("--archs", type=int, help="Use only this many architectures, for a quick run.")
+@click.option("--seeds", default=1, show_default=True, help="The number of seeds of the weights.")
 @click.option("--out", type=Path, default=Path("runs/etas_table3"), show_default=True)
 @jobs_option
 @data_option
 def main(**given: Any) -> None:
-    """Print our Table 3, one dataset after the other, and write it to OUT."""
+    """Print our Table 3 for each dataset and write it to OUT."""
     measurements = Measurements(Context(workers=Workers(given["jobs"]), label="autoformer"))
     for name in TABLES:
         table = thin(load(name, given["data"]), given["archs"])
@@ -46,7 +46,7 @@ def main(**given: Any) -> None:
         title = f"{SOURCE}, {name}, {len(table)} architectures"
         page = write(given["out"], name, rows, title)
         with page.open("a", encoding="utf-8") as file:
-            file.write("\n## The best accuracy among the first so many\n\n")
+            file.write("\n## The best accuracy among the highest scores\n\n")
             file.write(
                 markdown(searched(table, [row["proxy"] for row in rows], measurements), COLUMNS)
             )

@@ -1,10 +1,11 @@
-"""ETAS on the three tables, confined to their 100 architectures, by proxy and over seeds.
+"""ETAS on the three tables, restricted to their 100 architectures, by proxy and over seeds.
 
     python -m experiments.etas_table3.search --out runs/etas_table3/search
 
 The rows of the paper's Table 2 (which trains on ImageNet) where accuracies can be looked up. The
 paper draws 500 and makes 100 mutants; from a table of 100 that would be all of them, so the loop
-is scaled down to draw a quarter. Every search is a directory of its own: the same command goes on.
+is scaled down to draw a quarter. Every search has its own directory; after an interruption the same
+command continues.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ CONSTANTS = {"samples": 25, "mutants": 10, "iterations": 5}
 @jobs_option
 @data_option
 def main(names: tuple[str, ...], seeds: int, out: Path, jobs: int, data: str | None) -> None:
-    """Print what each proxy finds on each table."""
+    """Print the result of each proxy on each table."""
     for name in names:
         around = Resources(data=data, jobs=jobs, label=name)
         requests: list[Any] = [

@@ -1,9 +1,9 @@
-"""ETAS Table 4 again: GPT-2 on WikiText-103, mean and deviation over seeds of the weights.
+"""ETAS Table 4 reproduced: GPT-2 on WikiText-103, mean and deviation over seeds of the weights.
 
     python -m experiments.etas_table4.run --jobs 2
 
-Figure 2 (b) of the paper is there too: the rank mean of NTKT and SEPT as the weight goes from one
-to the other. Interrupted, the same command goes on.
+Also Figure 2 (b) of the paper: the rank mean of NTKT and SEPT as the weight moves from one to the
+other. After an interruption the same command continues.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STEPS = 10
 
 
 @click.command()
-@click.option("--archs", type=int, help="Only so many, for a quick look.")
+@click.option("--archs", type=int, help="Use only this many architectures, for a quick run.")
 @click.option("--seeds", default=5, show_default=True)
 @click.option("--out", type=Path, default=Path("runs/etas_table4"), show_default=True)
 @jobs_option

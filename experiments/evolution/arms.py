@@ -1,4 +1,4 @@
-"""What is compared: settings by name, with one budget of evaluations for all."""
+"""The settings that are compared, by name, with one budget of evaluations for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Best fitness so far against evaluations: the numbers first, then the picture."""
+"""Best fitness so far against evaluations: the numbers, then the figure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A campaign killed ten times at random moments, against the same one left alone.
+"""A campaign killed ten times at random moments, compared with an uninterrupted one.
 
     python -m experiments.evolution.kills flexibert --out runs/kills --preset paper
 
-Options after --out go to `lpzero discover`. Ends with an error unless every file is equal.
+Options after --out go to `lpzero discover`. Exits with an error unless every file is equal.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ from pathlib import Path
 
 from lpzero.runs import layout
 
-COMPARED = (layout.JOURNAL, layout.CHECKPOINT, layout.HALL, layout.HALL_CSV, layout.HISTORY,
-            layout.CONFIG, layout.RESULT)  # fmt: skip
+COMPARED = (
+    layout.JOURNAL,
+    layout.CHECKPOINT,
+    layout.HALL,
+    layout.HALL_CSV,
+    layout.HISTORY,
+    layout.CONFIG,
+    layout.RESULT,
+)
 KILLS = 10
 
 
@@ -31,7 +38,7 @@ def main() -> None:
     whole, killed = given.out / "whole", given.out / "killed"
     subprocess.run([*command, str(whole)], check=True, stdout=subprocess.DEVNULL)
     n_lines, rng = _lines(whole), random.Random(0)
-    print(f"left alone: {n_lines:,} journal lines")
+    print(f"uninterrupted: {n_lines:,} journal lines")
     for kill, threshold in enumerate(sorted(rng.sample(range(n_lines), KILLS)), 1):
         process = subprocess.Popen([*command, str(killed)], stdout=subprocess.DEVNULL)
         while _lines(killed) < threshold and process.poll() is None:

@@ -1,8 +1,8 @@
-"""Figures 6, 7 and 13 and Table 5 of LPZero again, over seeds, with the regret besides.
+"""Figures 6, 7 and 13 and Table 5 of LPZero reproduced over seeds, with the regret.
 
     python -m experiments.evolution.run --table flexibert --out runs/evolution --jobs 2
 
-Every run is a campaign of its own directory: stop it at will, the same command goes on.
+Every run is a campaign with its own directory; after an interruption the same command continues.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def place(root: Path, arm: Arm, seed: int) -> Path:
 
 
 def _run(arms: Sequence[Arm], seeds: Sequence[int], given: Any, root: Path) -> None:
-    """Every arm with every seed, those that are done left alone."""
+    """Run every arm with every seed, except those that are done."""
     todo = [(arm, seed) for seed in seeds for arm in arms]
     joblib.Parallel(given.jobs, verbose=5)(
         joblib.delayed(_campaign)(given.table, arm, seed, place(root, arm, seed))

@@ -1,7 +1,7 @@
 """The formula chosen on half of a table, tested on rows it has not seen, over several splits.
 
 For each split: every formula with chains of two is measured on the training rows, the best of
-each reduction is taken, and only then the test rows are opened.
+each reduction is chosen, and only then are the test rows opened.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main(
     form: str,
     data: str | None,
 ) -> None:
-    """Print medians over the splits, the chosen formulas beside the counters."""
+    """Print medians over the splits, of the chosen formulas and of the counters."""
     asked = Exhaustion(unaries, workers=Workers(jobs), progress=True)
     for name in names:
         table_name, space = IN_SPACE.get(name, (name, None))
@@ -87,7 +87,7 @@ def main(
 def one_split(
     table: Any, found: Any, seed: int, folder: Path, asked: Exhaustion
 ) -> dict[str, dict[str, Any]]:
-    """What was chosen and every counter, on the rows of one split."""
+    """The chosen formulas and every counter on the rows of one split."""
     parts = split(table, seed)
     closed = parts.hide_test(table)
     results, branches = exhaust(closed, found, parts, folder, asked)

@@ -1,10 +1,10 @@
-"""LPZero Table 3 again: FlexiBERT, in the public code's setting and in the true one.
+"""LPZero Table 3 reproduced: FlexiBERT, in the public code's setting and in the true one.
 
     python -m experiments.lpzero_table3.run --jobs 2
 
-The public code built every model with hidden 256 and FFN 1024 whatever the architecture said
-(space flexibert-upstream); the true setting builds what each architecture says. Interrupted, the
-same command goes on.
+The public code built every model with hidden 256 and FFN 1024 regardless of the architecture
+(space flexibert-upstream); the true setting builds each architecture as specified. After an
+interruption the same command continues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SETTINGS = {"public": "flexibert-upstream", "true": "flexibert"}
 
 
 @click.command()
-@click.option("--archs", type=int, help="Only so many, for a quick look.")
+@click.option("--archs", type=int, help="Use only this many architectures, for a quick run.")
 @click.option("--out", type=Path, default=Path("runs/lpzero_table3"), show_default=True)
 @jobs_option
 @data_option

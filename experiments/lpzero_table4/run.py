@@ -1,8 +1,8 @@
-"""LPZero Table 4 again: GPT-2 on WikiText-103.
+"""LPZero Table 4 reproduced: GPT-2 on WikiText-103.
 
     python -m experiments.lpzero_table4.run --jobs 2
 
-Interrupted, the same command goes on.
+After an interruption the same command continues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ALSO = ("attention-parameters", "depth-sqrt-width", "ntkt", "sept", "dss++", "at
 
 
 @click.command()
-@click.option("--archs", type=int, help="Only so many, for a quick look.")
+@click.option("--archs", type=int, help="Use only this many architectures, for a quick run.")
 @click.option("--out", type=Path, default=Path("runs/lpzero_table4"), show_default=True)
 @jobs_option
 @data_option

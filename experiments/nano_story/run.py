@@ -1,11 +1,12 @@
-"""The whole way at nano scale, everything real: discover a proxy, search with it, train its picks.
+"""The whole pipeline at nano scale: discover a proxy, search with it, train what it selects.
 
     python -m experiments.nano_story.run --out runs/nano_story --jobs 2
 
 A formula is discovered on the nano-gpt2 table. ETAS then searches the space nano-gpt2 for the best
-architecture of at most the table's median number of parameters, training what it picks; its rivals
-train as many: ETAS with other proxies, ETAS without one, random search. Every winner is trained
-again from seeds that no search has seen. Interrupted, the same command goes on.
+architecture of at most the table's median number of parameters, training its candidates. It is
+compared with ETAS with other proxies, ETAS without a proxy and random search, which train as many.
+Every winner is retrained from seeds that no search used. After an interruption the same command
+continues.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Arm:
 
 
 def arms(formula: str) -> list[Arm]:
-    """What is compared: every arm trains the same number of architectures in a search."""
+    """The arms that are compared; each trains the same number of architectures in a search."""
     budget = {"iterations": ITERATIONS}
     proxies = {"discovered": formula, "ntsr": "ntsr", "parameters": "parameters", "none": "none"}
     found = [Arm(f"etas, {name}", "etas", proxy, budget) for name, proxy in proxies.items()]
@@ -55,9 +56,17 @@ def arms(formula: str) -> list[Arm]:
 
 @click.command()
 @click.option(
-    "--seeds", type=click.IntRange(2), default=5, show_default=True, help="Searches per arm."
+    "--seeds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="The number of searches per arm.",
 )
-@click.option("--training-steps", type=int, help="Fewer than the table's recipe: a quick look.")
+@click.option(
+    "--training-steps",
+    type=int,
+    help="Training steps, fewer than the table's recipe for a quick run.",
+)
 @click.option("--out", type=Path, default=Path("runs/nano_story"), show_default=True)
 @jobs_option
 def main(seeds: int, training_steps: int | None, out: Path, jobs: int) -> None:
@@ -114,7 +123,7 @@ def discovered(folder: Path, jobs: int) -> str:
 
 
 def row(name: str, results: Sequence[dict[str, Any]], winners: Winners) -> dict[str, Any]:
-    """What an arm found over its seeds: as the searches saw it, and trained again."""
+    """The results of an arm over its seeds: as measured in the searches, and retrained."""
     bests = [result["best"] for result in results]
     line: dict[str, Any] = {"arm": name, "trainings": results[0]["evaluations"]}
     again = [winners.target(best["arch"]) for best in bests]

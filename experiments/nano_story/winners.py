@@ -1,4 +1,4 @@
-"""Winners trained again, from seeds that no search has seen: the pick of a search flatters it."""
+"""Winners retrained from seeds that no search used, because a search selects lucky seeds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEDS = (100, 101, 102)
 
 
 class Winners:
-    """Targets of architectures from the fresh seeds, kept in a file."""
+    """Targets of architectures from the fresh seeds, saved in a file."""
 
     def __init__(self, space: Space[Any], steps: int | None, path: Path) -> None:
         plan = plan_named(space.name)
@@ -34,7 +34,7 @@ class Winners:
             self.known = json.loads(path.read_text(encoding="utf-8"))
 
     def train(self, archs: Sequence[dict[str, Any]], jobs: int) -> None:
-        """Train what is not known yet."""
+        """Train the architectures that have no target yet."""
         todo = [(arch, seed) for arch in archs for seed in SEEDS]
         todo = [task for task in todo if self._key(*task) not in self.known]
         with closing(stream(self._trained, todo, Workers(jobs), "winners")) as results:

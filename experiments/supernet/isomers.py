@@ -1,7 +1,7 @@
 """Mean best rank of one-pass SNIP among the isomers of a released table (PreNAS, Table 8).
 
-PreNAS trains a supernet and looks at thousands of isomers; released tables have a handful, so
-what chance gives is printed beside every figure.
+PreNAS trains a supernet and compares thousands of isomers; released tables have a handful, so
+the value of random scores is printed with every result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ DRAWS = 2000
 
 
 @click.command()
-@click.option("--seeds", default=5, show_default=True, help="Of weights and batch.")
+@click.option(
+    "--seeds", default=5, show_default=True, help="The number of seeds of weights and batch."
+)
 @format_option
 @data_option
 def main(seeds: int, form: str, data: str | None) -> None:

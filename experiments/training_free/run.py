@@ -1,10 +1,10 @@
-"""Figures 2, 8, 10 and 11 of "Training-free NAS for RNNs and transformers" again, on FlexiBERT.
+"""Figures 2, 8, 10 and 11 of "Training-free NAS for RNNs and transformers" on FlexiBERT.
 
     python -m experiments.training_free.run --jobs 2
 
 Figures 2 and 11: each proxy against the GLUE score, normalised by the number of features and not.
 Figures 8 and 10: the proxies of ten architectures, one of each tenth of the scores, with ten seeds
-of the weights and with ten batches. Interrupted, the same command goes on.
+of the weights and with ten batches. After an interruption the same command continues.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ N_ARCHS = N_SEEDS = 10
 
 
 @click.command()
-@click.option("--archs", type=int, help="Only so many, for a quick look.")
+@click.option("--archs", type=int, help="Use only this many architectures, for a quick run.")
 @click.option("--space", default="flexibert-upstream", show_default=True)
 @click.option("--out", type=Path, default=Path("runs/training_free"), show_default=True)
 @jobs_option
@@ -80,7 +80,7 @@ def main(**given: Any) -> None:
 
 
 def agreement(runs: list[list[float]]) -> float:
-    """How alike two runs rank the architectures: the mean rho over all pairs of runs."""
+    """The mean rho over all pairs of runs."""
     pairs = itertools.combinations(np.array(runs), 2)
     return float(np.mean([spearman(first, second) for first, second in pairs]))
 

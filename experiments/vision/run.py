@@ -2,8 +2,8 @@
 
     python -m experiments.vision.run --jobs 2
 
-The tables of a family share their architectures, so every network runs once. Interrupted, the same
-command goes on.
+The tables of a family share their architectures, so every network runs once. After an interruption
+the same command continues.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The command line: one module per verb, which `main` imports when it is called."""
+"""The command line: one module per verb, which `main` imports when the verb is called."""

@@ -10,7 +10,7 @@ from lpzero.cli.output import format_option, print_rows
 @click.command()
 @format_option
 def classics(form: str) -> None:
-    """The classic proxies as formulas, and where the language cannot express them."""
+    """List the classic proxies as formulas, and those that the language cannot express."""
     from primitives.classics import CLASSICS
 
     rows = [

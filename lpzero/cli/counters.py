@@ -9,11 +9,11 @@ from lpzero.cli.output import data_option, format_option, judged_columns, print_
 
 @click.command()
 @click.argument("table")
-@click.option("--space", help="Build and count in this space instead of the table's own.")
+@click.option("--space", help="The space to count in.  [default: the table's own]")
 @format_option
 @data_option
 def counters(table: str, space: str | None, form: str, data: str | None) -> None:
-    """Correlate sizes (parameters, depth, ...) with the targets of TABLE."""
+    """Correlate counters (parameters, depth, ...) with the targets of TABLE."""
     from lpzero.judgement.table import ALL, JudgedTable
     from spaces.tables import load
 

@@ -21,41 +21,55 @@ from lpzero.options import options
 if TYPE_CHECKING:
     from lpzero.discover.campaign import Progress
 
-_QUIET_SECONDS = 2.0  # between lines where they do not replace each other
+_QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 
 
 @click.command()
 @click.argument("tables", nargs=-1, metavar="TABLE...")
 @click.option("--out", type=click.Path(file_okay=False), help="The campaign's directory.")
-@click.option("--resume", is_flag=True, help="Go on with the campaign in --out, if there is one.")
+@click.option("--resume", is_flag=True, help="Continue the campaign in --out, if there is one.")
 @click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),
-    help="The settings that no option changes: paper is Algorithm 1 of LPZero.  [default: default]",
+    help="Settings that options override; paper is Algorithm 1 of LPZero.  [default: default]",
 )
 @settings_options(Settings, PRESETS)
-@click.option("--forward-only", is_flag=True, help="No gradients: leave out G and J.")
-@click.option("--random", "is_random", is_flag=True, help="The same as --method random.")
-@click.option("--time-limit", type=click.FloatRange(min=0, min_open=True), help="Seconds.")
-@click.option("--split-seed", type=int, help="Which train, valid and test rows.  [default: 0]")
-@click.option("--sketch-seed", type=int, help="The seed of the networks.  [default: 0]")
-@click.option("--upstream-dims", is_flag=True, help="FlexiBERT as published: one size for all.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option(
+    "--forward-only", is_flag=True, help="Exclude the statistics that need gradients, G and J."
+)
+@click.option("--random", "is_random", is_flag=True, help="Same as --method random.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop after this many seconds.",
+)
+@click.option(
+    "--split-seed", type=int, help="The seed of the train/valid/test split.  [default: 0]"
+)
+@click.option(
+    "--sketch-seed", type=int, help="The seed of untrained networks and batches.  [default: 0]"
+)
+@click.option(
+    "--upstream-dims",
+    is_flag=True,
+    help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.running_options
 @click.pass_context
 def discover(context: click.Context, /, **given: Any) -> None:
     """Search for the formula that best ranks the architectures of TABLE.
 
-    Selection sees the training rows alone; valid rows choose among the final front; test rows
-    are read once, for the report. Several tables are searched at once.
+    Selection uses only the training rows; the valid rows choose among the final front; the test
+    rows are read once, for the report. Several tables can be searched at once.
     """
     from lpzero.discover.discovery import Discovery
 
     start = time.perf_counter()
     if given["out"] is None:
-        raise click.UsageError("no --out given; name a directory for the campaign")
+        raise click.UsageError("no --out given; give a directory for the campaign")
     quiet = given["quiet"]
-    show = _Line(quiet)
+    show = _GenerationLine(quiet)
     with _stoppable() as asked_to_stop:
         found = Discovery(
             list(given["tables"]) or None,
@@ -78,7 +92,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
     show.close()
     output.note(f"note: {remark}" for remark in found.remarks_)
     if asked_to_stop:
-        output.note(f"stopped and saved; go on with: {_resume_command(given)}")
+        output.note(f"stopped and saved; continue with: {_resume_command(given)}")
         context.exit(output.INTERRUPTED)
     result = {**found.report().result_, "out": given["out"]}
     result["seconds"] = round(time.perf_counter() - start, 3)
@@ -86,7 +100,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
 
 
 def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
-    """The fields of the settings that were asked for."""
+    """The fields of the settings that were given."""
     from primitives.statistics import gradient_statistics
 
     changes = given_settings(context, options(Settings), given)
@@ -95,14 +109,14 @@ def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
         changes["statistics"] = tuple(s for s in allowed if s not in gradient_statistics())
     if given["is_random"]:
         if changes.get("method", "random") != "random":
-            raise click.UsageError(f"--random and --method {changes['method']}: give one of them")
+            raise click.UsageError(f"--random and --method {changes['method']}: give only one")
         changes["method"] = "random"
     return changes
 
 
 @contextmanager
 def _stoppable() -> Iterator[list[bool]]:
-    """A list that is filled by the first Ctrl-C; a second one interrupts at once."""
+    """A list that the first Ctrl-C makes non-empty; a second one interrupts at once."""
     asked: list[bool] = []
 
     def stop(number: int, frame: Any) -> None:
@@ -112,7 +126,7 @@ def _stoppable() -> Iterator[list[bool]]:
         output.note("\nfinishing the generation; press again to stop at once")
 
     if threading.current_thread() is not threading.main_thread():
-        yield asked  # signals go to the main thread, whose business they are
+        yield asked  # only the main thread can handle signals
         return
     before = signal.signal(signal.SIGINT, stop)
     try:
@@ -121,8 +135,8 @@ def _stoppable() -> Iterator[list[bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-class _Line:
-    """One line per generation on stderr, in place on a terminal, now and then elsewhere."""
+class _GenerationLine:
+    """A line per generation on stderr: overwritten on a terminal, every few seconds elsewhere."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet, self.is_live = quiet, sys.stderr.isatty()
@@ -148,7 +162,7 @@ class _Line:
 
 
 def describe(progress: Progress) -> str:
-    """The line of a generation."""
+    """The progress line of a generation."""
     tried = max(1, progress.tried)
     rules = ", ".join(f"{n / tried:.0%} {rule}" for rule, n in progress.rejected.most_common(2))
     left = "-" if progress.seconds_left is None else _clock(progress.seconds_left)
@@ -179,6 +193,8 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     if form == "json":
         output.print_json(result)
         return
+    from lpzero.judgement.counters import BEST_COUNT
+
     best = result["best"]
     click.echo(f"best formula, chosen on {result['chosen_on']}: {best['formula']}\n")
     for table in result["tables"]:
@@ -187,19 +203,28 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
             {"best on": part, **output.judged_columns(line)}
             for part, line in best["judged"][name].items()
         ]
-        beside = [line for line in result["counters"] if line["table"] == name]
+        count = result["count"]
+        if count is not None:
+            judged = count["judged"][name]["test"]
+            rows.append({"best on": f"test: {BEST_COUNT}", **output.judged_columns(judged)})
+        counters = [line for line in result["counters"] if line["table"] == name]
         rows += [
             {"best on": f"test: {line['proxy']}", **output.judged_columns(line["judged"]["test"])}
-            for line in beside
+            for line in counters
         ]
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
         output.print_rows(rows, form, title=title)
         click.echo()
+    output.print_verdict(result)
     rows = [
-        {"formula": line["formula"], "size": line["complexity"], "front": line["front"],
-         **{f"rho {part}": value for part, value in line["rho"].items()}}
+        {
+            "formula": line["formula"],
+            "size": line["complexity"],
+            "front": line["front"],
+            **{f"rho {part}": value for part, value in line["rho"].items()},
+        }
         for line in result["top"]
-    ]  # fmt: skip
+    ]
     output.print_rows(rows, form)
     stopped = f" (stopped by {result['stopped']})" if result["stopped"] else ""
     click.echo(

@@ -24,29 +24,35 @@ _UPSTREAM = "flexibert-upstream"
 @click.argument("table")
 @settings_options(Exhaustion)
 @click.option(
-    "--split-seed", type=int, default=0, show_default=True, help="Which train, valid and test rows."
+    "--split-seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="The seed of the train/valid/test split.",
 )
 @click.option(
     "--upstream-dims",
     is_flag=True,
-    help="Build FlexiBERT with hidden 256 and FFN 1024 throughout, as was published.",
+    help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
-    help="The run's directory; runs/exhaust-... if not given.",
+    help="The run's directory.  [default: runs/exhaust-...]",
 )
 @settings_options(Query)
-@click.option("--forward-only", is_flag=True, help="The same as --without GJ: no gradients.")
+@click.option(
+    "--forward-only", is_flag=True, help="Same as --without GJ: no statistics that need gradients."
+)
 @output.running_options
 @output.seed_option
 @click.pass_context
 def exhaust(context: click.Context, /, **given: Any) -> None:
     """Judge every formula of the paper's space on TABLE: chosen on train, reported on test.
 
-    A second call with the same directory computes nothing and may ask for something else (--by,
-    --using, --forward-only ...); an interrupted one goes on.
-    """  # fmt: skip
+    A second call with the same directory computes nothing and may use another query (--by,
+    --using, --forward-only ...). An interrupted run continues with the same command.
+    """
     start = time.perf_counter()
     asked = Exhaustion(
         **given_settings(context, options(Exhaustion), given),
@@ -59,7 +65,7 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
     try:
         result = _result(given, asked, query)
     except KeyboardInterrupt:
-        output.note("stopped; what is done is kept, the same command goes on")
+        output.note("stopped; finished work is saved, the same command continues")
         context.exit(output.INTERRUPTED)
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given["form"])
@@ -103,6 +109,8 @@ def _print(result: dict[str, Any], form: str) -> None:
     if form == "json":
         output.print_json(result)
         return
+    from lpzero.judgement.counters import BEST_COUNT
+
     [table] = result["tables"]
     head = (
         f"{table['name']}: {table['target']}, space {table['space']}, chosen on"
@@ -111,7 +119,9 @@ def _print(result: dict[str, Any], form: str) -> None:
     rows = [_row("formula", line["formula"], line["rho"]) for line in result["top"]]
     output.print_rows(rows, form, title=head)
     click.echo()
-    rows = [_row("counter", line["proxy"], line["rho"]) for line in result["counters"]]
+    beside = [] if result["count"] is None else [{"proxy": BEST_COUNT, **result["count"]}]
+    beside += result["counters"]
+    rows = [_row("counter", line["proxy"], line["rho"]) for line in beside]
     output.print_rows(rows, form)
     best = result["best"]
     click.echo()
@@ -120,6 +130,7 @@ def _print(result: dict[str, Any], form: str) -> None:
         rows = [{"best on": part, **output.judged_columns(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
         click.echo()
+    output.print_verdict(result)
     click.echo(
         f"{result['evaluated']:,} formulas evaluated, {sum(result['rejected'].values()):,}"
         f" rejected, {result['seconds']:.1f} s; all measures are in {result['out']}"

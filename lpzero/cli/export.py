@@ -15,7 +15,7 @@ _KINDS = "; ".join(f"{name}: {form.help}" for name, form in FORMS.items())
 
 
 def _own_options(command: Any) -> Any:
-    """The options that single forms have."""
+    """Add the options that only some forms have."""
     for entry in reversed(_OWN):
         command = click_option(entry, entry.help)(command)
     return command
@@ -23,17 +23,29 @@ def _own_options(command: Any) -> Any:
 
 @click.command()
 @click.argument("source", metavar="DIR|FILE|FORMULA|NAME")
-@click.option("--to", "form", type=click.Choice(list(FORMS)), required=True, help=f"{_KINDS}.")
-@click.option("--out", type=click.Path(path_type=Path), help="The file; stdout if not given.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.option("--top", type=click.IntRange(min=1), help="The best so many of the hall of fame.")
-@click.option("--all", "everything", is_flag=True, help="The whole hall of fame.")
-@click.option("--formula", metavar="PLACE|id:NUMBER", help="One of the hall of fame.")
-@click.option("--name", help="What to call the formula, if it is one, or the ensemble.")
 @click.option(
-    "--ensemble", is_flag=True, help="The formulas as one proxy: the mean of their ranks."
+    "--to", "form", type=click.Choice(list(FORMS)), required=True, help=f"The form. {_KINDS}."
 )
-@click.option("--exact", is_flag=True, help="Whole tensors instead of the engine's sketches.")
+@click.option("--out", type=click.Path(path_type=Path), help="The output file.  [default: stdout]")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    help="Export this many formulas of the hall of fame, best first.",
+)
+@click.option("--all", "everything", is_flag=True, help="Export the whole hall of fame.")
+@click.option(
+    "--formula", metavar="PLACE|id:NUMBER", help="Export one formula of the hall of fame."
+)
+@click.option("--name", help="The name of the exported formula or ensemble.")
+@click.option(
+    "--ensemble",
+    is_flag=True,
+    help="Export the formulas as one proxy, which is the mean of their ranks.",
+)
+@click.option(
+    "--exact", is_flag=True, help="Score on whole tensors instead of the engine's sketches."
+)
 @_own_options
 @click.pass_context
 def export(
@@ -51,10 +63,9 @@ def export(
     exact: bool,
     **own: Any,
 ) -> None:
-    """Write the formula that a campaign chose, or any other one, as a file.
+    """Export the winner of a campaign, or any other formula, as a file.
 
-    Of a campaign directory the chosen formula is taken, unless --top, --all or --formula say
-    otherwise.
+    From a run's directory the winner is exported, unless --top, --all or --formula is given.
     """
     from dataclasses import replace
 
@@ -66,18 +77,18 @@ def export(
     from lpzero.proxies.lookup import named_formulas
 
     if (top is not None) + everything + (formula is not None) > 1:
-        raise click.UsageError("--top, --all and --formula exclude each other; give one")
+        raise click.UsageError("--top, --all and --formula exclude each other; give only one")
     found = select(source, Choice(top, everything, formula), named_formulas)
     entries, called = found.entries, found.ensemble or ("ensemble" if ensemble else None)
     if name is not None and called is not None:
         called = check_text(name, "--name")
     elif name is not None:
         if len(entries) != 1:
-            raise click.UsageError(f"--name is for one formula, {len(entries)} were chosen")
+            raise click.UsageError(f"--name is for one formula, but {len(entries)} were chosen")
         entries = [replace(entries[0], name=check_text(name, "--name"))]
     if exact:
         entries = with_whole_tensors(entries)
-    chosen = Selection(entries, found.beside, called)
+    chosen = Selection(entries, found.counters, called)
     text = write(chosen, form, **given_settings(context, _OWN, own))
     if out is None:
         click.echo(text, nl=False)

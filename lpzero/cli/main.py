@@ -21,7 +21,7 @@ TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
 # Each verb with one line for --help; the command is the function of that name in its module here.
 VERBS = {
     "tables": "List the tables, or fetch one.",
-    "counters": "Correlate sizes alone with the targets of a table.",
+    "counters": "Correlate counters (sizes) with the targets of a table.",
     "stats": "Extract the statistics of a table's networks, once.",
     "rank": "Correlate every proxy with the targets of a table.",
     "exhaust": "Judge every formula of the paper's space on a table.",
@@ -29,7 +29,7 @@ VERBS = {
     "search": "Search a space for the best architecture, by any proxy.",
     "train": "Train the architectures of a nano space and write them as a table.",
     "report": "Write one HTML page and the figures of a run.",
-    "export": "Write a formula as a file: code, mathematics or data.",
+    "export": "Export a formula as a file: code, mathematics or data.",
     "rules": "List the pruning rules and why they hold.",
     "classics": "List the formulas of the papers.",
 }
@@ -77,7 +77,7 @@ def cli(context: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -90,7 +90,7 @@ def run(arguments: Sequence[str]) -> int:
         _complain("interrupted")
         return 130
     except BrokenPipeError:
-        # Whoever read us has enough; what is still buffered must not fail a second time.
+        # The reader closed the pipe; flushing the rest of the buffer must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
@@ -104,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def explain(error: Exception) -> tuple[str, int]:
-    """One line on the error and the exit code it deserves."""
+    """The error in one line, and its exit code."""
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
@@ -120,12 +120,12 @@ def explain(error: Exception) -> tuple[str, int]:
 
 
 def _project_errors() -> tuple[type[Exception], ...]:
-    """The roots of the three packages' errors."""
+    """The root error classes of the three packages."""
     from lpzero.errors import LPZeroError
     from spaces.errors import SpaceError
 
     roots: list[type[Exception]] = [LPZeroError, SpaceError]
-    # Only when the command used the primitives: importing them here would gain nothing.
+    # Only if the command imported the primitives; otherwise their errors cannot occur.
     if "primitives.errors" in sys.modules:
         roots.append(sys.modules["primitives.errors"].PrimitiveError)
     return tuple(roots)

@@ -1,4 +1,4 @@
-"""What every reading command shares: options that mean the same everywhere, and printing.
+"""Options that several verbs share, and printing.
 
 Results go to stdout, as aligned text or as JSON; everything else goes to stderr.
 """
@@ -20,31 +20,31 @@ format_option = click.option(
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="How to print the result.",
+    help="The output format.",
 )
 data_option = click.option(
     "--data",
     type=click.Path(file_okay=False),
     envvar="LPZERO_DATA",
     show_envvar=True,
-    help="The folder that holds the tables.",
+    help="The folder of the tables.",
 )
 seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="The seed of everything random."
+    "--seed", type=int, default=0, show_default=True, help="The random seed."
 )
 jobs_option = click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many processes work at once; the result is the same for any number.",
+    help="The number of parallel processes; it does not change the result.",
 )
 device_option = click.option(
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     default="auto",
     show_default=True,
-    help="Where networks run; auto takes CUDA if there is one.",
+    help="The device that networks run on; auto is CUDA if available.",
 )
 
 cache_option = click.option(
@@ -52,25 +52,25 @@ cache_option = click.option(
     type=click.Path(file_okay=False),
     envvar="LPZERO_CACHE",
     show_envvar=True,
-    help="The folder that keeps the sketches; ~/.cache/lpzero if not given.",
+    help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
 INTERRUPTED = 130
 
 
 def running_options(command: Command) -> Command:
-    """What every verb that runs networks takes besides its own options and its seed."""
+    """Add the options that every verb that runs networks has."""
     shared = (cache_option, format_option, jobs_option, device_option, data_option)
     for option in reversed(shared):
         command = option(command)
     return command
 
 
-# Rich cuts what does not fit the width it assumes for a pipe, so a pipe gets all it may need.
+# Rich truncates to the width it assumes for a pipe, so a pipe gets a large width.
 _PIPE_WIDTH = 10_000
 
 
 def print_json(value: Any) -> None:
-    """Write the value to stdout as JSON; a number that is not finite is a defect and raises."""
+    """Write the value to stdout as JSON; raises ValueError if a number is not finite."""
     click.echo(json.dumps(value, indent=2, allow_nan=False, ensure_ascii=False))
 
 
@@ -82,7 +82,7 @@ def print_rows(
 ) -> None:
     """Write the rows to stdout: a JSON list of objects, or a table with a column per key.
 
-    Numbers of the `significant` columns, which may be of any size, have eight digits that count.
+    Numbers of the `significant` columns, which may be of any size, have eight significant digits.
     """
     if form == "json":
         print_json([dict(row) for row in rows])
@@ -102,9 +102,20 @@ def print_rows(
 
 
 def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns in which a terminal shows a judgement; JSON has the rest."""
-    shown = ("n", "rho", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
+    """The columns of a judgement in a terminal; JSON has the rest."""
+    shown = ("n", "rho", "rho_untied", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
     return {key: judged[key] for key in (*shown, "top_precision")}
+
+
+def print_verdict(result: Mapping[str, Any]) -> None:
+    """Write the best count of a result, if it has one, and its verdict to stdout."""
+    count = result["count"]
+    if count is not None:
+        by_table = count.get("formula_by_table", {"": count["formula"]})
+        for table, formula in by_table.items():
+            click.echo(f"best count{f' on {table}' if table else ''}: {formula}")
+    if result["verdict"] is not None:
+        click.echo(f"{result['verdict']}\n")
 
 
 def cell(value: Any, is_significant: bool = False) -> str:

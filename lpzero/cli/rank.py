@@ -1,4 +1,4 @@
-"""`lpzero rank TABLE`: how well every proxy ranks a table, counters beside it."""
+"""`lpzero rank TABLE`: how well every proxy ranks a table, compared with the counters."""
 
 from __future__ import annotations
 
@@ -26,47 +26,56 @@ _MILLI = 1000
     "texts",
     multiple=True,
     metavar="NAME|FORMULA|FILE",
-    help="A proxy, rank-mean(A, B), a formula or an exported file; by default all that apply.",
+    help="A proxy, rank-mean(A, B), a formula or an exported file; repeatable."
+    "  [default: all that apply]",
 )
-@click.option("--space", help="Build and count in this space instead of the table's own.")
+@click.option("--space", help="The space to build and count in.  [default: the table's own]")
 @click.option(
     "--upstream-dims",
     is_flag=True,
-    help="Build FlexiBERT with hidden 256 and FFN 1024 throughout, as was published.",
+    help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many seeds of the weights to compare.",
+    help="The number of weight seeds to compare.",
 )
 @click.option(
     "--batches",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many batches to compare.",
+    help="The number of batches to compare.",
 )
 @click.option(
     "--loss",
     type=click.Choice(LOSSES),
     default="auto",
     show_default=True,
-    help="What is differentiated; auto is next-token for language models, else cotangent.",
+    help="The loss to differentiate; auto is next-token for language models, else cotangent.",
 )
 @click.option(
-    "--split-seed", type=int, default=0, show_default=True, help="Which train, valid and test rows."
+    "--split-seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="The seed of the train/valid/test split.",
 )
 @click.option(
-    "--exact", is_flag=True, help="Score formulas on whole tensors too: how alike do both rank?"
+    "--exact", is_flag=True, help="Also score formulas on whole tensors, and correlate both scores."
 )
-@click.option("--chunk", type=click.IntRange(min=1), help="Sequences per pass, to save memory.")
+@click.option(
+    "--chunk",
+    type=click.IntRange(min=1),
+    help="The number of sequences per pass; fewer need less memory.",
+)
 @output.running_options
 @output.seed_option
 @click.pass_context
 def rank(context: click.Context, /, **given: Any) -> None:
-    """Correlate proxies with the targets of TABLE, best first; a second call is a look-up."""
+    """Correlate proxies with the targets of TABLE, best first; results are cached."""
     from lpzero.proxies import Context, applies, find, get, names
     from lpzero.proxies.ranking import Ranking
     from lpzero.proxies.ranking import rank as compare
@@ -92,17 +101,17 @@ def rank(context: click.Context, /, **given: Any) -> None:
     try:
         rows = compare(table, proxies, ranking)
     except KeyboardInterrupt:
-        output.note("stopped; what is done is kept, the same command goes on")
+        output.note("stopped; finished work is saved, the same command continues")
         context.exit(output.INTERRUPTED)
-    output.note(_seen(table, proxies, given["split_seed"]))
+    output.note(_seen_test_rows(table, proxies, given["split_seed"]))
     if given["form"] == "json":
         output.print_json(rows)
         return
     _print(table, rows, ranking)
 
 
-def _seen(table: Table, proxies: Sequence[Proxy], split_seed: int) -> Iterator[str]:
-    """A remark on each proxy that was chosen on another split: it has seen rows of this test."""
+def _seen_test_rows(table: Table, proxies: Sequence[Proxy], split_seed: int) -> Iterator[str]:
+    """A remark for each proxy chosen on another split, which has seen test rows of this one."""
     from lpzero.proxies.ranking import chosen_on
 
     for proxy in proxies:
@@ -110,7 +119,7 @@ def _seen(table: Table, proxies: Sequence[Proxy], split_seed: int) -> Iterator[s
         if seed not in (None, split_seed):
             yield (
                 f"note: {proxy.name} was chosen on split {seed} of {table.name}, so it has seen"
-                f" test rows of split {split_seed}; --split-seed {seed} keeps them apart"
+                f" test rows of split {split_seed}; use --split-seed {seed}"
             )
 
 
@@ -125,8 +134,8 @@ def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:
     named = {row["proxy"] for row in rows}
     others = [get(name) for name in counters.names() if name not in named]
     if others:
-        beside = [_shown(row) for row in compare(table, others, ranking)]
-        output.print_rows(beside, "table", title="beside them, sizes alone")
+        counted = [_shown(row) for row in compare(table, others, ranking)]
+        output.print_rows(counted, "table", title="for comparison, the counters")
     flawed = [row for row in rows if row["flaw"] or row["missing"]]
     output.note(
         f"{row['proxy']}: {row['flaw'] or 'scores'}, {row['missing']} of {len(table)} missing"
@@ -135,11 +144,12 @@ def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a terminal; JSON has the rest."""
+    """The columns shown in a terminal; JSON has the rest."""
     from lpzero.judgement.table import SPLIT_PARTS
 
     shown = {"proxy": row["proxy"] + (" (in sample)" if row["in_sample"] else "")}
-    shown |= {key: row[key] for key in ("n", "rho", "rho_ci", "tau", "rho_given_params")}
+    judged = ("n", "rho", "rho_untied", "rho_ci", "tau", "rho_given_params")
+    shown |= {key: row[key] for key in judged}
     shown |= {"rho_within": row["rho_within"], "top 10%": row["top_precision"]}
     shown |= {f"rho {part}": row[part]["rho"] for part in SPLIT_PARTS if part in row}
     for kind in ("seeds", "batches"):

@@ -1,4 +1,4 @@
-"""`lpzero report DIR`: one HTML page of a run that needs nothing else, and its figures."""
+"""`lpzero report DIR`: one self-contained HTML page of a run, and its figures."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path())
-@click.option("--out", type=click.Path(), help="The page.  [default: DIR/report/index.html]")
-@click.option("--open", "is_opened", is_flag=True, help="Show the page in a browser.")
+@click.option(
+    "--out", type=click.Path(), help="The file of the page.  [default: DIR/report/index.html]"
+)
+@click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 @click.option(
     "--beside",
     multiple=True,
     metavar="DIR",
     type=click.Path(),
-    help="Another run of the kind, for the convergence figure; may be repeated.",
+    help="Another run of the same kind, for the convergence figure; repeatable.",
 )
 @click.option(
     "--ranking",
     metavar="FILE",
     type=click.Path(),
-    help="The JSON of `lpzero rank`, for a figure of all proxies.",
+    help="The JSON output of `lpzero rank`, for a figure of all proxies.",
 )
 @click.option(
     "--transfer",
@@ -53,7 +55,7 @@ def report(
     """Write one HTML page on the campaign, exhaustive run or search in DIR, and its figures.
 
     The page needs no network and no other file; figures are written to DIR/report/figures as PDF,
-    PNG and SVG. A run that is not finished is reported as far as it is.
+    PNG and SVG. The report of an unfinished run covers what is there.
     """
     from lpzero.report import write
     from lpzero.runs.run import open_run
@@ -61,8 +63,8 @@ def report(
     rows = None if ranking is None else _rows(Path(ranking))
     run = open_run(folder)
     others = [open_run(other) for other in beside]
-    moved = _transferred([run, *others], running) if is_transferred else None
-    written = write(run, out, others, rows, moved)
+    transfer = _transferred([run, *others], running) if is_transferred else None
+    written = write(run, out, others, rows, transfer)
     output.note(f"note: {remark}" for remark in written.remarks)
     if form == "json":
         names = [str(path) for path in written.figures]
@@ -72,7 +74,7 @@ def report(
         click.echo(f"report: {written.page}")
         click.echo(f"figures: {len(written.figures)} files in {run.folder / 'report' / 'figures'}")
     if is_opened and not webbrowser.open(written.page.resolve().as_uri()):
-        output.note("note: no browser was found; open the page yourself")
+        output.note("note: no browser was found; open the page manually")
 
 
 def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
@@ -84,7 +86,7 @@ def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
     for run in runs:
         if not isinstance(run, FormulaRun):
             raise InputError(
-                f"{run.folder} is a {run.kind}: --transfer takes runs that found formulas"
+                f"{run.folder} is a {run.kind}: --transfer needs runs that found formulas"
             )
     workers = Workers(running["jobs"])
     return transfer.measure(runs, running["data"], running["cache"], running["device"], workers)
@@ -98,5 +100,5 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     except ValueError:
         rows = None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{path} is not what `lpzero rank TABLE --format json` prints")
+        raise InputError(f"{path} is not the output of `lpzero rank TABLE --format json`")
     return rows

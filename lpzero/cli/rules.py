@@ -11,13 +11,15 @@ from lpzero.cli.output import format_option, print_json, print_rows
 
 @click.command()
 @click.option(
-    "--unaries", type=click.IntRange(1, 2), help="Operations per chain; both lengths if not given."
+    "--unaries",
+    type=click.IntRange(1, 2),
+    help="The number of operations per chain.  [default: both 1 and 2]",
 )
-@click.option("--off", multiple=True, metavar="RULE", help="Turn a rule off; may be repeated.")
-@click.option("--same-statistic", is_flag=True, help="Pair each statistic with itself, too.")
+@click.option("--off", multiple=True, metavar="RULE", help="Turn a rule off; repeatable.")
+@click.option("--same-statistic", is_flag=True, help="Also pair each statistic with itself.")
 @format_option
 def rules(unaries: int | None, off: tuple[str, ...], same_statistic: bool, form: str) -> None:
-    """The pruning rules and how much of the paper's space each removes."""
+    """List the pruning rules and how much of the paper's space each removes."""
     from primitives.pruning import RULES, without
     from primitives.sizes import measure, removed_alone
 

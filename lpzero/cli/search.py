@@ -30,7 +30,7 @@ _BY_PROXY = ", ".join(name for name, loop in LOOPS.items() if loop.by_proxy)
 
 def _bounds(command: Any) -> Any:
     for cost in reversed(COSTS):
-        unit = "milliseconds of one forward pass here, now" if cost == "latency" else cost
+        unit = "milliseconds per forward pass on this machine" if cost == "latency" else cost
         unit = unit.replace("-", " ")
         for word in ("max", "min"):
             text = f"{'At most' if word == 'max' else 'At least'} this many {unit}."
@@ -63,39 +63,45 @@ def _constants(command: Any) -> Any:
 )
 @click.option(
     "--evaluator",
-    help=f"One of {', '.join(evaluators.NAMES)}.  [default: surrogate if a table is at hand, else"
+    help=f"One of {', '.join(evaluators.NAMES)}.  [default: surrogate if a table is present, else"
     f" proxy; {_BY_PROXY}: proxy]",
 )
 @click.option("--table", help="The table of the evaluator.  [default: the space's own]")
-@click.option("--training-steps", type=click.IntRange(min=1), help="Steps instead of the recipe's.")
+@click.option(
+    "--training-steps", type=click.IntRange(min=1), help="Training steps.  [default: the recipe's]"
+)
 @_bounds
 @_constants
-@click.option("--compare", is_flag=True, help="Every --loop with every --proxy, over seeds.")
-@click.option("--seeds", type=click.IntRange(min=2), help="Seeds of --compare.  [default: 20]")
-@click.option("--out", type=click.Path(file_okay=False), help="Keep the search in this directory.")
-@click.option("--resume", is_flag=True, help="Go on with the search in --out, if there is one.")
+@click.option(
+    "--compare", is_flag=True, help="Run every --loop with every --proxy over several seeds."
+)
+@click.option(
+    "--seeds", type=click.IntRange(min=2), help="The number of seeds for --compare.  [default: 20]"
+)
+@click.option("--out", type=click.Path(file_okay=False), help="Save the search in this directory.")
+@click.option("--resume", is_flag=True, help="Continue the search in --out, if there is one.")
 @click.option("--seed", type=int, help="The seed of the loop.  [default: 0]")
 @click.option("--weights-seed", type=int, help="The seed of untrained networks.  [default: 0]")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.running_options
 @click.pass_context
 def search(context: click.Context, /, **given: Any) -> None:
     """Search SPACE for the best architecture, guided by a proxy.
 
-    Constants not given are the loop's paper's, see docs/search.md. An evaluator tells how good an
-    architecture is; with `proxy` the proxy alone decides.
+    The default constants of a loop are those of its paper, see docs/search.md. The evaluator gives
+    the target of an architecture; with `proxy`, only the proxy's score is used.
     """
     if given["resume"] and not given["out"]:
-        raise click.UsageError("--resume needs --out, the directory of the search to go on with")
+        raise click.UsageError("--resume needs --out, the directory of the search to continue")
     if given["seeds"] and not given["compare"]:
-        raise click.UsageError("--seeds is for --compare; one search takes --seed")
+        raise click.UsageError("--seeds is for --compare; use --seed for one search")
     given["constants"] = given_settings(context, CONSTANTS, given)
     try:
         _compare(given) if given["compare"] else _search(given)
     except KeyboardInterrupt:
         again = "the same command with --resume" if given["compare"] else None
         again = again or _resume_command(given)
-        output.note(f"stopped; go on with: {again}" if given["out"] else "stopped")
+        output.note(f"stopped; continue with: {again}" if given["out"] else "stopped")
         context.exit(output.INTERRUPTED)
 
 
@@ -132,7 +138,7 @@ def _path(out: str | None) -> Path | None:
 
 
 def _request(given: dict[str, Any]) -> Request:
-    """The one search asked for; on resuming, what is not given is as it was."""
+    """The request for one search; on resuming, options not given keep their stored values."""
     from lpzero.search.storage import resumed, stored_request
 
     for name in ("loops", "proxies"):
@@ -144,7 +150,7 @@ def _request(given: dict[str, Any]) -> Request:
             asked[name] = given[plural][0]
     found = stored_request(Path(given["out"])) if given["resume"] else None
     if found is None:
-        return _made(asked, given)
+        return _make_request(asked, given)
     return resumed(Path(given["out"]), found, asked)
 
 
@@ -160,7 +166,7 @@ def _requests(given: dict[str, Any]) -> list[Request]:
         if not any(constant in names for names in known.values()):
             raise InputError(f"none of {', '.join(known) or 'no loops'} has {constant}")
     return [
-        _made(
+        _make_request(
             {
                 **asked,
                 "loop": loop,
@@ -189,7 +195,7 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     return asked
 
 
-def _made(asked: dict[str, Any], given: dict[str, Any]) -> Request:
+def _make_request(asked: dict[str, Any], given: dict[str, Any]) -> Request:
     import spaces
     from lpzero.search import Constraints, Request, loops
 
@@ -208,13 +214,13 @@ def _made(asked: dict[str, Any], given: dict[str, Any]) -> Request:
 
 
 def _resources(given: dict[str, Any], of: Request | None) -> Resources:
-    """Where it runs, and what is shown on the way."""
+    """The resources to run on, and the progress display."""
     from lpzero.search import Resources
     from lpzero.sketches.store import default_folder
 
     quiet = given["quiet"]
     label = "runs" if of is None else "scoring"
-    show = {} if quiet or of is None else {"show": _Line(of.loop, of.made_loop.last_step)}
+    show = {} if quiet or of is None else {"show": _StepLine(of.loop, of.made_loop.last_step)}
     return Resources(
         data=given["data"],
         cache=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
@@ -225,7 +231,7 @@ def _resources(given: dict[str, Any], of: Request | None) -> Resources:
     )
 
 
-class _Line:
+class _StepLine:
     """A line on stderr whenever a step is done or the best changes."""
 
     def __init__(self, loop: str, last: int | None) -> None:
@@ -244,7 +250,7 @@ class _Line:
 
 
 def _resume_command(given: dict[str, Any]) -> str:
-    """How to go on with a search that was stopped."""
+    """The command that continues a stopped search."""
     words = ["lpzero", "search", "--out", str(given["out"]), "--resume"]
     for name in ("data", "cache"):
         if given[name]:
@@ -253,7 +259,7 @@ def _resume_command(given: dict[str, Any]) -> str:
 
 
 def _print_result(result: dict[str, Any]) -> None:
-    """The architecture, its size and cost, and the trace where it changes."""
+    """Print the best architecture, its size and cost, and the steps at which it changes."""
     best = dict(result["best"])
     click.echo(json.dumps(best.pop("arch")))
     click.echo()
@@ -270,19 +276,21 @@ def _print_result(result: dict[str, Any]) -> None:
         if entry["best"] != before or entry is result["trace"][-1]:
             trace.append({key: entry[key] for key in shown if key in entry})
         before = entry["best"]
-    output.print_rows(trace, "table", "trace, where the best changes", of_any_size)
+    output.print_rows(trace, "table", "steps at which the best changes", of_any_size)
     error = f", cross-validated rmse {of['rmse']:.4g}, rho {of['rho']:.3f}" if "rmse" in of else ""
     source = f" of {of['table']}" if "table" in of else ""
     evaluated = f"{result['evaluations']:,} evaluated by {of['evaluator']}{source}{error}"
     if of["evaluator"] == "proxy":
-        evaluated = "none evaluated, the proxy alone decided"
+        evaluated = "none evaluated, only the proxy was used"
     click.echo(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
     if outside:
-        click.echo(f"the surrogate's table reaches no such {', '.join(outside)}: target is a guess")
+        click.echo(
+            f"outside the surrogate's table: {', '.join(outside)}; the target is extrapolated"
+        )
 
 
 def print_comparison(found: Comparison, form: str, out: str | None) -> None:
-    """The table of arms; curves go to the directory."""
+    """Print the table of arms; write the curves to the directory."""
     from lpzero.report.search_curves import curve_rows, draw
 
     curves = curve_rows(found.results)
@@ -300,7 +308,7 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
         arms = {"threshold": found.threshold, "evaluator": example, "rows": found.rows}
         output.print_json({**arms, "curves": curves})
         return
-    limit = "" if found.threshold is None else f"; the best 1% begin at {found.threshold:.6g}"
+    limit = "" if found.threshold is None else f"; the best 1% start at {found.threshold:.6g}"
     output.print_rows(found.rows, "table", title=f"{example['target']}{limit}")
     if out is not None:
         click.echo(f"\ncurves and every run are in {out}")

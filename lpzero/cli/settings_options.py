@@ -1,4 +1,4 @@
-"""Options of the command line made from the fields of settings (`lpzero.options`)."""
+"""Command-line options derived from the fields of settings (`lpzero.options`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class _Word(click.ParamType[Any]):
-    """A word that the setting's own kind reads."""
+    """A word that the setting's kind parses."""
 
     def __init__(self, kind: Kind, name: str) -> None:
         self.kind, self.name = kind, name
@@ -56,27 +56,27 @@ class _NumberOr(click.IntRange):
 
 
 def settings_options(
-    settings: Any, usual: Mapping[str, Any] | None = None
+    settings: Any, presets: Mapping[str, Any] | None = None
 ) -> Callable[[Command], Command]:
     """A decorator that gives a command an option for each setting of a dataclass.
 
-    An option that is not given is None, or an empty tuple. The help text shows the default, of
-    several presets (`usual`, by name) each that differs from the first.
+    An option that is not given is None, or an empty tuple. The help text shows the default; if
+    there are several presets (by name), also each one's value that differs from the first's.
     """
 
     def decorate(command: Command) -> Command:
         for entry in reversed(options(settings)):
-            command = click_option(entry, entry.help + _defaults(entry, usual))(command)
+            command = click_option(entry, entry.help + _defaults(entry, presets))(command)
         return command
 
     return decorate
 
 
 def shared_options(settings: Mapping[str, Any]) -> list[Option]:
-    """One option for each name that the settings of several, by name, have between them.
+    """One option for each field name in several settings, given by the name of their owner.
 
-    The help text says whose it is, with the default of each. Bounds are left to the settings'
-    own checks, because they may differ.
+    The help text lists the owners with their defaults. Bounds are left to the settings' own
+    checks, because they may differ.
     """
     found: dict[str, dict[str, Option]] = {}
     for owner, declared in settings.items():
@@ -134,11 +134,11 @@ def _type(kind: Kind) -> click.ParamType[Any]:
     return _Word(kind, "size")
 
 
-def _defaults(entry: Option, usual: Mapping[str, Any] | None) -> str:
-    if usual is None:
+def _defaults(entry: Option, presets: Mapping[str, Any] | None) -> str:
+    if presets is None:
         found: Sequence[str] = [entry.shown(entry.default)] if entry.default is not None else []
     else:
-        (_, first), *others = usual.items()
+        (_, first), *others = presets.items()
         value = getattr(first, entry.name)
         found = [entry.shown(value)]
         for name, other in others:

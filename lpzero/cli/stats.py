@@ -1,4 +1,4 @@
-"""`lpzero stats TABLE`: run every network of a table once and keep what is needed of it."""
+"""`lpzero stats TABLE`: run every network of a table once and store its sketch."""
 
 from __future__ import annotations
 
@@ -27,28 +27,38 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=SketchOptions().limit,
     show_default=True,
-    help="Numbers kept per matrix.",
+    help="The number of elements kept per matrix.",
 )
-@click.option("--exact", is_flag=True, help="Keep whole matrices; takes much space.")
+@click.option("--exact", is_flag=True, help="Keep whole matrices; needs much disk space.")
 @click.option(
     "--loss",
     type=click.Choice(LOSSES),
     default="auto",
     show_default=True,
-    help="What is differentiated; auto is next-token for language models, else cotangent.",
+    help="The loss to differentiate; auto is next-token for language models, else cotangent.",
 )
-@click.option("--space", help="Build in this space instead of the table's own.")
-@click.option("--chunk", type=click.IntRange(min=1), help="Sequences per pass, to save memory.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="loky", show_default=True)
-@click.option("--scheduler", help="The cluster's address, tcp://HOST:PORT.")
-@click.option("--retry-failed", is_flag=True, help="Try again what failed before.")
-@click.option("--list", "list_", is_flag=True, help="Show what the cache holds instead.")
+@click.option("--space", help="The space to build in.  [default: the table's own]")
+@click.option(
+    "--chunk",
+    type=click.IntRange(min=1),
+    help="The number of sequences per pass; fewer need less memory.",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(BACKENDS),
+    default="loky",
+    show_default=True,
+    help="The library that runs the processes.",
+)
+@click.option("--scheduler", help="The address of the cluster, tcp://HOST:PORT.")
+@click.option("--retry-failed", is_flag=True, help="Retry the architectures that failed before.")
+@click.option("--list", "list_", is_flag=True, help="List the contents of the cache instead.")
 @click.option("--prune", "what", help="Remove 'stale' sketches, 'all', or those of a space.")
 @output.running_options
 @output.seed_option
 @click.pass_context
 def stats(context: click.Context, /, **given: Any) -> None:
-    """Extract the statistics of TABLE's networks, once; a second call does nothing."""
+    """Extract the statistics of TABLE's networks; finished networks are skipped."""
     from lpzero.sketches.maintenance import listing, prune
     from lpzero.sketches.store import Store, default_folder
 
@@ -83,7 +93,7 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
     try:
         report, _ = build(table.space, table.archs, builder)
     except KeyboardInterrupt:
-        output.note(f"stopped; what is done is kept, go on with: {_same_command(context)}")
+        output.note(f"stopped; finished work is saved, continue with: {_same_command(context)}")
         context.exit(output.INTERRUPTED)
     _print(table, store, report, given["form"])
 
@@ -107,12 +117,12 @@ def _print(table: Table, store: Store, report: BuildReport, form: str) -> None:
     else:
         output.print_rows([row], form)
     if failed:
-        output.note(f"{len(failed)} failed; --retry-failed tries them again:")
+        output.note(f"{len(failed)} failed; --retry-failed retries them:")
         output.note(f"  {entry['id']}: {entry['reason']}" for entry in failed)
 
 
 def _same_command(context: click.Context) -> str:
-    """The command line that was given, whatever started it."""
+    """The command line that was given, with `lpzero` as the program."""
     words = ["lpzero", "stats"]
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")

@@ -1,4 +1,4 @@
-"""`lpzero tables`: what there is to learn from, and how to get it."""
+"""`lpzero tables`: the tables, and how to download them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tables(context: click.Context, form: str, data: str | None) -> None:
 
 @tables.command()
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Replace what is there if it differs.")
+@click.option("--force", is_flag=True, help="Replace existing files that differ.")
 @format_option
 @data_option
 @click.pass_context
@@ -46,12 +46,12 @@ def fetch(context: click.Context, name: str, force: bool, form: str, data: str |
     if form == "json":
         print_json({"name": name, "path": str(fetched.path), "downloaded": fetched.downloaded})
     else:
-        state = "downloaded and verified" if fetched.downloaded else "already there and whole"
+        state = "downloaded and verified" if fetched.downloaded else "already present and complete"
         click.echo(f"{name}: {state}, {fetched.path}")
 
 
 class ProgressLine:
-    """One line on stderr that rewrites itself on a terminal and stays single elsewhere."""
+    """One line on stderr, updated in place on a terminal and printed once elsewhere."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,7 +59,7 @@ class ProgressLine:
         self.shown_at = 0.0
 
     def show(self, done: int, total: int | None) -> None:
-        """Note how far the download is."""
+        """Show how many bytes are downloaded."""
         share = f" of {total / 1e6:.1f} MB ({done / total:.0%})" if total else " MB"
         self.text = f"{self.name}: {done / 1e6:.1f}{share}"
         now = time.monotonic()
@@ -68,6 +68,6 @@ class ProgressLine:
             click.echo(f"\r{self.text}", err=True, nl=False)
 
     def close(self) -> None:
-        """Leave the last state on its line."""
+        """Print the final state."""
         if self.text:
             note(f"\r{self.text}" if sys.stderr.isatty() else self.text)

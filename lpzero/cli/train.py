@@ -1,4 +1,4 @@
-"""`lpzero train SPACE`: a nano table, made by training its architectures."""
+"""`lpzero train SPACE`: build a nano table by training its architectures."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ from lpzero.cli import output
 
 @click.command()
 @click.argument("space")
-@click.option("--out", type=click.Path(file_okay=False), help="The run's directory.")
-@click.option("--n", "n_archs", type=click.IntRange(2), help="Architectures (default: the plan's).")
-@click.option("--steps", type=click.IntRange(1), help="Steps instead of the recipe's.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    help="The run's directory.  [default: runs/train-SPACE]",
+)
+@click.option(
+    "--n",
+    "n_archs",
+    type=click.IntRange(2),
+    help="The number of architectures.  [default: the plan's]",
+)
+@click.option("--steps", type=click.IntRange(1), help="Training steps.  [default: the recipe's]")
+@click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.jobs_option
 @output.format_option
 def train(

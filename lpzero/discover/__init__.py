@@ -1,1 +1,1 @@
-"""Discovery campaigns: evolution of formulas, written down as it goes, resumable at any moment."""
+"""Discovery campaigns: evolution of formulas with a journal, resumable at any time."""

@@ -1,4 +1,4 @@
-"""The loop of a campaign: step, write down, show, until the budget is spent."""
+"""The loop of a campaign: step, record and show progress until the budget is spent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PUBLISH_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a callback is told after each generation; rates are those of this process."""
+    """What a callback receives after each generation; rates and times are of this process."""
 
     generation: int
     generations: int
@@ -37,13 +37,13 @@ class Progress:
     seconds_left: float | None
 
 
-# A callback that answers True stops the campaign after the generation.
+# A callback that returns True stops the campaign after the generation.
 Callback = Callable[[Progress], bool | None]
 
 
 @dataclass(slots=True)
 class CampaignOutcome:
-    """Where a campaign stands; `stopped` says why it ended before its last generation, if so."""
+    """The state of a campaign; `stopped` is the reason if it ended before its last generation."""
 
     state: State
     tally: Tally
@@ -59,19 +59,20 @@ def run(
     callbacks: Sequence[Callback] = (),
     time_limit: float | None = None,
 ) -> CampaignOutcome:
-    """Run the campaign to its last generation, or until something stops it."""
+    """Run the campaign to its last generation, or until a callback or the time limit stops it."""
     rng = random.Random(evolution.settings.seed)
-    state = storage.begin(rng)
+    state = storage.restore(rng)
     outcome = CampaignOutcome(state or State(), Tally())
-    _take_in(outcome, outcome.state.tried)
-    objective.remembered = {c.key: c.verdict() for c in storage.ahead() if c.key is not None}
+    _add_candidates(outcome, outcome.state.tried)
+    unsaved = storage.after_checkpoint()
+    objective.known_verdicts = {c.key: c.verdict() for c in unsaved if c.key is not None}
     objective.prepare()
     loop = _Loop(evolution, objective, storage, outcome, rng)
-    loop.go(callbacks, time_limit)
+    loop.run(callbacks, time_limit)
     return outcome
 
 
-def _take_in(outcome: CampaignOutcome, candidates: Sequence[Candidate]) -> None:
+def _add_candidates(outcome: CampaignOutcome, candidates: Sequence[Candidate]) -> None:
     outcome.tally.count(candidates)
     outcome.hall = admit(outcome.hall, candidates)
 
@@ -91,13 +92,13 @@ class _Loop:
         self.first = outcome.state.generation
         self.evaluated_before = outcome.tally.evaluated
 
-    def go(self, callbacks: Sequence[Callback], time_limit: float | None) -> None:
+    def run(self, callbacks: Sequence[Callback], time_limit: float | None) -> None:
         outcome, last = self.outcome, self.evolution.settings.generations
         saved = published = self.start
         while outcome.state.generation <= last and not outcome.state.exhausted:
             outcome.state = self.evolution.step(outcome.state, self.rng)
             self.storage.record(outcome.state)
-            _take_in(outcome, outcome.state.tried)
+            _add_candidates(outcome, outcome.state.tried)
             now = time.monotonic()
             if now - saved > _SAVE_SECONDS:
                 self.storage.save(outcome.state, self.rng)

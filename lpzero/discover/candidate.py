@@ -1,4 +1,4 @@
-"""A candidate: a formula with where it came from and what became of it."""
+"""A candidate: a formula with its lineage and the result of its evaluation."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lpzero.judgement.measures import MEASURES, Measures
-from primitives.canonical import canonical
-from primitives.formula import Formula
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula, with_sign
+from primitives.score_canonical import canonical
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The fitted sign, the measures on each table with that sign, and the fitness made of them."""
+    """The fitted sign, the measures on each table with that sign, and the resulting fitness."""
 
     sign: int
     measures: tuple[Measures, ...]
@@ -23,25 +23,25 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """Says how good formulas are."""
+    """Evaluates formulas."""
 
-    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]: ...
+    def __call__(self, formulas: Sequence[AnyFormula]) -> list[Verdict | Rejected]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """`formula` as variation made it, with the sign that fits once it is known.
+    """A formula as variation produced it, with the fitted sign once it has been evaluated.
 
-    It was evaluated (`fitness`), `rejected` by a rule, or it `repeats` an earlier candidate.
-    `key` names its score up to sign where it was the first to have it; `complexity` counts the
-    nodes of that canonical form.
+    It was evaluated (`fitness`), `rejected` by a rule, or it `repeats` an earlier candidate, whose
+    id is given. `key` is the canonical form without its sign, set only on the first candidate that
+    has it; `complexity` counts the nodes of that form.
     """
 
     id: int
     generation: int
     operator: str
     parents: tuple[int, ...]
-    formula: Formula
+    formula: AnyFormula
     key: str | None = None
     complexity: int = 0
     rejected: str | None = None
@@ -51,7 +51,7 @@ class Candidate:
 
     @property
     def is_scored(self) -> bool:
-        """Whether there is a fitness."""
+        """Whether it has a fitness."""
         return bool(self.fitness)
 
     def to_json(self, tables: Sequence[str]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Candidate:
             int(line["generation"]),
             str(line["operator"]),
             tuple(int(parent) for parent in line["parents"]),
-            parse_paper_formula(line["formula"]),
+            parse(line["formula"]),
             line.get("key"),
             int(line.get("complexity", 0)),
             line.get("rejected"),
@@ -97,11 +97,11 @@ class Candidate:
         )
 
     def verdict(self) -> Verdict | Rejected:
-        """What the judge said of it."""
+        """The judge's verdict, as the journal has it."""
         if self.rejected is not None:
-            return Rejected(self.rejected, "as the journal says")
-        plain = Formula(self.formula.expression, self.formula.reduction)
-        # The judge saw the key, which may be the formula with its sign turned.
+            return Rejected(self.rejected, "as recorded in the journal")
+        plain = with_sign(self.formula, 1)
+        # The judge evaluated the key, which may be the formula with the opposite sign.
         is_key = self.key == str(plain)
         sign = self.formula.sign if is_key else canonical(self.formula).sign
         return Verdict(sign, self.measures, self.fitness)

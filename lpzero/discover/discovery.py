@@ -1,4 +1,4 @@
-"""Discovery as a Python call: configure, run, look.
+"""Discovery as a Python call: configure, run, inspect.
 
 found = Discovery("nano-gpt2", generations=20).run()
 found.best_, found.hall_of_fame_, found.history_
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +22,16 @@ from lpzero.discover.settings import Settings, preset
 from lpzero.discover.storage import KIND, CampaignDirectory, InMemory, campaign_config
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.errors import InputError, RunError
+from lpzero.judgement.rivals import MeasureStability
+from lpzero.judgement.stability import Stability, stability
 from lpzero.parallel import Workers
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
+from lpzero.scores.best_count import best_count
 from lpzero.sketches.sketch import Sketch, SketchOptions
+from primitives.rejection import Rejected
+from primitives.score import AnyFormula
 from spaces.tables import load, split
 
 if TYPE_CHECKING:
@@ -35,10 +42,10 @@ class Discovery:
     """A campaign on one table or several, by name or as values.
 
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
-    "partial")`; they change the preset, "default" or "paper". With `out` the campaign is kept in
-    that directory, and `resume=True` goes on with one that is there. `sketches` replaces the
-    cache (one sequence per table). A callback gets a `Progress` after each generation and may
-    answer True to stop.
+    "partial")`; they override the preset, "default" or "paper". With `out` the campaign is stored
+    in that directory, and `resume=True` resumes the campaign there. `sketches` (one sequence per
+    table) are used instead of the cache. A callback gets a `Progress` after each generation and
+    returns True to stop.
 
     After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
     (rows), `history_` (rows), `result_` (everything), `outcome_`.
@@ -87,15 +94,15 @@ class Discovery:
         self.split_seed = split_seed
         self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed)
         self._given = sketches
-        self.objective = self._bench()
+        self.objective = self._objective()
 
     def run(self) -> Discovery:
-        """Search, then report; the test rows are opened only after the search."""
+        """Search, then report; the test rows are read only after the search."""
         return self.search().report()
 
     def search(self) -> Discovery:
-        """The search alone: it never sees the targets of the test rows."""
-        evolution = Evolution(self.settings, self.objective)
+        """Search only; the targets of the test rows are not accessible to it."""
+        evolution = Evolution(self.settings, self.objective, self._first_formulas)
         evolution.language.check_not_empty()
         for text in self.settings.start:
             evolution.language.read(text)
@@ -110,17 +117,53 @@ class Discovery:
         return self
 
     def report(self) -> Discovery:
-        """Judge what the search found, on the test rows too, and write it down."""
-        self.result_ = report.report(self.tables, self.objective, self.outcome_)
+        """Judge the search's formulas, on the test rows too, and write the result."""
+        counts = {
+            table.name: best_count(table, fitness.rows, fitness.known_rows)
+            for table, fitness in zip(self.tables, self.objective.tables_fitness, strict=True)
+        }
+        self.result_ = report.report(
+            self.tables, self.objective, self.outcome_, counts, self._stability()
+        )
         if self.out is not None:
             with RunDirectory(self.out, self.config, resume=True) as directory:
                 scores = report.scores(self.tables, self.objective, self.result_)
                 directory.write_result(self.result_, self.outcome_.seconds, scores)
         return self
 
+    def _first_formulas(self) -> list[AnyFormula]:
+        """The products that a beam search finds on each table, best first, tables taking turns."""
+        if self.settings.terms == 1 or self.settings.method != "front":
+            return []
+        per_table = [
+            [one.factors.formula(fitness.terms) for one in fitness.products()]
+            for fitness in self.objective.tables_fitness
+        ]
+        turns = zip_longest(*per_table)
+        found = [formula for turn in turns for formula in turn if formula is not None]
+        return found[: self.settings.population // 2]
+
+    def _stability(self) -> MeasureStability | None:
+        """What measures how far a formula's scores repeat; None without other seeds."""
+        by_table = {fitness.table.name: fitness for fitness in self.objective.tables_fitness}
+        if self.settings.choose != "stable" or any(
+            fitness.repeated_rows is None for fitness in by_table.values()
+        ):
+            return None
+
+        def measure(formula: AnyFormula, table: Table) -> Stability:
+            fitness = by_table[table.name]
+            assert fitness.repeated_rows is not None
+            first, again = fitness.all_rows.score(formula), fitness.repeated_rows.score(formula)
+            if isinstance(first, Rejected) or isinstance(again, Rejected):
+                return Stability(1, 0.0, 0.0)
+            return stability(first, again)
+
+        return measure
+
     @property
     def config(self) -> RunConfig:
-        """What the campaign's directory remembers of the configuration."""
+        """The configuration as stored in the campaign's directory."""
         tables = table_entries(self.tables)
         return campaign_config(self.settings, tables, self.split_seed, asdict(self.options))
 
@@ -139,33 +182,37 @@ class Discovery:
         """A row per generation: evaluations so far and the best so far."""
         return list(self.outcome_.tally.history)
 
-    def _bench(self) -> Objective:
+    def _objective(self) -> Objective:
         tables_fitness = []
         for index, table in enumerate(self.tables):
             parts = split(table, self.split_seed)
             label = f"branches of {table.name}" if self.progress else None
-            make = self._maker(index, table)
+            sources = self._sketch_sources(index, table)
             tables_fitness.append(
-                TableFitness(table, parts, make, self.settings, self.workers, label)
+                TableFitness(
+                    table, parts, sources[0], self.settings, self.workers, label, sources[1]
+                )
             )
         return Objective(tables_fitness, self.settings)
 
-    def _maker(self, index: int, table: Table) -> Callable[[], Sequence[Sketch]]:
+    def _sketch_sources(
+        self, index: int, table: Table
+    ) -> tuple[Callable[[], Sequence[Sketch]], Callable[[], Sequence[Sketch]] | None]:
+        """What gives the table's sketches, and those of other weights and another batch."""
         if self._given is not None:
             given = self._given[index]
-            return lambda: given
+            return (lambda: given), None
+        options = self.options
+        other = replace(options, seed=options.seed + 1, batch_seed=options.batch_seed + 1)
+        return partial(self._sketches, table, options), partial(self._sketches, table, other)
 
-        def make() -> Sequence[Sketch]:
-            from lpzero.sketches.builder import Builder, sketches
-            from lpzero.sketches.store import Store, default_folder
+    def _sketches(self, table: Table, options: SketchOptions) -> Sequence[Sketch]:
+        from lpzero.sketches.builder import Builder, sketches  # torch, if any are missing
+        from lpzero.sketches.store import Store, default_folder
 
-            store = Store(Path(self.cache).expanduser() if self.cache else default_folder())
-            label = f"sketches of {table.name}" if self.progress else None
-            return sketches(
-                table, Builder(self.options, store, self.workers, self.device, label=label)
-            )
-
-        return make
+        store = Store(Path(self.cache).expanduser() if self.cache else default_folder())
+        label = f"sketches of {table.name}, seed {options.seed}" if self.progress else None
+        return sketches(table, Builder(options, store, self.workers, self.device, label=label))
 
 
 def _stored_request(folder: Path) -> dict[str, Any] | None:
@@ -175,12 +222,12 @@ def _stored_request(folder: Path) -> dict[str, Any] | None:
         return None
     found.check_kind(KIND)
     if not found.request.keys() >= {"tables", "split_seed", "sketch", "settings"}:
-        raise RunError(f"{folder} holds a broken {CONFIG}: restore it, or start another campaign")
+        raise RunError(f"{folder} has a broken {CONFIG}: restore it, or start another campaign")
     return dict(found.request)
 
 
 def _settings(kept: dict[str, Any] | None, name: str | None, changes: dict[str, Any]) -> Settings:
-    """Those of the preset, or of the campaign that is there, with the changes."""
+    """The settings of the preset, or of the campaign to resume, with the changes."""
     changes = {k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()}
     asked = preset(name or "default", **changes)  # refuses unknown options in either case
     if kept is None or name is not None:

@@ -1,50 +1,72 @@
-"""One generation after another: (state, rng) -> state, without printing and without files.
+"""The evolution step: (state, rng) -> state, without printing and without files.
 
-    State --step--> State      tried: everything that was tried, in order, with its lineage
+    State --step--> State      tried: all candidates of the generation, in order, with their lineage
 
-A candidate is pruned, or repeats an earlier one, or is judged; only the last costs an evaluation
-and counts against the offspring of a generation.
+A candidate is pruned, repeats an earlier one, or is judged. Only a judged candidate costs an
+evaluation and counts towards the generation's offspring.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from lpzero.discover.candidate import Candidate, Judge
 from lpzero.discover.generation import Generation, Origin, State
 from lpzero.discover.language import Language
+from lpzero.discover.score_language import ScoreLanguage
+from lpzero.discover.score_variation import ScoreVariation
 from lpzero.discover.selection import best_first, by_front, tournament
 from lpzero.discover.settings import Settings
-from lpzero.discover.variation import Variation, borrowed
+from lpzero.discover.variation import Variation, as_global_rng
 from lpzero.errors import InputError
-from primitives.formula import Formula
+from primitives.score import AnyFormula, with_sign
 
-_REGENERATE = 100  # from the same parents
+_REGENERATE = 100  # attempts with the same parents
 
 
 class Evolution:
-    """The settings at work: a language to draw from, operators, and a judge."""
+    """Evolution with these settings: a language to draw from, operators, and a judge.
 
-    def __init__(self, settings: Settings, judge: Judge) -> None:
-        self.settings, self.judge = settings, judge
-        self.language = Language(settings)
-        self.variation = Variation(self.language)
+    `first` gives formulas for the first population, such as those of a beam search; the rest of it
+    is drawn at random.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        judge: Judge,
+        first: Callable[[], Sequence[AnyFormula]] = tuple,
+    ) -> None:
+        self.settings, self.judge, self._first = settings, judge, first
+        self.language: Any
+        self.variation: Any
+        if settings.terms == 1:
+            self.language = Language(settings)
+            self.variation = Variation(self.language)
+        else:
+            self.language = ScoreLanguage(settings)
+            self.variation = ScoreVariation(self.language)
 
     def step(self, state: State, rng: random.Random) -> State:
         """The state after one more generation; generation 0 draws the first population."""
-        with borrowed(rng):
+        with as_global_rng(rng):
             if state.generation == 0:
-                return self._begin(state)
+                return self._first_generation(state)
             if self.settings.method == "random":
                 return self._random(state)
             return self._paper(state) if self.settings.method == "paper" else self._front(state)
 
-    def _begin(self, state: State) -> State:
+    def _first_generation(self, state: State) -> State:
         starts = [self.language.read(text) for text in self.settings.start]
         generation = Generation(self.language, self.judge, state)
         for formula in starts:
             generation.consider((formula, "start", ()))
+        for formula in self._first():
+            if len(generation.fresh) < self.settings.population:
+                generation.consider((with_sign(formula, 1), "beam", ()))
         generation.fill(self.settings.population, self._draw)
         after = generation.evaluate()
         if not any(child.is_scored for child in after.tried):
@@ -55,7 +77,7 @@ class Evolution:
         return self._select(state, replace(after, exhausted=False))
 
     def _random(self, state: State) -> State:
-        """As many new draws as another method would evaluate."""
+        """As many new random formulas as the other methods evaluate."""
         generation = Generation(self.language, self.judge, state)
         generation.fill(self.settings.offspring, self._draw)
         return self._select(state, generation.evaluate())
@@ -63,20 +85,20 @@ class Evolution:
     def _paper(self, state: State) -> State:
         """Algorithm 1, lines 6 to 16.
 
-        Line 13 regenerates from the same two parents, for ever if need be: after many tries we
-        take parents from the whole population, and at last a random formula.
+        Line 13 regenerates from the same two parents, possibly forever. After many attempts, this
+        draws parents from the whole population, and after twice as many a random formula.
         """
         generation = Generation(self.language, self.judge, state)
         pool = state.population[: max(2, round(self.settings.pool * len(state.population)))]
         parents = [random.choice(pool) for _ in range(2)]
-        tries = 0
+        attempts = 0
 
         def make() -> Origin:
-            nonlocal parents, tries
-            tries += 1
-            if tries > 2 * _REGENERATE:
+            nonlocal parents, attempts
+            attempts += 1
+            if attempts > 2 * _REGENERATE:
                 return self._draw()
-            if tries > _REGENERATE:
+            if attempts > _REGENERATE:
                 parents = [random.choice(state.population) for _ in range(2)]
             return self._vary(parents[0], parents[1])
 
@@ -84,7 +106,7 @@ class Evolution:
         return self._select(state, generation.evaluate())
 
     def _front(self, state: State) -> State:
-        """Neighbours of the best, children of tournaments and immigrants; NSGA-II selects."""
+        """Neighbours of the best, offspring of tournament winners and immigrants; NSGA-II."""
 
         def make() -> Origin:
             if random.random() < self.settings.immigrants:
@@ -92,17 +114,18 @@ class Evolution:
             return self._vary(tournament(state.population), tournament(state.population))
 
         generation = Generation(self.language, self.judge, state)
-        self._sweep(state, generation, round(self.settings.neighbours * self.settings.offspring))
+        n_neighbours = round(self.settings.neighbours * self.settings.offspring)
+        self._add_neighbours(state, generation, n_neighbours)
         generation.fill(self.settings.offspring, make)
         return self._select(state, generation.evaluate())
 
-    def _sweep(self, state: State, generation: Generation, n: int) -> None:
-        """Take the n first formulas that are next to the best ones and not known yet.
+    def _add_neighbours(self, state: State, generation: Generation, n: int) -> None:
+        """Add the first n new formulas among the neighbours of the best ones.
 
-        Like an exhaustive search it passes over what is pruned or known without a record.
+        Pruned and known neighbours are skipped without a record, as in an exhaustive search.
         """
         for parent in best_first(state.population):
-            plain = Formula(parent.formula.expression, parent.formula.reduction)
+            plain = with_sign(parent.formula, 1)
             for formula in self.variation.neighbours(plain):
                 if len(generation.fresh) >= n:
                     return
@@ -113,9 +136,8 @@ class Evolution:
         return self.language.draw(random), "random", ()
 
     def _vary(self, first: Candidate, second: Candidate) -> Origin:
-        # The sign is fitted anew for every child.
-        formula, other = (Formula(c.formula.expression, c.formula.reduction)
-                          for c in (first, second))  # fmt: skip
+        # The sign is fitted again for every child.
+        formula, other = (with_sign(c.formula, 1) for c in (first, second))
         names, parents = [], [first.id]
         if random.random() < self.settings.crossover:
             formula = self.variation.crossover(formula, other)
@@ -127,10 +149,10 @@ class Evolution:
         return formula, "+".join(names) or "copy", tuple(parents)
 
     def _select(self, before: State, after: State) -> State:
-        everyone = [*before.population, *(child for child in after.tried if child.is_scored)]
+        candidates = [*before.population, *(child for child in after.tried if child.is_scored)]
         size = self.settings.population
         if self.settings.method == "front":
-            kept = by_front(everyone, size)
+            kept = by_front(candidates, size)
         else:
-            kept = best_first(everyone)[:size]
+            kept = best_first(candidates)[:size]
         return replace(after, population=tuple(kept), generation=before.generation + 1)

@@ -1,4 +1,4 @@
-"""The candidates of one generation: pruned, recognised or lined up, then judged all at once."""
+"""The candidates of one generation: pruned, recognised as repeats or queued, then judged."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from lpzero.discover.candidate import Candidate, Judge
-from lpzero.discover.language import Language, Scored
-from primitives.formula import Formula
+from lpzero.discover.language import Language, ScoredForm
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula, with_sign
 
-_TRIES = 1000  # in vain, one after the other, before the space counts as exhausted
+_MOST_MISSES = 1000  # attempts in a row without a new formula before the space counts as exhausted
 
-Origin = tuple[Formula, str, tuple[int, ...]]  # formula, operator, parents
+Origin = tuple[AnyFormula, str, tuple[int, ...]]  # formula, operator, parents
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`generation` is the next to run; `known` maps the key of every evaluated formula to its id.
+    """The state between generations.
 
-    `exhausted`: the last step found nothing new, and none would.
+    `generation` is the next one to run. `known` maps the key of every evaluated formula to the id
+    of its candidate. `tried` are the candidates of the last step. `exhausted` means that the last
+    step found no new formula.
     """
 
     generation: int = 0
@@ -31,37 +33,38 @@ class State:
 
 
 class Generation:
-    """Collects what a generation tries; `evaluate` gives the state that comes of it."""
+    """Collects the candidates of a generation; `evaluate` returns the resulting state."""
 
     def __init__(self, language: Language, judge: Judge, state: State) -> None:
         self.language, self.judge, self.state = language, judge, state
         self.tried: list[Candidate] = []
-        self.fresh: dict[str, tuple[int, Scored]] = {}  # key -> place in tried
+        # The new formulas, queued for evaluation: key -> (index in tried, form to score).
+        self.fresh: dict[str, tuple[int, ScoredForm]] = {}
         self.exhausted = False
 
     def fill(self, n: int, make: Callable[[], Origin]) -> None:
-        """Take from `make` until there are n new formulas, or none can be found any more."""
-        in_vain = 0
-        while len(self.fresh) < n and in_vain < _TRIES:
+        """Call `make` until n new formulas are queued, or many calls in a row gave nothing new."""
+        misses = 0
+        while len(self.fresh) < n and misses < _MOST_MISSES:
             before = len(self.fresh)
             self.consider(make())
-            in_vain = 0 if len(self.fresh) > before else in_vain + 1
+            misses = 0 if len(self.fresh) > before else misses + 1
         self.exhausted = len(self.fresh) == 0
 
-    def is_new(self, formula: Formula) -> bool:
-        """Whether considering it would line it up."""
+    def is_new(self, formula: AnyFormula) -> bool:
+        """Whether the formula is neither pruned nor known."""
         scored = self.language.examine(formula)
         if isinstance(scored, Rejected):
             return False
         return scored.key not in self.state.known and scored.key not in self.fresh
 
     def consider(self, origin: Origin) -> None:
-        """Prune it, recognise it, or line it up."""
+        """Prune the formula, record it as a repeat, or queue it for evaluation."""
         formula, operator, parents = origin
         number = self.state.next_id + len(self.tried)
         made = Candidate(number, self.state.generation, operator, parents, formula)
         if self.language.why_outside(formula) is not None:
-            return  # a draw outside the space is no candidate
+            return  # a formula outside the space is not a candidate
         scored = self.language.examine(formula)
         if isinstance(scored, Rejected):
             self.tried.append(replace(made, rejected=scored.rule))
@@ -87,7 +90,7 @@ class Generation:
             plain, sign = child.formula, verdict.sign * scored.sign
             self.tried[place] = replace(
                 child,
-                formula=Formula(plain.expression, plain.reduction, sign),
+                formula=with_sign(plain, sign),
                 measures=verdict.measures,
                 fitness=verdict.fitness,
             )

@@ -1,7 +1,7 @@
 """The hall of fame: the best formulas and the front of fitness against complexity, each once.
 
-Formulas of one key are one entry, and so are formulas that rank alike on everything measured: the
-simpler of them stays. Picking a winner is the report's work; this keeps what may be picked.
+Formulas with the same key share one entry, and so do formulas with equal measures: the simplest is
+kept. The report picks the winner among the entries.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any
 
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.selection import best_first
-from primitives.canonical import canonical
+from primitives.score_canonical import canonical
 
 SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class HallOfFame:
-    """`entries` best first: the `size` best, and every member of the front besides."""
+    """The `entries`, best first: the `size` best, and every other member of the front."""
 
     entries: tuple[Candidate, ...] = ()
     size: int = SIZE
 
     @property
     def front(self) -> tuple[Candidate, ...]:
-        """The entries that no other one equals or beats in everything, simplicity included."""
+        """The entries that no other one matches or beats in every objective and in simplicity."""
         return tuple(front(self.entries))
 
     def rows(self, tables: Sequence[str]) -> list[dict[str, Any]]:
@@ -36,30 +36,30 @@ class HallOfFame:
 
 
 def admit(hall: HallOfFame, candidates: Iterable[Candidate]) -> HallOfFame:
-    """The hall with those of the candidates that belong in it."""
+    """The hall of fame with the candidates that qualify added."""
     fresh = [c for c in candidates if c.is_scored and c.key is not None]
     if len(hall.entries) >= hall.size:
         worst = best_first(hall.entries)[hall.size - 1]
         fresh = [c for c in fresh if _could_enter(c, worst, hall.entries)]
     if not fresh:
         return hall
-    everyone = _distinct([*hall.entries, *fresh])
-    kept = {c.id for c in front(everyone)} | {c.id for c in everyone[: hall.size]}
-    return HallOfFame(tuple(c for c in everyone if c.id in kept), hall.size)
+    distinct = _distinct([*hall.entries, *fresh])
+    kept = {c.id for c in front(distinct)} | {c.id for c in distinct[: hall.size]}
+    return HallOfFame(tuple(c for c in distinct if c.id in kept), hall.size)
 
 
 def front(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Those that no other one equals or beats in every objective and in simplicity."""
+    """The candidates that no other one matches or beats in every objective and in simplicity."""
     kept: list[Candidate] = []
     for candidate in best_first(list(candidates)):
-        if not any(_covers(other, candidate) for other in kept):
-            kept = [other for other in kept if not _covers(candidate, other)]
+        if not any(_dominates(other, candidate) for other in kept):
+            kept = [other for other in kept if not _dominates(candidate, other)]
             kept.append(candidate)
     return kept
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Best first, without formulas that share their key or all their measures with another."""
+    """Best first, without formulas that share their key or all measures with a better one."""
     found: dict[Any, Candidate] = {}
     keys: set[str | None] = set()
     for candidate in best_first(candidates):
@@ -69,7 +69,8 @@ def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
     return list(found.values())
 
 
-def _covers(other: Candidate, candidate: Candidate) -> bool:
+def _dominates(other: Candidate, candidate: Candidate) -> bool:
+    """Whether the other is at least as good in every objective and in simplicity."""
     return other.complexity <= candidate.complexity and all(
         a >= b for a, b in zip(other.fitness, candidate.fitness, strict=True)
     )
@@ -78,7 +79,7 @@ def _covers(other: Candidate, candidate: Candidate) -> bool:
 def _could_enter(candidate: Candidate, worst: Candidate, entries: Sequence[Candidate]) -> bool:
     if candidate.fitness[0] >= worst.fitness[0]:
         return True
-    return not any(_covers(entry, candidate) for entry in entries)
+    return not any(_dominates(entry, candidate) for entry in entries)
 
 
 def _row(entry: Candidate, in_front: bool, tables: Sequence[str]) -> dict[str, Any]:

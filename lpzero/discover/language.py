@@ -1,4 +1,4 @@
-"""The formulas a campaign may make: which statistics, how long a chain, how many binaries deep."""
+"""The space of formulas of a campaign: its statistics, the length of chains, the depth."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from primitives.parser import parse_paper_formula
 from primitives.pruning import check
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula
 from primitives.statistics import STATISTICS
 
-_SHORT = 0.3  # how often a branch ends above the deepest level
+_EARLY_LEAF = 0.3  # the probability that a branch ends above the deepest level
 _TRIES = 5000
 _MOST_EXAMINED = 100_000
 
@@ -35,8 +36,8 @@ _MOST_EXAMINED = 100_000
 T = TypeVar("T")
 
 
-class Dice(Protocol):
-    """What is asked of a generator; the module `random` is one, too."""
+class RandomSource(Protocol):
+    """The methods used of a random generator; the module `random` has them too."""
 
     def random(self) -> float: ...
     def randint(self, a: int, b: int) -> int: ...
@@ -45,26 +46,26 @@ class Dice(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """What is scored in a formula's place: its canonical form without the sign, and that sign."""
+class ScoredForm:
+    """The form that is scored for a formula: its canonical form without the sign, and that sign."""
 
-    formula: Formula
+    formula: AnyFormula
     sign: int
     key: str
 
 
 class Language:
-    """The space of a campaign: draws formulas, tells which lie outside, prunes."""
+    """The space of a campaign: draws formulas, recognises those outside the space, prunes."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
         self.rules = frozenset(settings.rules)
         self.primitive_set = self._primitive_set()
-        self._examined: dict[Formula, Scored | Rejected] = {}
+        self._examined: dict[AnyFormula, ScoredForm | Rejected] = {}
 
     def _primitive_set(self) -> Any:
-        """DEAP's set without other statistics; the sign is fitted, so it need not vary."""
+        """DEAP's primitive set with these statistics only; without signs, which are fitted."""
         made = build_set()
         kept = [node for node in made.terminals[MatrixNode] if node.name in self.statistics]
         made.terminals[MatrixNode] = kept
@@ -72,16 +73,16 @@ class Language:
         made.primitives[ScoreNode] = roots
         return made
 
-    def draw(self, rng: Dice) -> Formula:
+    def draw(self, rng: RandomSource) -> AnyFormula:
         """A random formula of the space.
 
-        The paper's chains have a fixed number of operations, of which `identity` is one; ours
-        have any number up to the limit, which finds simple formulas sooner.
+        The paper's chains have a fixed number of operations, which may be `identity`. The other
+        methods draw any number up to the limit, which finds simple formulas sooner.
         """
         return Formula(self._draw(rng, self.settings.depth, True), rng.choice(REDUCTIONS))
 
-    def _draw(self, rng: Dice, depth: int, at_top: bool) -> Expression:
-        if depth == 0 or (not at_top and rng.random() < _SHORT):
+    def _draw(self, rng: RandomSource, depth: int, at_top: bool) -> Expression:
+        if depth == 0 or (not at_top and rng.random() < _EARLY_LEAF):
             return branch(rng.choice(self.statistics), *self._chain(rng))
         below = [self._draw(rng, depth - 1, False) for _ in range(2)]
         made: Expression = Combine(rng.choice(list(BINARIES)), below[0], below[1])
@@ -90,13 +91,21 @@ class Language:
                 made = Apply(operation, made)
         return made
 
-    def _chain(self, rng: Dice) -> list[str]:
+    def _chain(self, rng: RandomSource) -> list[str]:
         most = self.settings.unaries
         length = most if self.settings.method == "paper" else rng.randint(0, most)
         return rng.choices(list(UNARIES), k=length)
 
-    def why_outside(self, formula: Formula) -> str | None:
-        """What puts the formula outside the space, or None."""
+    def why_outside(self, formula: AnyFormula) -> str | None:
+        """Why the formula is outside the space; None if it is inside."""
+        if not isinstance(formula, Formula):
+            return f"{len(formula.terms)} terms, which need --terms 2 or more"
+        if formula.reduction not in REDUCTIONS:
+            return f"reduction {formula.reduction}, which needs --terms 2 or more"
+        return self.why_term_outside(formula)
+
+    def why_term_outside(self, formula: Formula) -> str | None:
+        """Why the block expression of a term is outside the space; None if it is inside."""
         s = self.settings
         run, levels = _shape(formula.expression)
         if run > s.unaries:
@@ -112,15 +121,16 @@ class Language:
                 return "a statistic paired with itself, which needs --same-statistic"
         return None
 
-    def prune(self, formula: Formula) -> Rejected | None:
-        """Why the formula need not be evaluated, or None."""
-        # A formula without a live branch has no canonical form, whichever rules are on.
+    def prune(self, formula: AnyFormula) -> Rejected | None:
+        """Why the formula need not be evaluated; None if it must be."""
+        # A formula without a connected branch has no canonical form, whichever rules are on.
+        assert isinstance(formula, Formula), "this language has single terms"
         return check(formula, self.rules | {"both-disconnected"}) if self.rules else None
 
-    def examine(self, formula: Formula) -> Scored | Rejected:
-        """What to score for the formula, or why it need not be.
+    def examine(self, formula: AnyFormula) -> ScoredForm | Rejected:
+        """The form to score for the formula, or the rule that rejects it.
 
-        Without pruning every text is a formula of its own, as in a search that knows no better.
+        Without pruning, formulas count as equal only if their text is equal.
         """
         found = self._examined.get(formula)
         if found is None:
@@ -129,18 +139,19 @@ class Language:
             found = self._examined[formula] = self._examine(formula)
         return found
 
-    def _examine(self, formula: Formula) -> Scored | Rejected:
+    def _examine(self, formula: AnyFormula) -> ScoredForm | Rejected:
         if not self.rules:
-            return Scored(formula, 1, str(formula))
+            return ScoredForm(formula, 1, str(formula))
         pruned = self.prune(formula)
         if pruned is not None:
             return pruned
+        assert isinstance(formula, Formula), "this language has single terms"
         reduced = canonical(formula)
         plain = reduced if reduced.sign > 0 else -reduced
-        return Scored(plain, reduced.sign, str(plain))
+        return ScoredForm(plain, reduced.sign, str(plain))
 
-    def read(self, text: str) -> Formula:
-        """A starting formula; one that is pruned is replaced by the formula that has its score."""
+    def read(self, text: str) -> AnyFormula:
+        """A starting formula; one that is pruned is replaced by its canonical form."""
         formula = parse_paper_formula(text)
         if self.rules and self.prune(formula) is not None:
             formula = canonical(formula)
@@ -153,21 +164,21 @@ class Language:
         return Formula(formula.expression, formula.reduction)
 
     def check_not_empty(self) -> None:
-        """An error if no formula of the space survives pruning, as far as draws can tell."""
+        """Raise InputError if none of many random formulas of the space survives pruning."""
         rng = random.Random(0)
         for _ in range(_TRIES):
             formula = self.draw(rng)
             if self.why_outside(formula) is None and self.prune(formula) is None:
                 return
         raise InputError(
-            f"no formula of this space survives pruning: of {_TRIES:,} drawn with statistics"
+            f"no formula of this space survives pruning: all of {_TRIES:,} drawn with statistics"
             f" {' '.join(self.statistics)}, {self.settings.unaries} unaries and depth"
-            f" {self.settings.depth}, every one is rejected; allow more of them"
+            f" {self.settings.depth} are rejected; allow more statistics, unaries or depth"
         )
 
 
 def _shape(expression: Expression) -> tuple[int, int]:
-    """(the most unary operations in a row, the most binary ones on the way down)."""
+    """(the most unary operations in a row, the most binary ones from the root to a leaf)."""
     longest = run = 0
     while isinstance(expression, Apply):
         run += 1

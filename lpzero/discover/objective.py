@@ -1,4 +1,4 @@
-"""The judge of a campaign: formulas against the training rows of one table or several."""
+"""The judge of a campaign: evaluates formulas on the training rows of one table or several."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from lpzero.discover.candidate import Candidate, Verdict
 from lpzero.discover.settings import Settings
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.measures import MEASURES, Measures
-from primitives.canonical import canonical
-from primitives.formula import Formula
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula
+from primitives.score_canonical import canonical
 
 
 class Objective:
-    """Judges formulas on every fitness at once."""
+    """Judges formulas on every table."""
 
     def __init__(self, tables_fitness: Sequence[TableFitness], settings: Settings) -> None:
         self.tables_fitness, self.settings = tuple(tables_fitness), settings
         self._columns = [MEASURES.index(name) for name in settings.objectives]
-        # What an interrupted run has measured beyond its last saved state, by key.
-        self.remembered: dict[str, Verdict | Rejected] = {}
+        # Verdicts that an interrupted run recorded after its last checkpoint, by key.
+        self.known_verdicts: dict[str, Verdict | Rejected] = {}
         self._valid: dict[int, float] = {}
 
-    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]:
-        found = [self.remembered.get(str(formula)) for formula in formulas]
-        missing = [i for i, verdict in enumerate(found) if verdict is None]
+    def __call__(self, formulas: Sequence[AnyFormula]) -> list[Verdict | Rejected]:
+        verdicts = [self.known_verdicts.get(str(formula)) for formula in formulas]
+        missing = [i for i, verdict in enumerate(verdicts) if verdict is None]
         if missing:
-            asked = [formulas[i] for i in missing]
-            per_table = [fitness.measure(asked) for fitness in self.tables_fitness]
+            unknown = [formulas[i] for i in missing]
+            per_table = [fitness.measure(unknown) for fitness in self.tables_fitness]
             for place, i in enumerate(missing):
-                found[i] = self._verdict([results[place] for results in per_table])
-        return [verdict for verdict in found if verdict is not None]
+                verdicts[i] = self._verdict([results[place] for results in per_table])
+        return [verdict for verdict in verdicts if verdict is not None]
 
     def prepare(self) -> None:
-        """Read or make everything that judging needs, so that no formula waits for it."""
+        """Load or build all that judging needs, before the first formula is judged."""
         for fitness in self.tables_fitness:
             fitness.prepare()
 
     def valid(self, candidate: Candidate) -> float:
         """The first objective on the validation rows, lowest over the tables.
 
-        For showing and for choosing among the final front; selection does not see it.
+        For display and for choosing among the final front; selection does not use it.
         """
         if candidate.id not in self._valid:
             measure = self.settings.objectives[0]
@@ -58,7 +58,7 @@ class Objective:
                 return result
             measures.append(result)
         first = [found[self._columns[0]] for found in measures]
-        # One sign for all tables: the one with which the worst of them comes out best.
+        # One sign for all tables: the one that makes the lowest value over the tables largest.
         sign = -1 if min(first) < -max(first) else 1
         if sign < 0:
             measures = [found.negated() for found in measures]

@@ -1,4 +1,4 @@
-"""A campaign's directory, read: what was asked, what was found, and what is missing."""
+"""Reads a campaign's directory: its settings, its results, and remarks on what is missing."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CampaignRun(FormulaRun):
 
 
 def read(config: StoredConfig) -> CampaignRun:
-    """The campaign of that config."""
+    """The campaign with that config."""
     folder = config.folder
     try:
         tables = [
@@ -75,13 +75,11 @@ def read(config: StoredConfig) -> CampaignRun:
             for table in config.request["tables"]
         ]
     except (KeyError, TypeError) as error:
-        raise InputError(f"{folder / CONFIG} does not say which tables it is of") from error
+        raise InputError(f"{folder / CONFIG} does not name its tables") from error
     remarks: list[str] = []
     lines, torn = read_journal(folder / JOURNAL, is_candidate)
     if torn:
-        remarks.append(
-            f"The last {torn} bytes of {JOURNAL} cannot be read; what they hold is left out."
-        )
+        remarks.append(f"The last {torn} bytes of {JOURNAL} cannot be read and were ignored.")
     result = read_file(folder, RESULT, remarks)
     remarks += _on_result(folder, result, len(lines))
     hall, history = _hall(folder), _history(folder)
@@ -116,8 +114,8 @@ def _on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
         ]
     if result.get("tried") != n_lines:
         return [
-            f"{RESULT} counts {result.get('tried')} formulas and {JOURNAL} holds {n_lines}: the"
-            f" campaign was resumed since. Finish it with: {resume}"
+            f"{RESULT} counts {result.get('tried')} formulas, but {JOURNAL} has {n_lines}: the"
+            f" campaign was resumed later and is not finished. Finish it with: {resume}"
         ]
     return []
 

@@ -1,24 +1,29 @@
-"""What a campaign found: chosen on train and valid, judged on test, counters beside it.
+"""The result of a campaign: chosen on train and valid, judged on test, with the counters.
 
-Reading this opens the test rows, once, after the search is over.
+The report is the only step that reads the test rows, after the search has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
+from lpzero.discover.choice import MEMBERS, agreement, order_of
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
+from lpzero.judgement.ranks import rank_many
+from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
-from primitives.canonical import canonical
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
     from spaces.tables import Table
@@ -27,13 +32,22 @@ TOP = 10
 
 
 def report(
-    tables: Sequence[Table], objective: Objective, outcome: CampaignOutcome, top: int = TOP
+    tables: Sequence[Table],
+    objective: Objective,
+    outcome: CampaignOutcome,
+    counts: Mapping[str, Count] | None = None,
+    stability: MeasureStability | None = None,
 ) -> dict[str, Any]:
-    """The result as JSON values; `tables` have their test targets."""
+    """The result as JSON values; `tables` must include their test targets.
+
+    `counts` are the best counts by table, found on the rows that the winner was chosen on; without
+    them the winner is compared with the best counter alone. `stability` measures the winner's.
+    """
     opened = _opened(tables, objective)
-    found: dict[int, _Scored] = {}
-    for candidate in (choose(objective, outcome), *outcome.hall.entries):
-        if len(found) < top and candidate.id not in found:
+    chosen = choose(objective, outcome)
+    found: dict[int, _ScoredCandidate] = {}
+    for candidate in (*chosen[:1], *outcome.hall.entries):
+        if len(found) < TOP and candidate.id not in found:
             scored = _score(candidate, objective, opened)
             if scored is not None:
                 found[candidate.id] = scored
@@ -56,6 +70,8 @@ def report(
         "best": best,
         "top": [{**line, "front": line["id"] in front} for line in lines],
         "counters": [line for judged in opened for line in judged.counters()],
+        **contest_fields(winner.contests(counts or {}, stability)),
+        "ensemble": _ensemble(chosen, objective, opened),
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,
         "evaluated": outcome.tally.evaluated,
@@ -66,32 +82,72 @@ def report(
 
 
 def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]) -> dict[str, Any]:
-    """The winner's score and the target of every row, as JSON values: what a figure needs."""
+    """The winner's score and the target of every row, as JSON values, for figures."""
     text = result["best"]["formula"]
     columns = {}
     for judged, fitness in zip(_opened(tables, objective), objective.tables_fitness, strict=True):
-        values = fitness.everywhere.score(parse_paper_formula(text))
-        assert not isinstance(values, Rejected), "the winner has scores everywhere"
+        values = fitness.all_rows.score(parse(text))
+        assert not isinstance(values, Rejected), "the winner has a score on every row"
         columns[judged.table.name] = column(judged.table, judged.parts, values)
     return sheet(text, columns)
 
 
-def choose(objective: Objective, outcome: CampaignOutcome) -> Candidate:
-    """The winner: best on train, or the member of the train front that is best on valid."""
+def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:
+    """The candidates that may win, the winner first: by fitness, by valid rows, or by `choice`."""
     if objective.settings.choose == "train":
-        return outcome.hall.entries[0]
-    return max(outcome.hall.front, key=lambda c: (objective.valid(c), -c.complexity, -c.id))
+        return list(outcome.hall.entries)
+    if objective.settings.choose == "stable":
+        return choose_stable(objective, {*outcome.hall.entries, *outcome.state.population})
+    return sorted(outcome.hall.front, key=lambda c: (-objective.valid(c), c.complexity, c.id))
+
+
+def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates whose scores repeat, by rho on train and valid, lowest over the tables."""
+    pool = sorted((c for c in candidates if c.is_scored), key=lambda c: c.id)
+    formulas = [canonical(candidate.formula) for candidate in pool]
+    rhos, agreements = [], []
+    for fitness in objective.tables_fitness:
+        scores = _stacked(fitness.all_rows.scores(formulas), len(fitness.table))
+        rhos.append(fitness.known_rho(scores))
+        repeated = fitness.repeated_rows
+        if repeated is not None:
+            again = _stacked(repeated.scores(formulas), len(fitness.table))
+            agreements.append(agreement(scores, again))
+    stability = np.min(agreements, axis=0) if agreements else None
+    complexity = [candidate.complexity for candidate in pool]
+    order = order_of(np.min(rhos, axis=0), stability, complexity, objective.settings.stable)
+    return [pool[i] for i in order]
+
+
+def _stacked(found: Sequence[FloatArray | Rejected], n: int) -> FloatArray:
+    """Scores (K, n), NaN where a formula has none."""
+    return np.stack([np.full(n, np.nan) if isinstance(s, Rejected) else s for s in found])
+
+
+def _ensemble(
+    chosen: Sequence[Candidate], objective: Objective, opened: Sequence[JudgedTable]
+) -> dict[str, Any] | None:
+    """The rank mean of the best that may win, judged as the winner is; None for fewer than two."""
+    members = [canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
+    if objective.settings.choose != "stable" or len(members) < 2:
+        return None
+    judged = {}
+    for table, fitness in zip(opened, objective.tables_fitness, strict=True):
+        scores = _stacked(fitness.all_rows.scores(members), len(fitness.table))
+        scores = scores[np.isfinite(scores).all(axis=1)]
+        judged[table.table.name] = table.judge_chosen(rank_many(scores).mean(axis=0))
+    return {"members": [str(member) for member in members], "judged": judged}
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
+class _ScoredCandidate:
     """A candidate with its scores (n,) on every table."""
 
     candidate: Candidate
     scores: Sequence[tuple[JudgedTable, FloatArray]]
 
     def line(self) -> dict[str, Any]:
-        """Its formula with the rho on each part, lowest over the tables, and its test judgement."""
+        """Its entry in the result: the formula, rho on each part (lowest table), test judgement."""
         rhos = {judged.table.name: judged.rhos(scores) for judged, scores in self.scores}
         formula = canonical(self.candidate.formula)
         parts = next(iter(rhos.values()))
@@ -108,10 +164,25 @@ class _Scored:
         return line if len(rhos) == 1 else {**line, "rho_by_table": rhos}
 
     def judged(self, *parts: str) -> dict[str, Any]:
-        """Its judgements on the parts of each table, on all of them if none is named."""
+        """Its judgements on the named parts of each table, or on all parts if none is named."""
         return {
             judged.table.name: judged.judge_chosen(scores, *parts) for judged, scores in self.scores
         }
+
+    def contests(
+        self, counts: Mapping[str, Count], measure: MeasureStability | None
+    ) -> list[Contest]:
+        """It against its rivals on every table."""
+        formula = canonical(self.candidate.formula)
+        return [
+            Contest(
+                judged,
+                scores,
+                counts.get(judged.table.name),
+                None if measure is None else measure(formula, judged.table),
+            )
+            for judged, scores in self.scores
+        ]
 
 
 def _opened(tables: Sequence[Table], objective: Objective) -> list[JudgedTable]:
@@ -121,12 +192,12 @@ def _opened(tables: Sequence[Table], objective: Objective) -> list[JudgedTable]:
 
 def _score(
     candidate: Candidate, objective: Objective, opened: Sequence[JudgedTable]
-) -> _Scored | None:
-    """The candidate with its scores on all rows; None if it lacks one somewhere."""
+) -> _ScoredCandidate | None:
+    """The candidate with its scores on all rows; None if a table rejects it."""
     found = []
     for judged, fitness in zip(opened, objective.tables_fitness, strict=True):
-        scores = fitness.everywhere.score(canonical(candidate.formula))
+        scores = fitness.all_rows.score(canonical(candidate.formula))
         if isinstance(scores, Rejected):
             return None
         found.append((judged, scores))
-    return _Scored(candidate, found)
+    return _ScoredCandidate(candidate, found)

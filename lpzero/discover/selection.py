@@ -1,4 +1,4 @@
-"""Who survives and who becomes a parent; every order is total, so nothing is left to chance."""
+"""Selection of survivors and parents; every order is total, so ties are never broken at random."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TOURNAMENT = 3
 
 
 def best_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """By the first objective, the simpler and then the older first among equals."""
+    """Sorted by the first objective; the simpler, then the older, comes first among equals."""
     return sorted(candidates, key=lambda c: (-c.fitness[0], c.complexity, c.id))
 
 
 def by_front(candidates: Sequence[Candidate], k: int) -> list[Candidate]:
-    """The k that NSGA-II keeps for every objective and simplicity, front after front."""
+    """The k candidates that NSGA-II selects for every objective and simplicity."""
     if not candidates:
         return []
     kind = _fitness_kind(len(candidates[0].fitness) + 1)
@@ -29,9 +29,9 @@ def by_front(candidates: Sequence[Candidate], k: int) -> list[Candidate]:
 
 
 def tournament(population: Sequence[Candidate]) -> Candidate:
-    """One of a few: half the time the fittest, else the one whose front comes first.
+    """The winner of a tournament: half the time by fitness, else by place in the population.
 
-    To be called with the global generator borrowed.
+    Call it inside `as_global_rng`.
     """
     places = [random.randrange(len(population)) for _ in range(_TOURNAMENT)]
     if random.random() < 0.5:
@@ -40,7 +40,7 @@ def tournament(population: Sequence[Candidate]) -> Candidate:
 
 
 class _Item:
-    """What DEAP selects: fitness values are finite here, whatever was rejected stayed outside."""
+    """What DEAP selects; its fitness is finite, because rejected candidates are never selected."""
 
     def __init__(self, candidate: Candidate, kind: type[Any]) -> None:
         self.candidate = candidate

@@ -1,4 +1,4 @@
-"""What a campaign is asked to do: method, budget, the space of formulas, and the objective.
+"""The settings of a campaign: method, budget, the space of formulas, and the objective.
 
 `paper` is Algorithm 1 of LPZero with the settings of its section 4.1; `front`, the default, is a
 generational search for the front of fitness against complexity.
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lpzero.discover.choice import STABLE
 from lpzero.errors import InputError
 from lpzero.judgement.measures import MEASURES, RHO, read_measure
 from lpzero.options import (
@@ -31,7 +32,7 @@ from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
 ACROSS = ("min", "pareto")
-CHOOSE = ("train", "valid")
+CHOOSE = ("stable", "valid", "train")
 
 
 _RULES_ON = tuple(sorted(DEFAULT_RULES))
@@ -39,10 +40,10 @@ _RULES_ON = tuple(sorted(DEFAULT_RULES))
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The fields of a campaign, each of them an option of `lpzero discover`.
+    """The settings of a campaign, each an option of `lpzero discover`.
 
-    The first objective decides what is best; several of them, or `across` "pareto" over several
-    tables, make a front.
+    The first objective determines the best formula. Several objectives, or `across` "pareto" with
+    several tables, make a front.
     """
 
     method: str = option(
@@ -74,13 +75,20 @@ class Settings:
     depth: int = option(
         1, "The most binary operations from the root to a leaf; 1 is the paper's form.", Whole(0, 5)
     )
+    terms: int = option(
+        4, "The most terms of a product; 1 searches single terms, as the paper does.", Whole(1, 4)
+    )
     same_statistic: bool = option(False, "A binary may combine a statistic with itself.", Switch())
     rules: tuple[str, ...] = option(
         _RULES_ON,
         "Pruning rules: on, off, or names with commas (see `lpzero rules`).",
-        SomeOf("pruning rule", RULES, may_be_empty=True,
-               shorthand=(("on", _RULES_ON), ("off", ()))),
-    )  # fmt: skip
+        SomeOf(
+            "pruning rule",
+            RULES,
+            may_be_empty=True,
+            shorthand=(("on", _RULES_ON), ("off", ())),
+        ),
+    )
     objectives: tuple[str, ...] = option(
         (RHO,),
         "rho, given-params or within, or several with commas: a front.",
@@ -96,7 +104,13 @@ class Settings:
         Whole(10, 1_000_000, none="all"),
     )
     choose: str = option(
-        "valid", "The rows that choose among the final front.", OneOf("part to choose on", CHOOSE)
+        "stable",
+        "What chooses the winner: stable is rho on train and valid among formulas whose scores"
+        " repeat with other seeds, valid the front's rho on valid, train its fitness.",
+        OneOf("way to choose", CHOOSE),
+    )
+    stable: float = option(
+        STABLE, "The least rank correlation of scores from two seeds that counts as stable.", SHARE
     )
     seed: int = option(0, "The seed of the search.", Whole())
     start: tuple[str, ...] = option(
@@ -104,11 +118,11 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        # A user may write short words; what is kept, compared and hashed are the names.
+        # A user may abbreviate; the full names are stored, compared and hashed.
         object.__setattr__(self, "objectives", tuple(map(read_measure, self.objectives)))
         check(self)
         if self.crossover == self.mutation == 0 and self.method != "random":
-            raise InputError("crossover and mutation are both 0: nothing new would be made")
+            raise InputError("crossover and mutation are both 0: there would be no new formulas")
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
@@ -116,7 +130,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Settings:
-        """The settings that `to_json` gave."""
+        """The settings from the values of `to_json`."""
         return from_json(cls, value)
 
 
@@ -130,6 +144,7 @@ PRESETS = {
         neighbours=0.0,
         immigrants=0.0,
         archs=50,
+        terms=1,
         choose="train",
         seed=42,
     ),

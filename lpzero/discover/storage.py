@@ -1,8 +1,8 @@
-"""Where a campaign is kept: in a run's directory, or in memory alone.
+"""Storage of a campaign: in a run's directory, or only in memory.
 
-The journal holds every formula tried, with its lineage. Everything else follows from it: the
-checkpoint says how many lines it stands for, so that a campaign killed at any moment resumes as if
-it had not been.
+The journal has every formula tried, with its lineage. The checkpoint records how many of its lines
+it covers, so that a campaign killed at any time resumes with the same results as an uninterrupted
+one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Rows = list[dict[str, Any]]
 def campaign_config(
     settings: Settings, tables: Sequence[Mapping[str, str]], split_seed: int, sketch: dict[str, Any]
 ) -> RunConfig:
-    """The config of a campaign; the number of generations may grow, all else is fixed."""
+    """The config of a campaign; only the number of generations may change on resuming."""
     request = {
         "tables": list(tables),
         "split_seed": split_seed,
@@ -39,32 +39,32 @@ def campaign_config(
 
 
 def is_candidate(record: dict[str, Any], number: int) -> bool:
-    """Whether the record may stand at that line of a campaign's journal."""
+    """Whether the record is valid at that line of a campaign's journal."""
     return record.get("id") == number and record.keys() >= _FIELDS
 
 
 class Storage(Protocol):
-    """What the loop asks of the place a campaign is kept in."""
+    """The storage interface that the campaign's loop uses."""
 
     @property
     def remarks(self) -> list[str]: ...
-    def begin(self, rng: random.Random) -> State | None: ...
-    def ahead(self) -> list[Candidate]: ...
+    def restore(self, rng: random.Random) -> State | None: ...
+    def after_checkpoint(self) -> list[Candidate]: ...
     def record(self, state: State) -> None: ...
     def save(self, state: State, rng: random.Random) -> None: ...
     def publish(self, hall: Rows, history: Rows) -> None: ...
 
 
 class InMemory:
-    """Keeps nothing beyond the process."""
+    """Stores nothing."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
 
-    def begin(self, rng: random.Random) -> State | None:
+    def restore(self, rng: random.Random) -> State | None:
         return None
 
-    def ahead(self) -> list[Candidate]:
+    def after_checkpoint(self) -> list[Candidate]:
         return []
 
     def record(self, state: State) -> None:
@@ -78,7 +78,7 @@ class InMemory:
 
 
 class CampaignDirectory:
-    """A campaign in a run's directory; enter it to lock it."""
+    """A campaign in a run's directory; a context manager that locks it."""
 
     def __init__(self, folder: Path, config: RunConfig, resume: bool) -> None:
         self.directory = RunDirectory(folder, config, resume, is_candidate)
@@ -98,19 +98,19 @@ class CampaignDirectory:
 
     @property
     def remarks(self) -> list[str]:
-        """What had to be repaired, and what has changed since the campaign started."""
+        """Remarks on repairs, and on versions that changed since the campaign started."""
         return self.directory.remarks
 
-    def begin(self, rng: random.Random) -> State | None:
-        """The saved state, if there is one; `rng` is set to continue from it.
+    def restore(self, rng: random.Random) -> State | None:
+        """The saved state, with `rng` set to its random state; None if there is none.
 
-        Without one that fits, the campaign starts again and repeats its journal.
+        Without a valid checkpoint the campaign starts again and replays its journal.
         """
         journal = self.directory.journal
         found = self.directory.read_checkpoint()
         state = None if found is None else self._restored(found, rng)
         if state is None and len(journal):
-            self.remarks.append("no checkpoint fits the journal: repeating it from the start")
+            self.remarks.append("no checkpoint matches the journal: replaying it from the start")
         return state
 
     def _restored(self, found: Mapping[str, Any], rng: random.Random) -> State | None:
@@ -129,21 +129,21 @@ class CampaignDirectory:
             )
             rng.setstate((kind, tuple(numbers), gauss))
         except (KeyError, IndexError, TypeError, ValueError):
-            return None  # readable, but not what we write
+            return None  # valid JSON, but not a valid checkpoint
         journal.go_to(len(lines))
         return state
 
-    def ahead(self) -> list[Candidate]:
-        """What an earlier process wrote into the journal after its last checkpoint."""
+    def after_checkpoint(self) -> list[Candidate]:
+        """The candidates that an earlier process recorded after its last checkpoint."""
         journal = self.directory.journal
-        return [Candidate.from_json(record) for record in journal.records(journal.n_lines)]
+        return [Candidate.from_json(record) for record in journal.records(journal.position)]
 
     def record(self, state: State) -> None:
-        """Append what the last step tried to the journal."""
+        """Append the candidates of the last step to the journal."""
         self.directory.journal.append(c.to_json(self.tables) for c in state.tried)
 
     def save(self, state: State, rng: random.Random) -> None:
-        """Write a checkpoint, so that a later process can resume here."""
+        """Write a checkpoint to resume from."""
         kind, numbers, gauss = rng.getstate()
         self.directory.write_checkpoint(
             {
@@ -155,7 +155,7 @@ class CampaignDirectory:
         )
 
     def publish(self, hall: Rows, history: Rows) -> None:
-        """Write the hall of fame and the history for people."""
+        """Write the hall of fame and the history for users."""
         self.directory.write_json(HALL, hall)
         self.directory.write_csv(HALL_CSV, hall)
         self.directory.write_csv(HISTORY, history)

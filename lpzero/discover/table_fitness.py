@@ -1,7 +1,7 @@
-"""One table to search on: the rows of the fitness, and scores for them.
+"""The fitness of formulas on one table: the rows it is measured on, and scores on them.
 
-Sketches are read once; a formula costs look-ups or a few matrix passes. Targets of the test rows
-are not here: the table of a fitness has them hidden.
+Sketches are read once; scoring a formula takes look-ups or a few matrix passes. The targets of the
+test rows are hidden.
 """
 
 from __future__ import annotations
@@ -13,36 +13,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lpzero.arrays import FloatArray
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.settings import Settings
 from lpzero.errors import InputError
+from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.measures import MEASURES, RHO, RHO_WITHIN, Measures, RankMeasures
-from lpzero.judgement.ranks import quantise_keys
+from lpzero.judgement.ranks import quantise_keys, rank_targets
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
-from lpzero.scores.chains import ChainSet, surviving
+from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
+from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.products import Beam, Found, search
+from lpzero.scores.terms import TermLanguage, TermTable, term_table
 from lpzero.sketches.sketch import Sketch
-from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.statistics import STATISTICS
+from primitives.score import AnyFormula
+from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
     from spaces.tables import Split, Table
 
-LEAST = 10  # training rows
-_MEMORY = 1 << 29  # bytes that scoring may remember
-_FEW = 6  # architectures of the early look
-# For a few formulas on many rows: their chains are computed, tables of them would cost more.
-_BARE = ChainSet(dict.fromkeys(STATISTICS, ((),)), dict.fromkeys(STATISTICS, 1), ())
+MIN_TRAINING_ROWS = 10
+_CACHE_BYTES = 1 << 29  # for values cached between formulas
+_N_EARLY_ROWS = 6
 _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
 
 
 class TableFitness:
-    """One table to search on: its rows, and evaluators for them, made when first needed."""
+    """Measures formulas on one table; its evaluators are built when first needed."""
 
     def __init__(
         self,
@@ -52,18 +54,21 @@ class TableFitness:
         settings: Settings,
         workers: Workers | None = None,
         label: str | None = None,
+        repeated: Callable[[], Sequence[Sketch]] | None = None,
     ) -> None:
         self.table, self.parts, self._make = parts.hide_test(table), parts, sketches
         self.workers, self.label = workers or Workers(), label
-        # Longer chains are computed from those of two.
+        self._make_repeated = repeated
+        # Longer chains are computed from chains of two.
         self.chains = surviving(min(2, max(1, settings.unaries)))
+        self.settings = settings
         self.rows = fitness_rows(self.table, parts, settings)
         self._judged = JudgedTable(self.table, parts)
         self.measures = self._judged.measures(self.rows)
         if RHO_WITHIN in settings.objectives and self.measures.n_within == 0:
             raise InputError(
                 f"table {table.name} has no group of equal depth and width with 5 training"
-                f" architectures: objective {RHO_WITHIN} has nothing to measure"
+                f" architectures: objective {RHO_WITHIN} cannot be measured"
             )
 
     @cached_property
@@ -72,23 +77,60 @@ class TableFitness:
         return self._make()
 
     @cached_property
+    def branches(self) -> BranchTable:
+        """The branch table of all rows, which products of terms are searched on."""
+        return branch_table(self.sketches, self.chains, None, self.workers, self.label)
+
+    @cached_property
+    def terms(self) -> TermTable:
+        """The terms that products are made of, on all rows."""
+        language = TermLanguage(statistics=tuple(self.settings.statistics))
+        return term_table(self.branches, language)
+
+    def products(self) -> list[Found]:
+        """The products that a beam search finds on the fitness rows, best first."""
+        targets = rank_targets(self.table.targets[self.rows])
+        return search(self.terms.logs[:, self.rows], targets, Beam(factors=self.settings.terms))
+
+    @cached_property
+    def repeated_rows(self) -> FormulaEvaluator | None:
+        """The evaluator on all rows with networks and batches of other seeds, if there is one."""
+        if self._make_repeated is None:
+            return None
+        sketches = self._make_repeated()
+        chains = self.chains if self.settings.terms > 1 else bare_chains()
+        return FormulaEvaluator(sketches, chains, workers=self.workers, label=self.label)
+
+    @cached_property
+    def known_rows(self) -> IntArray:
+        """The training and validation rows."""
+        return np.sort(np.concatenate([self.parts.train, self.parts.valid]))
+
+    def known_rho(self, scores: FloatArray) -> FloatArray:
+        """Rho (K,) of scores (K, n) on the training and validation rows; 0 where there is none."""
+        rows = self.known_rows
+        rho = spearman_many(scores[:, rows], rank_targets(self.table.targets[rows])).values
+        return np.where(np.isfinite(rho), rho, 0.0)
+
+    @cached_property
     def evaluator(self) -> FormulaEvaluator:
-        """Scores on the rows of the fitness."""
+        """The evaluator on the fitness rows."""
         return self._evaluator(self.rows, self.label)
 
     @cached_property
-    def glance(self) -> FormulaEvaluator:
-        """Scores on a few of these rows, of sizes far apart."""
+    def early_look(self) -> FormulaEvaluator:
+        """The evaluator on a few of the fitness rows, of very different sizes."""
         sizes = self._judged.parameters[self.rows]
-        picked = np.argsort(sizes, kind="stable")[np.linspace(0, len(sizes) - 1, _FEW).astype(int)]
+        spread = np.linspace(0, len(sizes) - 1, _N_EARLY_ROWS).astype(int)
+        picked = np.argsort(sizes, kind="stable")[spread]
         return self._evaluator(self.rows[np.sort(picked)], None)
 
     def prepare(self) -> None:
-        """Read or make what scoring needs, so that no formula waits for it."""
-        _ = self.evaluator, self.glance
+        """Load or build all that scoring needs, before the first formula is scored."""
+        _ = self.evaluator, self.early_look
 
-    def on_valid(self, formula: Formula, measure: str) -> float:
-        """A measure of the formula on the validation rows; rho if these have no groups."""
+    def on_valid(self, formula: AnyFormula, measure: str) -> float:
+        """A measure of the formula on the validation rows; rho instead if they have no groups."""
         evaluator, measures = self._valid
         scores = evaluator.score(formula)
         if isinstance(scores, Rejected):
@@ -100,48 +142,52 @@ class TableFitness:
     @cached_property
     def _valid(self) -> tuple[FormulaEvaluator, RankMeasures]:
         rows = self.parts.valid
-        return self._evaluator(rows, None, _BARE), self._judged.measures(rows)
+        return self._evaluator(rows, None, bare_chains()), self._judged.measures(rows)
 
     @cached_property
-    def everywhere(self) -> FormulaEvaluator:
-        """Scores on all rows, for the formulas that are reported."""
-        return self._evaluator(None, None, _BARE)
+    def all_rows(self) -> FormulaEvaluator:
+        """The evaluator on all rows, for the formulas that are reported."""
+        return self._evaluator(None, None, bare_chains())
 
     def _evaluator(
         self, rows: Any, label: str | None, chains: ChainSet | None = None
     ) -> FormulaEvaluator:
-        is_main = chains is None and len(rows) > _FEW
-        is_small = rows is not None and len(rows) <= _FEW
+        if self.settings.terms > 1:
+            picked = np.arange(len(self.table)) if rows is None else np.asarray(rows)
+            table = rows_of(self.branches, picked)
+            return FormulaEvaluator(self.sketches, rows=[int(row) for row in picked], table=table)
+        is_main = chains is None and len(rows) > _N_EARLY_ROWS
+        is_small = rows is not None and len(rows) <= _N_EARLY_ROWS
         return FormulaEvaluator(
             self.sketches,
             chains or self.chains,
             rows=rows,
             workers=self.workers,
-            memory=_MEMORY if is_main else _MEMORY // 8,
+            memory=_CACHE_BYTES if is_main else _CACHE_BYTES // 8,
             jobs=1 if is_small else self.workers.jobs,
             label=label,
         )
 
-    def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
+    def measure(self, formulas: Sequence[AnyFormula]) -> list[Measures | Rejected]:
         """Rho, rho given the parameters and rho within groups of each formula.
 
-        A formula that fails on the few is not looked at on the many. What is scored is the
-        canonical form, which the branch tables know, whether or not pruning made it so.
+        A formula that is rejected on the few rows of `early_look` is not scored on the others. The
+        canonical form is scored, because the branch tables hold its chains.
         """
-        formulas = [_readable(formula) for formula in formulas]
+        formulas = [_canonical(formula) for formula in formulas]
         results: list[Measures | Rejected] = [
-            _flaw(scores) or Measures(0, 0, 0) for scores in self.glance.scores(formulas)
+            _flaw(scores) or Measures(0, 0, 0) for scores in self.early_look.scores(formulas)
         ]
         passed = [i for i, result in enumerate(results) if not isinstance(result, Rejected)]
         scored: list[tuple[int, FloatArray]] = []
-        scores = self.evaluator.scores([formulas[i] for i in passed])
-        for i, found in zip(passed, scores, strict=True):
-            if isinstance(found, Rejected):
-                results[i] = found
+        of_passed = self.evaluator.scores([formulas[i] for i in passed])
+        for i, scores in zip(passed, of_passed, strict=True):
+            if isinstance(scores, Rejected):
+                results[i] = scores
             else:
-                scored.append((i, found))
+                scored.append((i, scores))
         if scored:
-            measured = self.measures.measure(np.stack([found for _, found in scored]))
+            measured = self.measures.measure(np.stack([scores for _, scores in scored]))
             for place, (i, _) in enumerate(scored):
                 if measured.constant[place] or measured.non_finite[place]:
                     results[i] = _CONSTANT if measured.constant[place] else _NON_FINITE
@@ -151,12 +197,12 @@ class TableFitness:
 
 
 def fitness_rows(table: Table, parts: Split, settings: Settings) -> Any:
-    """The rows (n,) the fitness is measured on: all training rows, or a drawn few of them."""
+    """The rows (n,) the fitness is measured on: all training rows, or a random sample of them."""
     n = len(parts.train)
-    if n < LEAST:
+    if n < MIN_TRAINING_ROWS:
         raise InputError(
-            f"table {table.name} has {len(table)} rows, which leaves {n} to train on;"
-            f" a campaign needs at least {LEAST}"
+            f"table {table.name} has {len(table)} rows, {n} of them for training;"
+            f" a campaign needs at least {MIN_TRAINING_ROWS}"
         )
     if settings.archs is None or settings.archs >= n:
         return parts.train
@@ -164,8 +210,11 @@ def fitness_rows(table: Table, parts: Split, settings: Settings) -> Any:
     return parts.train[np.sort(picked)]
 
 
-def _readable(formula: Formula) -> Formula:
-    return formula if drop_dead(formula.expression) is None else canonical(formula)
+def _canonical(formula: AnyFormula) -> AnyFormula:
+    """The canonical form; the formula itself if every branch is disconnected."""
+    if isinstance(formula, Formula) and drop_dead(formula.expression) is None:
+        return formula
+    return canonical(formula)
 
 
 def _flaw(scores: FloatArray | Rejected) -> Rejected | None:

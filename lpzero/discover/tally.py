@@ -1,4 +1,4 @@
-"""Counts and history of a campaign, made of what was tried and of nothing else."""
+"""Counts and history of a campaign, computed from its candidates alone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lpzero.discover.selection import best_first
 
 @dataclass(slots=True)
 class Tally:
-    """How many were tried, evaluated, rejected (by rule) and repeated, and the best so far.
+    """The numbers of candidates tried, evaluated, rejected (by rule) and repeated; the best so far.
 
-    A formula whose scores are constant or not finite was evaluated, and is rejected as well.
+    A formula whose scores are constant or not finite counts as evaluated and as rejected.
     """
 
     tried: int = 0
@@ -26,7 +26,7 @@ class Tally:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     def count(self, candidates: Iterable[Candidate]) -> None:
-        """Take these candidates in, generation by generation."""
+        """Count these candidates, generation by generation."""
         groups: dict[int, list[Candidate]] = {}
         for candidate in candidates:
             groups.setdefault(candidate.generation, []).append(candidate)

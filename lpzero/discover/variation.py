@@ -1,14 +1,15 @@
-"""New formulas from old ones, by DEAP's typed trees and operators.
+"""Crossover and mutation of formulas with DEAP's typed trees and operators.
 
-DEAP draws from the global `random`: `borrowed` lends it our generator and puts everything back.
-Its one-point crossover picks a type from a set of classes, whose order differs between processes,
-so crossover is written here, on DEAP's trees, with the types in a fixed order.
+DEAP draws from the global `random`: `as_global_rng` sets its state from our generator and restores
+it afterwards. DEAP's one-point crossover picks a type from a set of classes, whose order differs
+between processes, so crossover is implemented here, on DEAP's trees, with the types in a fixed
+order.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,12 +21,12 @@ from primitives.expressions import Apply, Combine, Expression, Leaf, walk
 from primitives.formula import REDUCTIONS, Formula
 from primitives.registry import BINARIES, UNARIES
 
-_TRIES = 30  # to stay inside the space before giving the parent back
+_TRIES = 30  # attempts to stay inside the space before returning the parent
 
 
 @contextmanager
-def borrowed(rng: random.Random) -> Iterator[None]:
-    """The global generator in the place of `rng` inside; afterwards both are as they should be."""
+def as_global_rng(rng: random.Random) -> Iterator[None]:
+    """A context in which the global generator continues `rng`; its own state is restored after."""
     before = random.getstate()
     random.setstate(rng.getstate())
     try:
@@ -36,7 +37,7 @@ def borrowed(rng: random.Random) -> Iterator[None]:
 
 
 class Variation:
-    """Crossover and mutation inside a language; to be called under `borrowed`."""
+    """Crossover and mutation inside a language; call its methods inside `as_global_rng`."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -54,7 +55,7 @@ class Variation:
         ]
 
     def crossover(self, first: Formula, second: Formula) -> Formula:
-        """The first formula with a part of the second in it."""
+        """The first formula with a subtree replaced by one of the second."""
         return self._inside(lambda: self._cross(first, second), first)
 
     def mutate(self, formula: Formula) -> Formula:
@@ -62,7 +63,7 @@ class Variation:
         return self._inside(lambda: random.choice(self._mutations)(formula), formula)
 
     def point(self, formula: Formula) -> Formula:
-        """One node made another of its arity, whatever kind of value it gives."""
+        """The formula with one node replaced by another of the same arity."""
         at = random.randrange(formula.complexity)
         node = list(walk(formula.expression))[at]
         names: list[str]
@@ -70,13 +71,13 @@ class Variation:
             names = self.language.statistics
         else:
             names = list(UNARIES) if isinstance(node, Apply) else list(BINARIES)
-        return Formula(replace_name(formula.expression, at, random.choice(names)),
-                       formula.reduction)  # fmt: skip
+        changed = replace_name(formula.expression, at, random.choice(names))
+        return Formula(changed, formula.reduction)
 
     def neighbours(self, formula: Formula) -> Iterator[Formula]:
-        """Every formula of the space one change away: a node renamed, added or left out."""
+        """Every formula of the space one change away: a node replaced, added or removed."""
         yield _other_reduction(formula)
-        for expression in _changed(formula.expression, self.language.statistics):
+        for expression in changed_expressions(formula.expression, self.language.statistics):
             made = Formula(expression, formula.reduction)
             if self.language.why_outside(made) is None:
                 yield made
@@ -85,31 +86,32 @@ class Variation:
         longest = max(1, self.language.settings.unaries)
         return grow(self.language.primitive_set, 0, longest, type_)
 
-    def _inside(self, make: Callable[[], Formula], otherwise: Formula) -> Formula:
+    def _inside(self, make: Callable[[], Formula], parent: Formula) -> Formula:
+        """A new formula inside the space; the parent if many attempts give none."""
         for _ in range(_TRIES):
             made = make()
-            if made != otherwise and self.language.why_outside(made) is None:
+            if made != parent and self.language.why_outside(made) is None:
                 return made
-        return otherwise
+        return parent
 
     def _by_tree(self, operator: Callable[[Any], tuple[Any]], formula: Formula) -> Formula:
         (changed,) = operator(to_tree(formula, self.language.primitive_set))
         return from_tree(changed)
 
     def _cross(self, first: Formula, second: Formula) -> Formula:
-        receiver, giver = (to_tree(f, self.language.primitive_set) for f in (first, second))
-        places = [_places(tree) for tree in (receiver, giver)]
-        kind = random.choice(sorted(places[0].keys() & places[1].keys()) or [""])
+        child, donor = (to_tree(f, self.language.primitive_set) for f in (first, second))
+        nodes = [_nodes_by_type(tree) for tree in (child, donor)]
+        kind = random.choice(sorted(nodes[0].keys() & nodes[1].keys()) or [""])
         if not kind:
             return first
-        here = receiver.searchSubtree(random.choice(places[0][kind]))
-        there = giver.searchSubtree(random.choice(places[1][kind]))
-        receiver[here] = giver[there]
-        return from_tree(receiver)
+        replaced = child.searchSubtree(random.choice(nodes[0][kind]))
+        replacement = donor.searchSubtree(random.choice(nodes[1][kind]))
+        child[replaced] = donor[replacement]
+        return from_tree(child)
 
 
 def replace_name(expression: Expression, at: int, name: str) -> Expression:
-    """The expression with the node that `walk` gives at that place called otherwise."""
+    """The expression with the node at index `at` of `walk` replaced by the named one."""
     counter = iter(range(1 << 30))
 
     def rebuild(node: Expression) -> Expression:
@@ -124,33 +126,37 @@ def replace_name(expression: Expression, at: int, name: str) -> Expression:
     return rebuild(expression)
 
 
-def _changed(expression: Expression, statistics: list[str]) -> Iterator[Expression]:
-    """The expression with one node renamed, one unary added, or one unary left out."""
+def changed_expressions(expression: Expression, statistics: Sequence[str]) -> Iterator[Expression]:
+    """The expression with one node replaced, one unary added, or one unary removed."""
     yield from (Apply(name, expression) for name in UNARIES)
     if isinstance(expression, Leaf):
         yield from (Leaf(name) for name in statistics if name != expression.statistic)
     elif isinstance(expression, Apply):
         yield expression.operand
         yield from (Apply(n, expression.operand) for n in UNARIES if n != expression.operation)
-        for operand in _changed(expression.operand, statistics):
+        for operand in changed_expressions(expression.operand, statistics):
             yield Apply(expression.operation, operand)
     else:
         name, left, right = expression.operation, expression.left, expression.right
         yield from (Combine(other, left, right) for other in BINARIES if other != name)
-        yield from (Combine(name, changed, right) for changed in _changed(left, statistics))
-        yield from (Combine(name, left, changed) for changed in _changed(right, statistics))
+        yield from (
+            Combine(name, changed, right) for changed in changed_expressions(left, statistics)
+        )
+        yield from (
+            Combine(name, left, changed) for changed in changed_expressions(right, statistics)
+        )
 
 
-def _places(tree: Any) -> dict[str, list[int]]:
-    """The nodes below the root by the name of the type they give."""
-    places: dict[str, list[int]] = {}
+def _nodes_by_type(tree: Any) -> dict[str, list[int]]:
+    """The indices of the nodes below the root, by the name of the type they return."""
+    nodes: dict[str, list[int]] = {}
     for index, node in enumerate(tree[1:], 1):
-        places.setdefault(node.ret.__name__, []).append(index)
-    return places
+        nodes.setdefault(node.ret.__name__, []).append(index)
+    return nodes
 
 
 def _insert(tree: Any, pset: Any) -> tuple[Any]:
-    """The tree with a unary put above a node; DEAP's own insertion needs scalar terminals."""
+    """The tree with a unary inserted above a node; DEAP's own insertion needs scalar terminals."""
     at = random.randrange(1, len(tree))
     kind = tree[at].ret
     tree.insert(at, random.choice([p for p in pset.primitives[kind] if p.args == [kind]]))

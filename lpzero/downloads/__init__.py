@@ -1,1 +1,1 @@
-"""Released tables from their public repositories: downloaded, verified, put in place."""
+"""Downloads released tables from their public repositories and verifies them."""

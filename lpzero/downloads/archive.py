@@ -1,8 +1,8 @@
-"""The wanted files of a .tar.gz, and nothing else of it.
+"""Extraction of selected files from an untrusted .tar.gz.
 
-Content is copied to paths this module makes itself, never by tarfile's own extraction. An
-archive with an absolute path or a `..` anywhere, or with anything but plain files among the
-wanted ones, is refused as a whole.
+Content is copied to paths that this module builds, never by tarfile's own extraction. The whole
+archive is refused if any member has an absolute path or `..`, or if a selected member is not a
+regular file.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ MOST_MEMBERS = 500_000
 
 
 def unpack(archive: Path, folder: str, members: str, into: Path) -> int:
-    """Copy the matching files below `folder` of the archive; how many there were.
+    """Copy the matching files below `folder` of the archive and return their number.
 
-    The first component of every path (repository and commit) is left out of account.
+    The first component of every path (repository and commit) is ignored.
     """
     pattern = re.compile(members)
     prefix = PurePosixPath(folder)
@@ -49,7 +49,7 @@ def unpack(archive: Path, folder: str, members: str, into: Path) -> int:
 def _relative(
     member: tarfile.TarInfo, prefix: PurePosixPath, archive: Path
 ) -> PurePosixPath | None:
-    """The member's path below the wanted folder, None if it lies elsewhere."""
+    """The member's path relative to the wanted folder; None if it is elsewhere."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         raise FetchError(f"{archive}: unsafe member {member.name!r}; the archive is refused")
@@ -70,6 +70,6 @@ def _check_size(member: tarfile.TarInfo, total: int, archive: Path) -> int:
 def _copy(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, archive: Path) -> None:
     content = tar.extractfile(member)
     if content is None or path.exists():
-        raise FetchError(f"{archive}: {member.name!r} comes twice; the archive is refused")
+        raise FetchError(f"{archive}: {member.name!r} is duplicated; the archive is refused")
     with content:
         write_bytes(path, content.read(LARGEST_MEMBER))

@@ -1,10 +1,10 @@
-"""Tables from their public repositories at a pinned commit: downloaded, verified, put in place.
+"""Downloads tables from their public repositories at a pinned commit and verifies them.
 
-A single file comes by its raw address. A folder comes with the archive of the whole commit, of
-which only the files that the loader reads are unpacked (`archive`). What is verified is what lands
-on disk: the SHA-256 of the file, or of the folder as the list of its files. A table is made beside
-its place under another name and renamed, so that it is there whole or not at all. A download can
-be resumed: its bytes are in a `.part` file that a later call continues.
+A single file is downloaded by its raw address. For a folder, the archive of the whole commit is
+downloaded and only the files that the loader reads are unpacked (`archive`). The verified digest is
+that of the installed content: the SHA-256 of the file, or of the list of the folder's files. A
+table is prepared under a temporary name and renamed, so it is never incomplete. The bytes received
+so far are kept in a `.part` file, from which a later call resumes.
 
 urllib rather than pooch: pooch starts every download from zero and checks the bytes of the
 archive, which are not stable upstream.
@@ -42,7 +42,7 @@ _LARGEST_DOWNLOAD = 2 << 30
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Where a table lies now and whether it had to be downloaded."""
+    """The path of a table, and whether it had to be downloaded."""
 
     name: str
     path: Path
@@ -50,7 +50,7 @@ class Fetched:
 
 
 def _silent(done: int, total: int | None) -> None:
-    """No progress shown."""
+    """Show no progress."""
 
 
 def fetch(
@@ -63,9 +63,9 @@ def fetch(
     archives: str = ARCHIVES,
     timeout: float = TIMEOUT,
 ) -> Fetched:
-    """Put the table into the data root, unless it is there already and whole.
+    """Download the table into the data root, unless it is already there and correct.
 
-    A table that is there with other content is an error, or replaced with `force`. `files` and
+    If the path has other content, raise FetchError or, with `force`, replace it. `files` and
     `archives` are the addresses of the two servers.
     """
     entry = source(name)
@@ -73,14 +73,14 @@ def fetch(
         return Fetched(name, locate(entry, None), downloaded=False)
     root = data_root(data)
     if root is None:
-        raise TableError(f"no place for {name}: set {DATA_VARIABLE} or give --data FOLDER")
+        raise TableError(f"no data folder for {name}: set {DATA_VARIABLE} or give --data FOLDER")
     place = root / entry.path
     if place.exists():
         if _digest(place, entry.origin) == entry.origin.digest:
             return Fetched(name, place, downloaded=False)
         if not force:
             raise FetchError(
-                f"{place} is not the content of {entry.provenance}: "
+                f"{place} differs from the content of {entry.provenance}: "
                 "move it away, or give --force to replace it"
             )
     address = _address(entry.origin, files, archives)
@@ -102,7 +102,7 @@ def _obtain(
     try:
         _install(entry, origin, place, part)
     except FetchError:
-        # Kept bytes that do not lead to the right content would fail for ever.
+        # Resuming from wrong bytes would fail every time.
         part.unlink()
         if not resumed:
             raise
@@ -112,7 +112,7 @@ def _obtain(
 
 
 def _install(entry: Source, origin: Origin, place: Path, part: Path) -> None:
-    """Turn the downloaded bytes into the verified table at its place."""
+    """Verify the downloaded bytes and move the table to its path."""
     if origin.members is None:
         _verify(entry, origin, part)
         move(part, place)
@@ -132,7 +132,7 @@ def _verify(entry: Source, origin: Origin, path: Path) -> None:
     if found != origin.digest:
         raise FetchError(
             f"table {entry.name}: wrong checksum, got SHA-256 {found}, expected {origin.digest}; "
-            "nothing was installed: fetch it again, and if that does not help report it"
+            "nothing was installed: fetch it again, and report it if that does not help"
         )
 
 
@@ -166,9 +166,9 @@ def tree_digest(folder: Path, members: str) -> str:
 
 
 def download(url: str, part: Path, timeout: float, progress: Progress) -> bool:
-    """Bring `part` to the whole content of the URL; whether earlier bytes were continued.
+    """Download the URL into `part`; return whether the download was resumed.
 
-    A server that ignores the range, or refuses it, makes the download start from zero.
+    If the server ignores or refuses the range, the download starts from zero.
     """
     part.parent.mkdir(parents=True, exist_ok=True)
     start = part.stat().st_size if part.exists() else 0
@@ -182,7 +182,7 @@ def download(url: str, part: Path, timeout: float, progress: Progress) -> bool:
             f"{url}: the server answered {error.code} {error.reason}; check the address"
         ) from error
     except (OSError, http.client.HTTPException) as error:
-        # Our own words, or a file of ours that cannot be written: not the server's fault.
+        # Our own errors, or a local file that cannot be written: not the server's fault.
         if isinstance(error, (FetchError, WriteError)) or getattr(error, "filename", None):
             raise
         reason = getattr(error, "reason", None) or error or type(error).__name__
@@ -200,7 +200,7 @@ def _transfer(url: str, part: Path, start: int, timeout: float, progress: Progre
         total = start + int(length) if length is not None and length.isdigit() else None
         with closing(AppendFile(part)) as file:
             if not resumed:
-                file.cut(0)
+                file.truncate(0)
             done = _receive(url, response, file, start, total, progress)
             file.sync()
     if total is not None and done != total:
@@ -212,10 +212,10 @@ def _transfer(url: str, part: Path, start: int, timeout: float, progress: Progre
 
 
 def _begins(response: Any, start: int) -> bool:
-    """Whether a partial answer continues exactly where the file ends."""
+    """True; raise FetchError unless the partial response continues exactly at `start`."""
     match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
     if not match or int(match[1]) != start:
-        raise FetchError(f"{response.url}: the server sent another range than asked; try later")
+        raise FetchError(f"{response.url}: the server sent a different range; try again later")
     return True
 
 

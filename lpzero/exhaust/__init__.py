@@ -1,4 +1,4 @@
-"""The paper's whole space, every formula, on one table."""
+"""Exhaustive runs: every formula of the paper's space on one table."""
 
 from lpzero.exhaust.report import choose, report, scores
 from lpzero.exhaust.results import Entry, Query, Results

@@ -1,4 +1,4 @@
-"""An exhaustive run's directory, read: what was asked, the last answer, and what is missing."""
+"""Reads an exhaustive run's directory: its request, its last result, and what is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from primitives.sizes import SpaceSize, measure
 
 @dataclass(frozen=True, eq=False)
 class ExhaustiveRun(FormulaRun):
-    """An exhaustive run; `measured` are the measures of its shards, None while some are missing."""
+    """An exhaustive run; `measured` are the measures of its shards, None if some are missing."""
 
     measured: Results | None
 
@@ -46,30 +46,30 @@ class ExhaustiveRun(FormulaRun):
     def pairs(self) -> Iterator[PairRho]:
         column = MEASURES.index(RHO)
         for family, values in [] if self.measured is None else self.measured.measured():
-            found = np.abs(values[column])
-            if np.isnan(found).all():
+            rho = np.abs(values[column])
+            if np.isnan(rho).all():
                 continue
             one = family.left[0].statistic
             other = family.right[0].statistic if family.right else one
-            yield PairRho(family.operation or ONE_SIDED, one, other, float(np.nanmax(found)))
+            yield PairRho(family.operation or ONE_SIDED, one, other, float(np.nanmax(rho)))
 
 
 def read(config: StoredConfig) -> ExhaustiveRun:
-    """The exhaustive run of that config."""
+    """The exhaustive run with that config."""
     folder, request = config.folder, config.request
     remarks: list[str] = []
     result = read_file(folder, RESULT, remarks)
-    found = Results(folder, request["unaries"], bool(request["same_statistic"]))
-    n_missing = len(found.missing())
+    measured = Results(folder, request["unaries"], bool(request["same_statistic"]))
+    n_missing = len(measured.missing())
     if n_missing:
         remarks.append(
-            f"The run is not finished: {n_missing} of {len(found.shards)} shards are missing."
+            f"The run is not finished: {n_missing} of {len(measured.shards)} shards are missing."
             " Run the same command with the same --out to finish it."
         )
     elif result is None:
         remarks.append(
-            f"There is no {RESULT}: run the same command with the same --out, and it is written"
-            " without computing anything again."
+            f"There is no {RESULT}: run the same command with the same --out to write it; nothing"
+            " is computed again."
         )
     lines = [] if result is None else result["top"]
     return ExhaustiveRun(
@@ -80,9 +80,9 @@ def read(config: StoredConfig) -> ExhaustiveRun:
         read_file(folder, SCORES, remarks) if result is not None else None,
         [_row(line) for line in lines],
         [],
-        {"evaluated": 0 if n_missing else found.counts[0]},
+        {"evaluated": 0 if n_missing else measured.counts[0]},
         {} if result is None else dict(result["rejected"]),
-        None if n_missing else found,
+        None if n_missing else measured,
     )
 
 

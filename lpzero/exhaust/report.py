@@ -1,4 +1,4 @@
-"""What an exhaustive run found: chosen on train, judged on valid and test, counters beside it."""
+"""The result of an exhaustive run: chosen on train, judged on valid and test, with counters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.arrays import FloatArray
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import Exhaustion
+from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
 from lpzero.judgement.table import JudgedTable
 from lpzero.options import to_json
 from lpzero.runs.scoresheet import column, sheet
@@ -22,7 +23,7 @@ from primitives.sizes import measure
 if TYPE_CHECKING:
     from spaces.tables import Split, Table
 
-_SAME = 1e-9  # measures closer than this are a tie
+_TIE = 1e-9  # measures closer than this are a tie
 
 
 def choose(
@@ -32,19 +33,19 @@ def choose(
     evaluator: FormulaEvaluator,
     query: Query | None = None,
 ) -> list[tuple[Entry, FloatArray]]:
-    """The best on train with their scores on all rows (A,); ties go by valid, then complexity.
+    """The best on train with their scores on all rows (A,); valid, then complexity, breaks ties.
 
-    The test rows have no part in it.
+    The test rows are not used.
     """
     query = query or Query()
-    closed = JudgedTable(table, split)
+    judged = JudgedTable(table, split)
     found = []
     for entry in results.best(query):
         scores = evaluator.score(entry.formula)
         if isinstance(scores, Rejected):
             continue  # finite on train only
-        valid = closed.rho(scores, "valid")
-        key = -round(entry.value / _SAME), -valid, entry.formula.complexity, str(entry.formula)
+        valid = judged.rho(scores, "valid")
+        key = -round(entry.value / _TIE), -valid, entry.formula.complexity, str(entry.formula)
         found.append((key, entry, scores))
     found.sort(key=lambda item: item[0])
     return [(entry, scores) for _, entry, scores in found[: query.top]]
@@ -57,12 +58,24 @@ def report(
     found: tuple[Results, BranchTable],
     asked: Exhaustion,
     query: Query | None = None,
+    count: Count | None = None,
+    stability: MeasureStability | None = None,
 ) -> dict[str, Any]:
-    """The result as JSON values; reading it opens the test rows."""
+    """The result as JSON values; this reads the test rows.
+
+    `count` is the best count found on train; without it the winner is compared with the best
+    counter alone. `stability` measures the winner's.
+    """
     results, branches = found
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
     judged = JudgedTable(table, split, with_test=True)
+    contests = [
+        Contest(
+            judged, scores, count, None if stability is None else stability(entry.formula, table)
+        )
+        for entry, scores in chosen[:1]
+    ]
     evaluated, constant, non_finite = results.counts
     return {
         "tables": [{"name": table.name, **judged.facts, "n_fitness": len(split.train)}],
@@ -73,6 +86,7 @@ def report(
         "best": _best(judged, *chosen[0]) if chosen else None,
         "top": [_line(judged, entry, scores) for entry, scores in chosen],
         "counters": list(judged.counters()),
+        **contest_fields(contests),
         "evaluated": evaluated,
         "rejected": _rejected(asked, constant, non_finite),
     }
@@ -85,12 +99,12 @@ def scores(
     branches: BranchTable,
     result: dict[str, Any],
 ) -> dict[str, Any] | None:
-    """The winner's score and the target of every row as JSON values; None without a winner."""
+    """The winner's score and the target of every row as JSON values; None if there is no winner."""
     if result["best"] is None:
         return None
     formula = result["best"]["formula"]
     values = FormulaEvaluator(sketches, table=branches).score(parse_paper_formula(formula))
-    assert not isinstance(values, Rejected), "what was chosen has scores everywhere"
+    assert not isinstance(values, Rejected), "the winner has a score on every row"
     parts = JudgedTable(table, split, with_test=True).parts
     return sheet(formula, {table.name: column(table, parts, values)})
 
@@ -105,7 +119,7 @@ def _line(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, An
 
 
 def _best(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, Any]:
-    """The line with the judgement of every part."""
+    """The formula's line, with the judgement of every part."""
     line = _line(judged, entry, scores)
     found = {judged.table.name: judged.judge_chosen(scores)}
     return {**line, "sign": entry.formula.sign, "judged": found}
@@ -114,8 +128,8 @@ def _best(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, An
 def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, int]:
     """Formulas by the rule that removed them, of both reductions together.
 
-    `duplicate` were the same as another one up to sign; `constant-score` and `non-finite` were
-    evaluated and cannot be chosen.
+    A `duplicate` equals another formula up to sign; `constant-score` and `non-finite` formulas were
+    evaluated but cannot be chosen.
     """
     size = measure(asked.unaries, asked.same_statistic)
     n = len(REDUCTIONS)

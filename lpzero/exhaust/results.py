@@ -1,7 +1,7 @@
 """The measures of every formula of an exhaustive run, from the `shards/` of its directory.
 
-They answer questions long after the run: the best of all, within groups, given the parameters, per
-statistic, or of those that need no gradient. Nothing is recomputed for them.
+Queries read them after the run without recomputing anything: the best formulas by any measure, with
+or without certain statistics or operations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from primitives.statistics import STATISTICS
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which formulas, best first by which measure of the training rows."""
+    """Which formulas to list, and the measure on the training rows that sorts them."""
 
     by: str = option(
         RHO,
@@ -64,7 +64,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A formula with its sign fitted to the measure asked for, and its measures on train."""
+    """A formula with the sign that makes the queried measure positive, and its train measures."""
 
     formula: Formula
     value: float
@@ -80,32 +80,32 @@ class Results:
         self.shards = shards.cut(self.families)
 
     def missing(self) -> list[tuple[int, shards.Shard]]:
-        """The shards that are not there or not whole."""
-        return [(i, b) for i, b in enumerate(self.shards) if shards.read(self.folder, i) is None]
+        """The shards whose files are missing or broken."""
+        return [(i, s) for i, s in enumerate(self.shards) if shards.read(self.folder, i) is None]
 
     @cached_property
     def counts(self) -> tuple[int, int, int]:
         """Formulas evaluated, constant, not finite."""
-        found = [self._read(number) for number in range(len(self.shards))]
+        measured = [self._read(number) for number in range(len(self.shards))]
         return (
-            sum(block.evaluated for block in found),
-            sum(block.constant for block in found),
-            sum(block.non_finite for block in found),
+            sum(shard.evaluated for shard in measured),
+            sum(shard.constant for shard in measured),
+            sum(shard.non_finite for shard in measured),
         )
 
     def measured(self) -> Iterator[tuple[Family, FloatArray]]:
-        """Every block: its family and its values (measures, reductions, left, right)."""
-        for number, block in enumerate(self.shards):
-            yield self.families[block.family], self._read(number).values
+        """The family and the values (measures, reductions, left, right) of every shard."""
+        for number, shard in enumerate(self.shards):
+            yield self.families[shard.family], self._read(number).values
 
     def best(self, query: Query) -> list[Entry]:
-        """The query's formulas with the largest absolute measure, and all that tie the last.
+        """The query's formulas with the largest absolute measure, and all that tie with the last.
 
-        At most 100 times as many as asked for; ties are in the order of the space.
+        At most 100 times as many as the query asks for; ties are in the order of the space.
         """
         best: list[tuple[float, int, int]] = []
-        for number, block in enumerate(self.shards):
-            if _matches(self.families[block.family], query):
+        for number, shard in enumerate(self.shards):
+            if _matches(self.families[shard.family], query):
                 best += self._of_shard(number, query)
                 best = _first(best, query.top)
         return [self._entry(query, number, flat) for _, number, flat in best]
@@ -122,25 +122,24 @@ class Results:
         return [(float(flat[i]), number, int(i)) for i in picked]
 
     def _entry(self, query: Query, number: int, flat: int) -> Entry:
-        block = self.shards[number]
+        shard = self.shards[number]
         values = self._read(number).values
-        found = values.reshape(len(MEASURES), -1)[:, flat]
-        measures = Measures(*map(float, found))
+        measures = Measures(*map(float, values.reshape(len(MEASURES), -1)[:, flat]))
         by = MEASURES.index(query.by)
         sign = -1 if measures[by] < 0 else 1
         reduction, left, right = (int(i) for i in np.unravel_index(flat, values.shape[1:]))
         formula = formula_at(
-            self.families[block.family], block.start + left, right, REDUCTIONS[reduction], sign
+            self.families[shard.family], shard.start + left, right, REDUCTIONS[reduction], sign
         )
         signed = measures.negated() if sign < 0 else measures
         return Entry(formula, signed[by], signed)
 
     def _read(self, number: int) -> shards.MeasuredShard:
         if number not in self._cache:
-            found = shards.read(self.folder, number)
-            if found is None:
+            shard = shards.read(self.folder, number)
+            if shard is None:
                 raise InputError(f"the run in {self.folder} is not finished: start it again")
-            self._cache[number] = found
+            self._cache[number] = shard
         return self._cache[number]
 
     @cached_property
@@ -149,7 +148,7 @@ class Results:
 
 
 def _first(found: list[tuple[float, int, int]], top: int) -> list[tuple[float, int, int]]:
-    """The best, ties with the last of them included; the order of the space breaks ties."""
+    """The best entries, and all that tie with the last; ties are in the order of the space."""
     found.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
     if len(found) <= top:
         return found

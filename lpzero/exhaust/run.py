@@ -1,6 +1,6 @@
-"""Every formula of the paper's space on one table: measured on the training rows, then reported.
+"""Measures every formula of the paper's space on the training rows of one table.
 
-table, sketches -> branch table -> shards of measures (kept) -> Results
+table, sketches -> branch table -> shards of measures (stored) -> Results
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 
 class ExhaustError(LPZeroError, RuntimeError):
-    """A run that could not be finished; starting it again goes on with it."""
+    """A run that could not be finished; starting it again resumes it."""
 
 
 KIND = "exhaustive run"
 GIGABYTE = 1 << 30
-_LEAST = 16 << 20  # what a worker needs in any case
+_MIN_WORKER_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Exhaustion:
-    """What is asked: which formulas, and within how much memory."""
+    """The settings of an exhaustive run: which formulas, and how much memory."""
 
     unaries: int = option(1, "Operations per chain.", Whole(1, 2))
     same_statistic: bool = option(False, "Pair each statistic with itself, too.", Switch())
@@ -61,9 +61,9 @@ def exhaust(
     asked: Exhaustion,
     options: SketchOptions | None = None,
 ) -> tuple[Results, BranchTable]:
-    """Measure every formula on the training rows, going on where an earlier call stopped.
+    """Measure every formula on the training rows, resuming where an earlier call stopped.
 
-    The branch table, of all rows, comes back too: what is chosen is scored from it.
+    Also returns the branch table of all rows, from which the chosen formulas are scored.
     """
     chains = surviving(asked.unaries, asked.same_statistic)
     with RunDirectory(folder, exhaustive_config(table, split, asked, options), resume=True):
@@ -79,7 +79,7 @@ def exhaust(
 def exhaustive_config(
     table: Table, split: Split, asked: Exhaustion, options: SketchOptions | None = None
 ) -> RunConfig:
-    """The config of an exhaustive run: what decides its measures."""
+    """The config of an exhaustive run: everything that determines its measures."""
     request = {
         "version": VERSION,
         "tables": table_entries([table]),
@@ -101,15 +101,15 @@ def _measure(
     asked: Exhaustion,
 ) -> None:
     workers = asked.workers or Workers()
-    laid_out = family_scorer(branches, train)
-    # Twice, because the table was put together from parts, and workers map a copy of theirs.
-    fixed = 2 * (branches.nbytes + laid_out.nbytes)
-    room = (asked.memory - fixed) // (2 * workers.jobs)
-    if room < _LEAST:
-        least = (fixed + 2 * workers.jobs * _LEAST) / GIGABYTE
-        raise InputError(f"this run needs at least {least:.2f} GB: give --memory more")
+    scorer = family_scorer(branches, train)
+    # Twice: the table was assembled from parts, and workers map a copy of the scorer.
+    fixed = 2 * (branches.nbytes + scorer.nbytes)
+    per_worker = (asked.memory - fixed) // (2 * workers.jobs)
+    if per_worker < _MIN_WORKER_BYTES:
+        needed = (fixed + 2 * workers.jobs * _MIN_WORKER_BYTES) / GIGABYTE
+        raise InputError(f"this run needs at least {needed:.2f} GB: give --memory more")
     task = ShardTask(
-        laid_out, JudgedTable(table).measures(train), results.families, results.folder, room
+        scorer, JudgedTable(table).measures(train), results.families, results.folder, per_worker
     )
     label = "formulas" if asked.progress else None
     with closing(stream(task, missing, workers, label)) as outcomes:

@@ -1,7 +1,7 @@
-"""The space cut into shards of formulas, and each shard measured by a worker.
+"""The space divided into shards of formulas, each measured by a worker.
 
-Blocks are the same for any number of workers and any memory, so that a run may be stopped and
-taken up again with other means.
+The shards do not depend on the number of workers or the memory, so a run can be resumed with other
+values of both.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from primitives.enumeration import Family
 from primitives.formula import REDUCTIONS
 
 FORMULAS = 1 << 14  # per shard and reduction
-# Score vectors alive at once in a worker: the shard, a reduction of it, and what ranking needs.
+# Arrays of score vectors in a worker at the same time: the shard, a reduction of it, the ranks.
 _COPIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Left branches from start to stop of one family, with all its right ones."""
+    """The left branches from start to stop of one family, each with all its right branches."""
 
     family: int
     start: int
@@ -47,7 +47,7 @@ def cut(families: Sequence[Family]) -> list[Shard]:
 
 
 def members(family: Family, shard: Shard) -> BoolArray:
-    """Which (left, right) of the shard are formulas: in an unordered family each pair once."""
+    """Which (left, right) of the shard are formulas; an unordered family has each pair once."""
     shape = shard.stop - shard.start, max(1, len(family.right))
     if not family.unordered:
         return np.ones(shape, dtype=np.bool_)
@@ -58,7 +58,7 @@ def members(family: Family, shard: Shard) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredShard:
-    """A measured shard: values (measures, reductions, left, right), NaN where there is none."""
+    """A measured shard: values (measures, reductions, left, right), NaN where undefined."""
 
     values: FloatArray
     evaluated: int
@@ -81,12 +81,12 @@ class ShardTask:
         write(self.folder, number, self.measure(shard))
 
     def measure(self, shard: Shard) -> MeasuredShard:
-        """The shard's measures, its left branches a few at a time."""
+        """The shard's measures, computed for a few left branches at a time."""
         family = self.families[shard.family]
         width = max(1, len(family.right))
         shape = len(MEASURES), len(REDUCTIONS), shard.stop - shard.start, width
         values = np.full(shape, np.nan)
-        there = members(family, shard)
+        is_formula = members(family, shard)
         counts = np.zeros(2, dtype=np.int64)
         step = max(1, self.memory // (_COPIES * width * self.scorer.n_archs * 8))
         for start in range(shard.start, shard.stop, step):
@@ -94,23 +94,23 @@ class ShardTask:
             total = self.scorer.scores(family, start, stop)
             rows = slice(start - shard.start, stop - shard.start)
             for index, reduction in enumerate(REDUCTIONS):
-                picked = total[there[rows]]
+                picked = total[is_formula[rows]]
                 if reduction == "mean":
                     picked /= self.scorer.n_blocks
                 found = self.measures.measure(picked)
-                values[:, index, rows][:, there[rows]] = found.values
+                values[:, index, rows][:, is_formula[rows]] = found.values
                 counts += [found.constant.sum(), found.non_finite.sum()]
-        evaluated = int(there.sum()) * len(REDUCTIONS)
+        evaluated = int(is_formula.sum()) * len(REDUCTIONS)
         return MeasuredShard(values, evaluated, int(counts[0]), int(counts[1]))
 
 
 def path(folder: Path, number: int) -> Path:
-    """Where the shard of that number is or will be."""
+    """The path of the shard with that number."""
     return folder / SHARDS / f"{number:05d}.npz"
 
 
 def write(folder: Path, number: int, counted: MeasuredShard) -> None:
-    """Write the shard whole or not at all."""
+    """Write the shard atomically."""
     buffer = io.BytesIO()
     counts = np.array([counted.evaluated, counted.constant, counted.non_finite])
     np.savez(buffer, values=counted.values, counts=counts)
@@ -118,7 +118,7 @@ def write(folder: Path, number: int, counted: MeasuredShard) -> None:
 
 
 def read(folder: Path, number: int) -> MeasuredShard | None:
-    """The shard, None if it is not there or not whole (the archive carries checksums)."""
+    """The shard; None if its file is missing or broken (the archive has checksums)."""
     try:
         data = io.BytesIO(path(folder, number).read_bytes())
         with np.load(data, allow_pickle=False) as archive:

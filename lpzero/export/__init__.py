@@ -1,6 +1,6 @@
 """Formulas as files: JSON, a Python module, LaTeX, sympy, CSV; one exporter per file.
 
-Everything goes through one middle form, `record.Exported`, and comes back verified.
+Everything goes through one intermediate form, `record.Exported`, and is verified when read back.
 """
 
 from lpzero.export.forms import FORMS, export

@@ -1,8 +1,8 @@
 """The bodies of primitives as plain torch functions, taken from their one declaration.
 
-A body is written over `xp`, numpy or torch; here `xp` becomes torch, and what it uses of
-`primitives.guards` comes along. So an export cannot drift from the language, and a primitive that
-was declared a minute ago is exported like any other.
+A body is written over `xp`, numpy or torch; here `xp` becomes torch, and the functions that it uses
+from `primitives.guards` are copied too. So an export cannot diverge from the language, and a new
+primitive is exported like any other.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _XP, _GUARDS = "xp", "guards"
 
 
 class Sources:
-    """Definitions collected in the order in which they must stand."""
+    """Definitions collected in the order in which they must appear."""
 
     def __init__(self) -> None:
         self.constants: dict[str, str] = {}
         self.functions: dict[str, str] = {}
 
     def add(self, name: str, body: Callable[..., Any]) -> str:
-        """Take the primitive's body in; the name under which it is called."""
+        """Add the primitive's body; return the name under which it is called."""
         called = f"op_{name}"
         if called not in self.functions:
-            self._take(called, body, f"primitive {name!r}")
+            self._add_function(called, body, f"primitive {name!r}")
         return called
 
-    def _take(self, called: str, function: Callable[..., Any], what: str) -> None:
+    def _add_function(self, called: str, function: Callable[..., Any], what: str) -> None:
         node = _definition(function, what)
         node.name = called
         node.decorator_list = []
@@ -47,13 +47,13 @@ class Sources:
         self.functions[called] = ast.unparse(adapted)
 
     def guard(self, name: str, what: str) -> None:
-        """Take in what a body uses of the guards."""
+        """Add a constant or function of the guards that a body uses."""
         value = getattr(guards, name, None)
         if isinstance(value, float):
             self.constants[name] = "math.inf" if math.isinf(value) else repr(value)
         elif callable(value):
             if name not in self.functions:
-                self._take(name, value, f"guard {name!r}")
+                self._add_function(name, value, f"guard {name!r}")
         else:
             raise InputError(f"{what} cannot be exported: guards has no {name!r}")
 
@@ -97,11 +97,11 @@ def _definition(function: Callable[..., Any], what: str) -> ast.FunctionDef:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             return node
-    raise InputError(f"{what} cannot be exported as Python: its source is not at hand")
+    raise InputError(f"{what} cannot be exported as Python: its source is not available")
 
 
 def _refuse_foreign(node: ast.AST, what: str, known: set[str]) -> None:
-    """A body may use its operands, torch, the guards, math and builtins."""
+    """Raise InputError if a body uses more than its operands, torch, guards, math and builtins."""
     named = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     local = {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
     local |= {
@@ -111,5 +111,5 @@ def _refuse_foreign(node: ast.AST, what: str, known: set[str]) -> None:
     if foreign:
         raise InputError(
             f"{what} cannot be exported as Python: its body uses {foreign[0]!r};"
-            " use xp, guards and math alone"
+            " use only xp, guards and math"
         )

@@ -1,7 +1,7 @@
 """Formulas as CSV, a row for each formula and table, and back.
 
-The formula column goes through the parser; columns that are not there have their defaults, so the
-hall of fame of a campaign directory can be read too.
+The formula column goes through the parser; missing columns have default values, so the hall of fame
+of a campaign directory can be read too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 
-_MOST = 1000
-_RISKY = ("=", "+", "-", "@")  # a spreadsheet would run a name that starts so
+_MAX_ROWS = 1000
+_RISKY = ("=", "+", "-", "@")  # a spreadsheet would execute a name that starts with one of these
 
 
 def write(exported: list[Exported]) -> str:
@@ -41,9 +41,9 @@ def load(path: str | Path) -> list[Exported]:
     except csv.Error as error:
         raise InputError(f"{place} is not a CSV file: {error}") from None
     if not rows or "formula" not in rows[0]:
-        raise InputError(f"{place} has no column 'formula', or no row")
-    if len(rows) > _MOST:
-        raise InputError(f"{place} has {len(rows)} rows, at most {_MOST} are read")
+        raise InputError(f"{place} has no column 'formula', or no rows")
+    if len(rows) > _MAX_ROWS:
+        raise InputError(f"{place} has {len(rows)} rows, expected at most {_MAX_ROWS}")
     found: dict[str, Exported] = {}
     for number, row in enumerate(rows, 2):
         one = _read(row, f"{place}: line {number}", place.stem)
@@ -79,7 +79,7 @@ def _row(one: Exported, figures: Figures | None) -> dict[str, Any]:
 
 def _read(row: dict[Any, Any], where: str, stem: str) -> Exported:
     if None in row or None in row.values():
-        raise InputError(f"{where} has not as many cells as the header")
+        raise InputError(f"{where} has more or fewer cells than the header")
     name = row.get("name") or (f"{stem}-{row['id']}" if row.get("id") else stem)
     name = check_text(name.removeprefix("'"), f"{where}: name")
     defaults = SketchOptions()

@@ -1,4 +1,4 @@
-"""A form that formulas are written in, as the module of the form declares it."""
+"""The declaration of a form that formulas are exported in."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NoOptions:
-    """A form without options of its own."""
+    """The options of a form that has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
     """A module `NAME_form` declares one as `EXPORTER`, and `lpzero export --to NAME` writes it.
 
-    `write` gives the text of the selected formulas. `options` is a dataclass of settings
+    `write` returns the text of the selected formulas. `options` is a dataclass of settings
     (`lpzero.options`) that only this form has; `write` gets an instance of it.
     """
 

@@ -1,4 +1,4 @@
-"""The forms by name, and writing one to a file."""
+"""The export forms by name, and writing an export to a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lpzero.export.source import Selection
 from lpzero.options import options
 from spaces.declarations import declared
 
-# Other modules here, which exported modules are made of, need torch; the forms do not.
+# The other modules of this package, whose source exported modules contain, may need torch.
 FORMS: dict[str, Exporter] = {
     form.name: form
     for form in declared(
@@ -27,9 +27,9 @@ FORMS: dict[str, Exporter] = {
 def export(selection: Selection, form: str, **given: Any) -> str:
     """The text of the formulas in that form; `given` are options that only this form has."""
     if form not in FORMS:
-        raise InputError(f"no form is called {form!r}; use one of {', '.join(FORMS)}")
+        raise InputError(f"unknown form {form!r}; use one of {', '.join(FORMS)}")
     if not selection.entries:
-        raise InputError("there is no formula to export")
+        raise InputError("no formula was selected for export")
     for name in given:
         owners = [other for other in FORMS if name in _own(other)]
         if form not in owners:
@@ -44,11 +44,11 @@ def _own(form: str) -> dict[str, str]:
 
 
 def write_file(path: Path, text: str, force: bool = False) -> None:
-    """Write the file whole or not at all; one that is there stays unless forced."""
+    """Write the file atomically; an existing file is replaced only with `force`."""
     if "\0" in str(path) or path.is_dir():
-        raise InputError(f"{str(path)!a} cannot be a file; give --out a file name")
+        raise InputError(f"{str(path)!a} is not a file name; give --out a file name")
     if (path.exists() or path.is_symlink()) and not force:
-        raise InputError(f"{path} is there already; choose another --out, or give --force")
+        raise InputError(f"{path} exists; choose another --out, or give --force")
     if not path.parent.is_dir():
-        raise InputError(f"there is no directory {path.parent}; make it first")
+        raise InputError(f"there is no directory {path.parent}; create it first")
     files.write_text(path, text)

@@ -1,9 +1,9 @@
-"""Formulas as JSON, and back: every field is checked, every score computed again.
+"""Formulas as JSON, and back: every field is checked and every score recomputed.
 
 One formula is an object with `format` "lpzero-formula"; several are the list `formulas` of an
 object with `format` "lpzero-formulas"; an ensemble has `format` "lpzero-ensemble", its `name`, how
-it combines its members, and the list `members`. Unknown fields are refused. A file without
-`format` is plain: `formula` is read, `name` if it is there, and everything else is passed over.
+it combines its members, and the list `members`. Unknown fields are rejected. In a file without
+`format` (a plain file) `formula` and, if present, `name` are read and everything else is ignored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from primitives.score import AnyFormula
 
 ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
 SCHEMA = 1
-_MOST = 1000
+_MAX_FORMULAS = 1000
 _COMBINED_BY = "rank-mean"
 _EACH = {"n": None, "rho": 1.0, "rho_ci": 1.0, "rho_given_params": 1.0}
 
@@ -83,7 +83,7 @@ def load(path: str | Path) -> Formulas:
     place = Path(path)
     value = read_json(read_text(place), str(place))
     if not isinstance(value, dict):
-        raise InputError(f"{place} holds no formula; expected an object with 'formula'")
+        raise InputError(f"{place} contains no formula; expected an object with 'formula'")
     if "format" not in value:
         return Formulas([_plain(value, place)])
     return from_value(value, str(place))
@@ -111,11 +111,11 @@ def from_value(value: dict[str, Any], where: str) -> Formulas:
         fields.choice("combine", [_COMBINED_BY])
     items = fields.items("formulas" if kind == SEVERAL else "members")
     fields.done()
-    if not 1 <= len(items) <= _MOST:
-        raise InputError(f"{where} holds {len(items)} formulas, expected 1 to {_MOST}")
+    if not 1 <= len(items) <= _MAX_FORMULAS:
+        raise InputError(f"{where} contains {len(items)} formulas, expected 1 to {_MAX_FORMULAS}")
     for index, item in enumerate(items):
         if not isinstance(item, dict) or item.get("format") != ONE:
-            raise InputError(f"{where}: formula {index + 1} is no object of format {ONE!r}")
+            raise InputError(f"{where}: formula {index + 1} is not an object of format {ONE!r}")
         if item.get("schema") != SCHEMA or isinstance(item["schema"], bool):
             raise InputError(f"{where}: formula {index + 1} has another schema than {SCHEMA}")
     entries = [_exported(item, f"{where}: formula {i + 1}") for i, item in enumerate(items)]
@@ -124,7 +124,7 @@ def from_value(value: dict[str, Any], where: str) -> Formulas:
 
 def _plain(value: dict[str, Any], place: Path) -> Exported:
     if not isinstance(value.get("formula"), str):
-        raise InputError(f"{place} holds no formula; expected an object with 'formula'")
+        raise InputError(f"{place} contains no formula; expected an object with 'formula'")
     schema = value.get("schema", _PLAIN_SCHEMA)
     if schema != _PLAIN_SCHEMA:
         raise InputError(
@@ -157,7 +157,7 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
     theirs = [None if s is None else check_number(s, f"{where}: trial") for s in scores]
     if limit != trial.LIMIT or not trial.agree(one.trial, theirs):
         raise InputError(
-            f"{where}: this version gives other scores than lpzero {one.provenance.engine} did"
+            f"{where}: this version computes other scores than lpzero {one.provenance.engine} did"
             " when the file was written; use that version, or export the formula again"
         )
     return one
@@ -187,7 +187,7 @@ def _formula(fields: Fields) -> AnyFormula:
 
 
 def options(fields: Fields) -> SketchOptions:
-    """The sketch options that the fields spell."""
+    """The sketch options in the fields."""
     found = SketchOptions(
         fields.optional_integer("limit", 1),
         fields.choice("loss", LOSSES),
@@ -203,7 +203,7 @@ def _batch(value: Any, where: str) -> Batch:
     space, version = fields.text("space"), fields.integer("version", 0)
     shape = fields.items("shape")
     if len(shape) > 8 or not all(type(size) is int and 0 < size < 1 << 31 for size in shape):
-        raise InputError(f"{fields.where}: shape is a short list of sizes")
+        raise InputError(f"{fields.where}: shape must be a short list of sizes")
     batch = Batch(space, version, tuple(shape), fields.text("inputs"))
     fields.done()
     return batch
@@ -229,16 +229,15 @@ def _provenance(fields: Fields) -> Provenance:
 
 
 def figures(fields: Fields) -> Figures:
-    """The figures that the fields spell."""
+    """The figures in the fields."""
     known = [fields.text(name) for name in ("table", "space", "target", "digest")]
     seed = fields.integer("split_seed")
     numbers = {name: _by_part(fields, name) for name in _EACH}
     fields.done()
+
     table, space, target, digest = known
-    return Figures(
-        table, space, target, digest, seed,
-        numbers["n"], numbers["rho"], numbers["rho_ci"], numbers["rho_given_params"],
-    )  # fmt: skip
+    n, rho, rho_ci, given = numbers.values()
+    return Figures(table, space, target, digest, seed, n, rho, rho_ci, given)
 
 
 def _by_part(fields: Fields, name: str) -> dict[str, Any]:
@@ -247,16 +246,17 @@ def _by_part(fields: Fields, name: str) -> dict[str, Any]:
     found = fields.mapping(name)
     for part, value in found.items():
         if part not in SPLIT_PARTS:
-            raise InputError(f"{where}: {part!a:.40} is none of {', '.join(SPLIT_PARTS)}")
+            raise InputError(f"{where}: {part!a:.40} is not one of {', '.join(SPLIT_PARTS)}")
         pair = value if name == "rho_ci" else [value]
         if not isinstance(pair, list) or len(pair) != (2 if name == "rho_ci" else 1):
-            raise InputError(f"{where}: an interval is a list of two numbers")
+            raise InputError(f"{where}: an interval must be a list of two numbers")
         for number in pair:
             check_number(number, where, _EACH[name] or 1e9)
     if name == "n":
         return {part: int(value) for part, value in found.items()}
-    return {p: (float(v[0]), float(v[1])) if name == "rho_ci" else float(v)
-            for p, v in found.items()}  # fmt: skip
+    if name == "rho_ci":
+        return {part: (float(low), float(high)) for part, (low, high) in found.items()}
+    return {part: float(value) for part, value in found.items()}
 
 
 def _digest(value: dict[str, Any]) -> str:
@@ -266,6 +266,6 @@ def _digest(value: dict[str, Any]) -> str:
 
 EXPORTER = Exporter(
     "json",
-    "one formula, several or an ensemble, with all that is known of them",
+    "one formula, several or an ensemble, with their options, results and provenance",
     lambda found, _: write(found.entries, found.ensemble),
 )

@@ -1,7 +1,7 @@
-r"""A formula as a LaTeX equation, several as a booktabs table with the sizes beside them.
+r"""A formula as a LaTeX equation, several as a booktabs table with the counters below them.
 
-What is too wide for the line is scaled to it. Text from files is escaped, so a label can typeset
-nothing but itself.
+What is too wide for the line is scaled to it. Text from files is escaped, so a label is always
+typeset literally.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _DOCUMENT = r"""\documentclass{article}
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """A size alone, on the same test rows as the formulas."""
+class CounterFigures:
+    """How a counter ranks the same rows as the formulas."""
 
     name: str
     table: str
@@ -59,23 +59,27 @@ class Beside:
 
 
 def write(
-    exported: Sequence[Exported], beside: Sequence[Beside] = (), ensemble: str | None = None
+    exported: Sequence[Exported],
+    counters: Sequence[CounterFigures] = (),
+    ensemble: str | None = None,
 ) -> str:
     """An equation for one formula, a table for several and for the members of an ensemble."""
     is_one = len(exported) == 1 and ensemble is None
-    body = equation(exported[0]) if is_one else table(exported, beside, ensemble)
+    body = equation(exported[0]) if is_one else table(exported, counters, ensemble)
     return f"{_NEEDS}\n{_FIT}\n{body}"
 
 
 @dataclass(frozen=True, slots=True)
 class LatexOptions:
-    """The options of LaTeX alone."""
+    """The options that only LaTeX has."""
 
-    document: bool = option(False, "A LaTeX document that compiles as it is.", Switch())
+    document: bool = option(
+        False, "Write a complete LaTeX document that compiles on its own.", Switch()
+    )
 
 
 def _write(found: Selection, options: LatexOptions) -> str:
-    text = write(found.entries, found.beside, found.ensemble)
+    text = write(found.entries, found.counters, found.ensemble)
     return document(text) if options.document else text
 
 
@@ -85,12 +89,12 @@ EXPORTER = Exporter(
 
 
 def document(text: str) -> str:
-    """A whole document around what `write` gave."""
+    """A complete document that contains the output of `write`."""
     return _DOCUMENT % text
 
 
 def equation(one: Exported) -> str:
-    """The formula as an equation; a long one in several, one that is still too wide scaled."""
+    """The formula as an equation; a long one is split, and scaled if still too wide."""
     lines = [
         rf"{left} &= \lpzerofit{{0.72\linewidth}}{{\displaystyle {right}}}"
         for left, right in in_parts(one.formula, _LEGIBLE)
@@ -103,9 +107,11 @@ def equation(one: Exported) -> str:
 
 
 def table(
-    exported: Sequence[Exported], beside: Sequence[Beside] = (), ensemble: str | None = None
+    exported: Sequence[Exported],
+    counters: Sequence[CounterFigures] = (),
+    ensemble: str | None = None,
 ) -> str:
-    """The formulas best first, a section for each table, sizes alone at its end."""
+    """The formulas, best first, in a section for each table that ends with the counters."""
     names: list[str | None] = list(
         dict.fromkeys(f.table for one in exported for f in one.provenance.figures)
     )
@@ -125,15 +131,15 @@ def table(
         if len(names) > 1 and name is not None:
             lines.append(rf"\multicolumn{{6}}{{@{{}}l}}{{table {escaped(name)}}} \\")
         lines += [_formula_row(one, name) for one in exported]
-        sizes = [line for line in beside if line.table == name]
-        if sizes:
+        on_table = [line for line in counters if line.table == name]
+        if on_table:
             lines += [r"\midrule", r"\multicolumn{6}{@{}l}{\emph{sizes alone}} \\"]
-            lines += [_size_row(line) for line in sizes]
+            lines += [_counter_row(line) for line in on_table]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
 def escaped(text: str) -> str:
-    """The text so that LaTeX prints it as it is; a letter beyond Latin-1 becomes its name."""
+    """The text escaped so that LaTeX prints it; a letter beyond Latin-1 becomes its name."""
     return "".join(_SPECIAL.get(c) or _letter(c) for c in text)
 
 
@@ -181,7 +187,7 @@ def _formula_row(one: Exported, table: str | None) -> str:
 
 
 def _cell(formula: AnyFormula) -> str:
-    """The formula in the width of its column: scaled, or as text over several lines."""
+    """The formula fitted to its column: scaled, or as text over several lines."""
     if formula.complexity <= _LEGIBLE:
         return rf"\lpzerofit{{0.42\linewidth}}{{{right_side(formula)}}}"
     text = escaped(str(formula)).replace("(", r"(\allowbreak{}").replace(", ", r",\allowbreak{} ")
@@ -196,7 +202,7 @@ def _cells(figures: Figures | None) -> list[str]:
     return [train, valid, _with_interval(test, figures.rho_ci.get("test")), _number(given)]
 
 
-def _size_row(line: Beside) -> str:
+def _counter_row(line: CounterFigures) -> str:
     train, valid, test = (_number(line.rho.get(part)) for part in SPLIT_PARTS)
     given = None if line.name == "parameters" else line.rho_given_params
     cells = train, valid, _with_interval(test, line.rho_ci), _number(given)

@@ -1,4 +1,4 @@
-"""How exported modules take the statistics of a model; copied into them as `runtime` is."""
+"""How exported modules extract the statistics of a model; copied into them like `runtime`."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def statistics(
     blocks: Sequence[nn.Module] | None = None,
     taps: dict[str, Sequence[str]] | None = None,
 ) -> list[Block]:
-    """What `score` takes, from one forward and, if needed, one backward pass in eval mode.
+    """The blocks for `score`, from one forward and, if needed, one backward pass in eval mode.
 
-    `loss(output, inputs)` gives one number; without it the engine's own is taken. `blocks` are
-    `model.blocks`, or the members of the largest ModuleList. `taps` names the sub-modules of a
-    block that put out A (FFN activations), H (what feeds the heads) and S (attention
-    probabilities), as in {"A": ["mlp.act"]}; without it, modules with an attribute `statistic`.
-    The model is left as it was.
+    `loss(output, inputs)` returns one number; the default is the engine's own loss. `blocks`
+    defaults to `model.blocks`, or the members of the largest ModuleList. `taps` names the
+    sub-modules of a block whose outputs are A (FFN activations), H (inputs of the heads) and S
+    (attention probabilities), as in {"A": ["mlp.act"]}; the default is modules with an attribute
+    `statistic`. The model is left unchanged.
     """
     found = list(blocks or find_blocks(model))
     weights = [[p for p in block.parameters() if p.ndim >= 2] for block in found]
@@ -69,7 +69,7 @@ def statistics(
 def tap(
     blocks: Sequence[nn.Module], taps: dict[str, Sequence[str]] | None, undo: ExitStack
 ) -> list[dict[str, list[Tensor]]]:
-    """For each block and statistic a list, which the pass fills at the taps."""
+    """For each block and statistic a list that the pass fills at the taps."""
     taken: list[dict[str, list[Tensor]]] = [{name: [] for name in USES} for _ in blocks]
 
     def keep_in(tensors: list[Tensor]) -> Any:
@@ -89,7 +89,7 @@ def tap(
 
 
 def catch_inputs(blocks: Sequence[nn.Module], undo: ExitStack) -> dict[int, Tensor]:
-    """By block, filled by the pass: its input, that of the first block cut off as a leaf."""
+    """The input of each block, filled by the pass; that of the first is detached, a leaf."""
     sources: dict[int, Tensor] = {}
 
     def enter(index: int) -> Any:
@@ -121,7 +121,7 @@ def set_up(
 
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:
-    """`model.blocks`, else the members of the ModuleList that holds most parameters."""
+    """`model.blocks`, else the members of the ModuleList with the most parameters."""
     own = list(getattr(model, "blocks", ()))
     if own:
         return own
@@ -135,8 +135,8 @@ def find_blocks(model: nn.Module) -> list[nn.Module]:
 def engine_loss(model: Any, output: Tensor, inputs: Tensor) -> Tensor:
     """The loss of the engine's own models, whose output is the final hidden state (B, T, d).
 
-    auto: next-token where the model has `token_losses`, else cotangent. Labels and cotangents are
-    drawn by NumPy.
+    auto: next-token if the model has `token_losses`, else cotangent. Labels and cotangents are
+    drawn with NumPy.
     """
     B, T = output.shape[:2]
     if LOSS == "ones":

@@ -1,8 +1,8 @@
-"""A formula as a Python module that stands alone: torch and nothing else.
+"""A formula as a standalone Python module that needs only torch.
 
-The module is put together from `runtime`, `model_statistics`, the source of the primitives' bodies
-and the formula; beyond the paper's form `score_runtime` and `position_statistics` have parts that
-go before theirs. Names, labels and provenance go in as literals, never as code.
+The module is assembled from `runtime`, `model_statistics`, the source of the primitives' bodies and
+the formula; beyond the paper's form, functions of `score_runtime` and `position_statistics` replace
+those of the same name. Names, labels and provenance are inserted as literals, never as code.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from primitives.statistics import STATISTICS, Source
 
 _WIDTH = 96
 _OPENING, _CLOSING = ("score", "score_model"), ("networks", "self_test", "main")
-# All that is in them, and of `trial` the networks. They need torch, so their text alone is read.
+# Copied whole; of `trial` only the networks. They need torch, so only their text is read.
 _COPIED = ("lpzero.export.runtime", "lpzero.export.model_statistics")
 _BEYOND = ("lpzero.export.score_runtime", "lpzero.export.position_statistics")
 _COUNTED_ON = (("ffn", "A"), ("heads", "S"))  # a size, and the statistic it is counted on
 _HEAD = '''"""A zero-cost proxy: {formula}
 
-Scores an untrained network; larger is better. Needs torch alone. `score` takes the statistics of
-every block, `score_model` a model; `python FILE` runs the self-test. How the statistics are taken
-and what the operations mean is said where they stand. Written by lpzero {engine}.
+Scores an untrained network; larger is better. Needs only torch. `score` takes the statistics of
+every block, `score_model` a model; `python FILE` runs the self-test. Docstrings explain how the
+statistics are extracted and what the operations mean. Written by lpzero {engine}.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ from torch import Tensor, nn
 
 
 def write(exported: list[Exported]) -> str:
-    """The source of the module; one formula to a module."""
+    """The source of the module; a module contains one formula."""
     if len(exported) != 1:
-        raise InputError(f"a Python module holds one formula, {len(exported)} were chosen")
+        raise InputError(f"a Python module contains one formula, but {len(exported)} were chosen")
     one = exported[0]
     body = _PaperSource(one.formula) if _is_papers(one.formula) else _ScoreSource(one.formula)
     needed = _needed([*_OPENING, *_CLOSING, *body.used], body)
@@ -188,7 +188,7 @@ class _Body:
 
     def __init__(self, term: Formula, name: str, sources: Sources) -> None:
         expression = drop_dead(term.expression)
-        assert expression is not None, "a record holds no dead formula"
+        assert expression is not None, "an exported formula always has a live branch"
         self.sources = sources
         self.used = {"block_mean"}
         self._lines: list[str] = []
@@ -208,7 +208,7 @@ class _Body:
         )
 
     def _name(self, node: Expression) -> str:
-        """The variable that holds the node's value, computed once."""
+        """The variable with the node's value, which is computed once."""
         if isinstance(node, Leaf):
             return node.name
         if node not in self._names:
@@ -277,7 +277,7 @@ def _constants(one: Exported, body: _PaperSource | _ScoreSource) -> str:
         "SOURCES": "the tensors of a block that each one reads",
         "GRADIENTS": "those that are the loss's gradient at these tensors",
         "LIMIT": "elements kept of each tensor; None keeps all",
-        "TRIAL_TENSORS": "which of the made-up tensors stand for each statistic",
+        "TRIAL_TENSORS": "which of the synthetic tensors each statistic reads",
     }
     text = [
         f"{name} = {shown!a}" + (f"  # {comments[name]}" if name in comments else "")
@@ -314,7 +314,7 @@ def _ascii(value: object) -> object:
 
 
 def _needed(roots: list[str], body: _PaperSource | _ScoreSource) -> dict[str, str]:
-    """The source of these parts of the runtime and of all they need, by name."""
+    """The source of these parts of the runtime and of everything they use, by name."""
     found = _parts(body.copied)
     todo = list(roots)
     for name in todo:
@@ -327,10 +327,10 @@ def _needed(roots: list[str], body: _PaperSource | _ScoreSource) -> dict[str, st
 def _parts(copied: tuple[str, ...]) -> dict[str, tuple[str, set[str]]]:
     """Every function and class of the runtime: its source, and the names it uses."""
     found: dict[str, tuple[str, set[str]]] = {}
-    made_up = [inspect.getsource(trial.networks)]
+    synthetic = [inspect.getsource(trial.networks)]
     if copied != _COPIED:
-        made_up += [_renamed(trial.ends), _renamed(trial.sizes)]
-    for text in (*map(_source, copied), *made_up):
+        synthetic += [_renamed(trial.ends), _renamed(trial.sizes)]
+    for text in (*map(_source, copied), *synthetic):
         for node in ast.parse(text).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
@@ -354,6 +354,6 @@ def _source(module: str) -> str:
 
 EXPORTER = Exporter(
     "python",
-    "one formula as a module that needs torch alone",
+    "one formula as a module that needs only torch",
     lambda found, _: write(found.entries),
 )

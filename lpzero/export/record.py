@@ -1,6 +1,6 @@
-"""What an export says of a formula: the middle form that every exporter writes and reads.
+"""The intermediate form of an exported formula, which every exporter writes and reads.
 
-It has no date and no path, so that equal campaigns give equal files.
+It contains no date and no path, so that equal campaigns give equal files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The inputs that networks of a space are run on; how they are drawn is told in words."""
+    """The inputs that networks of a space run on, with a description of how they are drawn."""
 
     space: str
     version: int
@@ -37,9 +37,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How a formula ranks one table; each mapping goes from a part of the table to a number.
+    """How a formula ranks one table; each mapping is from a part of the table to a number.
 
-    `rho_ci` is the bootstrap 95% interval. Test was not looked at where it has no figure.
+    `rho_ci` is the bootstrap 95% interval. A missing test figure means test was not evaluated.
     """
 
     table: str
@@ -55,7 +55,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a formula comes from; the fields of a campaign are None for any other one."""
+    """Where a formula comes from; campaign fields are None for any other source."""
 
     source: str
     engine: str = VERSION
@@ -70,9 +70,9 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A formula with everything that decides its scores, and where it comes from.
+    """A formula with everything that its scores depend on, and where it comes from.
 
-    `trial` are its scores on made-up networks (see `trial`), which every reader computes again.
+    `trial` holds its scores on synthetic networks (see `trial`), which every reader recomputes.
     """
 
     name: str

@@ -7,7 +7,7 @@ from typing import Any
 
 import spaces
 from lpzero.export import json_form
-from lpzero.export.latex_form import Beside
+from lpzero.export.latex_form import CounterFigures
 from lpzero.export.record import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.untrusted import Fields, check_number, check_text
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
@@ -19,7 +19,7 @@ Line = Mapping[str, Any]
 
 
 class RunRecords:
-    """The formulas of a campaign or an exhaustive run, with what the run says of them."""
+    """The formulas of a campaign or an exhaustive run, with the run's results for them."""
 
     def __init__(self, run: FormulaRun) -> None:
         self.run, self.folder = run, run.folder
@@ -28,11 +28,11 @@ class RunRecords:
         self.batches = _batches([table["space"] for table in run.tables])
 
     def chosen(self) -> Exported | None:
-        """The winner; None while there is none."""
+        """The winner; None before there is one."""
         return None if self.run.best is None else self._judged(self.run.best)
 
     def hall(self) -> list[Exported]:
-        """The hall of fame; what the result judged has its figures, the rest those of train."""
+        """The hall of fame; reported formulas have all figures, the rest only those of train."""
         lines = [] if self.run.result is None else self.run.result["top"]
         judged = {line["formula"]: line for line in lines}
         if self.run.best is not None:
@@ -43,11 +43,11 @@ class RunRecords:
             found.append(self._unjudged(row) if line is None else self._judged(line))
         return found
 
-    def beside(self) -> list[Beside]:
-        """The counters that the result judged."""
+    def counters(self) -> list[CounterFigures]:
+        """The counters that the result reports."""
         where = f"{self.folder}: counters"
         return [
-            _beside(line, where)
+            _counter_figures(line, where)
             for table in self.run.tables
             for line in self.run.counters(table["name"])
         ]
@@ -116,11 +116,11 @@ class RunRecords:
         return Exported(name, formula, provenance, self.options, batches=self.batches)
 
 
-def _beside(line: Line, where: str) -> Beside:
+def _counter_figures(line: Line, where: str) -> CounterFigures:
     test = line["judged"]["test"]
     low, high = (check_number(x, where, 1.0) for x in test["rho_ci"])
     given = test["rho_given_params"]
-    return Beside(
+    return CounterFigures(
         check_text(line["proxy"], where),
         check_text(line["table"], where),
         {part: check_number(value, where, 1.0) for part, value in line["rho"].items()},
@@ -130,7 +130,7 @@ def _beside(line: Line, where: str) -> Beside:
 
 
 def _batches(names: Sequence[str]) -> tuple[Batch, ...]:
-    """How the spaces draw their inputs; a space this version does not have is left out."""
+    """How the spaces draw their inputs; spaces unknown to this version are omitted."""
     found = []
     for name in dict.fromkeys(names):
         try:

@@ -1,7 +1,7 @@
-"""What exported modules are made of; needs torch and nothing else.
+"""The runtime of exported modules; needs only torch.
 
-The exporter copies the source of what a formula needs, and puts its own constants, operations and
-`block_value` in the place of those here, which are of the formula sum(W).
+The exporter copies the source of what a formula needs and replaces the constants, operations and
+`block_value` below, which are those of the formula sum(W).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ SIGN = 1
 LIMIT: int | None = 4096  # elements kept of each tensor; None keeps all
 SOFTMAX_AXIS = 0
 TRIAL_LIMIT = 40
-TRIAL_TENSORS = {"W": "W"}  # which of the made-up tensors stand for each statistic
+TRIAL_TENSORS = {"W": "W"}  # which of the synthetic tensors each statistic reads
 TRIAL_SCORES: tuple[float | None, ...] = ()
 TOLERANCE = 1e-5
 
 
 def score(blocks: Sequence[Block], limit: int | None = LIMIT) -> float:
-    """The network's score, larger is better; nan where a number left float64.
+    """The network's score, larger is better; nan where a number exceeds float64.
 
-    blocks[i]["W"] is the list of the block's tensors of the statistic W: weights and gradients at
-    them as the model stores them, all others (..., features). The engine keeps `limit` elements of
-    each tensor, in whole columns; None takes the whole tensors.
+    blocks[i]["W"] lists the block's tensors of the statistic W: weights and their gradients
+    as the model stores them, all others (..., features). The engine keeps `limit` elements of
+    each tensor, in whole columns; None keeps the whole tensors.
     """
     if not blocks:
-        raise ValueError("no blocks were given; a network has at least one")
+        raise ValueError("no blocks were given; expected at least one")
     try:
         values = [
             float(block_value({name: [cut(x, limit, name) for x in block[name]] for name in USES}))
@@ -68,12 +68,12 @@ class CutMatrix(NamedTuple):
 
     @property
     def stretch(self) -> float:
-        """True over kept columns: what a sum over the cut axis is rescaled by."""
+        """True over kept columns: the factor that rescales a sum over the cut axis."""
         return self.true_columns / self.values.shape[1]
 
 
 class OutOfRangeError(ArithmeticError):
-    """A number left the range of float64."""
+    """A number exceeds the range of float64."""
 
 
 def cut(tensor: Tensor, limit: int | None, statistic: str) -> CutMatrix:
@@ -123,23 +123,23 @@ def along_axis(operation: Any, matrices: list[CutMatrix]) -> list[CutMatrix]:
 
 
 def reduced(operation: Any, matrices: list[CutMatrix], grows: float) -> list[CutMatrix]:
-    """One number per matrix; what grows with the element count is rescaled to the true one."""
+    """One number per matrix, rescaled to the true element count where it grows with it."""
     return [scalar(operation(x.values) * x.stretch**grows) for x in matrices]
 
 
 def block_mean(matrices: list[CutMatrix]) -> Tensor:
-    """The mean over tensors, counting equally, of each tensor's mean."""
+    """The unweighted mean over tensors of each tensor's mean."""
     means = [torch.mean(x.values) for x in matrices]
     return sum(means[1:], start=means[0]) / len(means)
 
 
 def one_scalar(matrices: list[CutMatrix]) -> list[CutMatrix]:
-    """The block's mean, which stands for tensors that do not correspond to the other side's."""
+    """The block's mean, used where tensors do not correspond to those of the other side."""
     return [scalar(block_mean(matrices))]
 
 
 def with_scalar(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
-    """The operation where one side is a number per tensor, or one for the whole block."""
+    """The operation where one side has one number per tensor, or one for the whole block."""
     n = max(len(left), len(right))
     left, right = (side * n if len(side) == 1 else side for side in (left, right))
     return [
@@ -149,7 +149,7 @@ def with_scalar(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -
 
 
 def of_equals(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
-    """The operation element by element; on the means where true shapes differ."""
+    """The operation element by element, or on the means where the true shapes differ."""
     results = []
     for a, b in paired(left, right):
         if a.values.shape == b.values.shape and a.true_columns == b.true_columns:
@@ -177,17 +177,17 @@ def matrix_product(left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMat
 def paired(left: list[CutMatrix], right: list[CutMatrix]) -> list[tuple[CutMatrix, CutMatrix]]:
     """The tensors that correspond to each other."""
     if len(left) != len(right):
-        raise ValueError(f"{len(left)} tensors meet {len(right)}; they correspond one to one")
+        raise ValueError(f"{len(left)} tensors against {len(right)}; expected equal numbers")
     return list(zip(left, right, strict=True))
 
 
 def block_value(block: dict[str, list[CutMatrix]]) -> Tensor:
-    """The formula's value of one block."""
+    """The formula's value on one block."""
     return block_mean(block["W"])
 
 
 def self_test() -> list[tuple[float, float]]:
-    """(this module's score, the engine's) on made-up networks."""
+    """Pairs of this module's score and the engine's on synthetic networks."""
     pairs = []
     for network, expected in zip(networks(), TRIAL_SCORES, strict=True):
         tensors: list[Block] = [
@@ -200,12 +200,12 @@ def self_test() -> list[tuple[float, float]]:
 
 
 def main() -> int:
-    """Run the self-test and say so."""
+    """Run the self-test and print the result."""
     pairs = self_test()
     wrong = [p for p in pairs if not math.isclose(*p, rel_tol=TOLERANCE, abs_tol=1e-12)]
     for found, expected in wrong:
         print(f"self-test: {found!r} computed, {expected!r} expected", file=sys.stderr)
-    print(f"self-test: {len(pairs) - len(wrong)} of {len(pairs)} scores are the engine's")
+    print(f"self-test: {len(pairs) - len(wrong)} of {len(pairs)} scores match the engine's")
     return 1 if wrong else 0
 
 

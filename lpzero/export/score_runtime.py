@@ -48,7 +48,7 @@ def score(
     ends: Mapping[str, Position] | None = None,
     columns: Mapping[str, float] | None = None,
 ) -> float:
-    """The network's score, larger is better; nan where a number left float64 or is not defined.
+    """The network's score, larger is better; nan where a number exceeds float64 or is undefined.
 
     blocks[i]["W"] is the list of the block's tensors of the statistic W: weights and gradients at
     them as the model stores them, all others (..., features). blocks[i]["params"] and other sizes
@@ -57,7 +57,7 @@ def score(
     tensor, in whole columns; None takes the whole tensors.
     """
     if not blocks:
-        raise ValueError("no blocks were given; a network has at least one")
+        raise ValueError("no blocks were given; expected at least one")
     given = {name: float(column(columns or {}, name)) for name in COLUMNS}
     try:
         taken = [
@@ -202,10 +202,12 @@ def combined(terms: Sequence[float], columns: Mapping[str, float]) -> float:
 
 
 def self_test() -> list[tuple[float, float]]:
-    """(this module's score, the engine's) on made-up networks."""
-    made_up = zip(networks(), trial_ends(), trial_sizes(), TRIAL_COLUMNS, TRIAL_SCORES, strict=True)
+    """Pairs of this module's score and the engine's on synthetic networks."""
+    synthetic = zip(
+        networks(), trial_ends(), trial_sizes(), TRIAL_COLUMNS, TRIAL_SCORES, strict=True
+    )
     pairs = []
-    for network, at_ends, sizes, columns, expected in made_up:
+    for network, at_ends, sizes, columns, expected in synthetic:
         blocks = [trial_position(*pair) for pair in zip(network, sizes["blocks"], strict=True)]
         ends = {end: trial_position(drawn, sizes[end][0]) for end, drawn in at_ends.items()}
         if expected is not None:
@@ -214,7 +216,7 @@ def self_test() -> list[tuple[float, float]]:
 
 
 def trial_position(drawn: Mapping[str, Any], sizes: Mapping[str, float]) -> Position:
-    """The tensors and sizes of a made-up position."""
+    """The tensors and sizes of a synthetic position."""
     tensors = {
         name: [torch.tensor(rows) for rows in drawn[own]] for name, own in TRIAL_TENSORS.items()
     }

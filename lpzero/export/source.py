@@ -1,4 +1,4 @@
-"""What is exported: formulas of a campaign directory, of a file, or a formula as it is."""
+"""The source of an export: a campaign directory, a file, a formula's name or a formula."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from lpzero.errors import InputError
 from lpzero.export import csv_form, json_form, sympy_form
-from lpzero.export.latex_form import Beside
+from lpzero.export.latex_form import CounterFigures
 from lpzero.export.record import Exported, Formulas, Provenance
 from lpzero.export.run_records import RunRecords
 from lpzero.export.untrusted import read_text
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.layout import RESULT
-from lpzero.runs.run import open_run, understood
+from lpzero.runs.run import open_run, report_unexpected_content
 from primitives.classics import CLASSICS, Fidelity
 from primitives.parser import parse
 
@@ -25,16 +25,16 @@ _REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which formulas of a source: by default the chosen one, or the only one."""
+    """Which formulas of a source to export: by default the winner, or the only one."""
 
     top: int | None = None
     all: bool = False
-    formula: str | None = None  # a place counted from 1, or id:NUMBER
+    formula: str | None = None  # a position counted from 1, or id:NUMBER
 
     def of(
         self, entries: Sequence[Exported], chosen: Exported | None, where: str
     ) -> list[Exported]:
-        """The chosen ones among the entries, which are best first."""
+        """The selected entries; `entries` must be sorted, best first."""
         if self.all:
             return list(entries)
         if self.top is not None:
@@ -45,7 +45,7 @@ class Choice:
             return [chosen]
         if len(entries) != 1:
             raise InputError(
-                f"{where} holds {len(entries)} formulas: choose one with lpzero export {where}"
+                f"{where} contains {len(entries)} formulas: choose one with lpzero export {where}"
                 " --formula, or several with --top or --all"
             )
         return list(entries)
@@ -54,7 +54,7 @@ class Choice:
         found = _REFERENCE.fullmatch(self.formula or "")
         if found is None:
             raise InputError(
-                f"--formula is {self.formula!a:.40}; use a place such as 3, or an id such as id:57"
+                f"--formula is {self.formula!a:.40}; use a position (3) or an id (id:57)"
             )
         number = int(found[2])
         if found[1]:
@@ -62,29 +62,29 @@ class Choice:
         else:
             named = list(entries[number - 1 : number]) if number else []
         if not named:
-            raise InputError(f"{where} holds {len(entries)} formulas and none is {found[0]}")
+            raise InputError(f"{where} contains {len(entries)} formulas and none is {found[0]}")
         return named[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Formulas to export, and the sizes that stand beside them.
+    """Formulas to export, and the counters to compare them with.
 
     With the name of an `ensemble`, they are its members and are exported as one proxy.
     """
 
     entries: list[Exported]
-    beside: list[Beside] = field(default_factory=list)
+    counters: list[CounterFigures] = field(default_factory=list)
     ensemble: str | None = None
 
 
 def select(
     source: str, choice: Choice | None = None, named: Callable[[str], Formulas] | None = None
 ) -> Selection:
-    """The formulas that the source means: a directory, a file, a name or a formula.
+    """The formulas of the source: a directory, a file, a name or a formula.
 
-    Names are those of the classics, and those that `named` finds formulas for. Of an ensemble all
-    members are taken, unless some are chosen, which are then formulas of their own.
+    A name is that of a classic proxy, or one that `named` finds formulas for. An ensemble gives all
+    its members as an ensemble; members that `choice` selects are formulas of their own.
     """
     choice = choice or Choice()
     if os.path.isdir(source):
@@ -92,7 +92,7 @@ def select(
     if source.endswith((".json", ".csv")) or os.path.exists(source):
         return _chosen(read_file(Path(source)), choice, source)
     if os.sep in source and "(" not in source:
-        raise InputError(f"there is no directory and no file {source}")
+        raise InputError(f"there is no file or directory {source}")
     return _chosen(_named(source, named), choice, "the formula")
 
 
@@ -125,8 +125,8 @@ def _named(source: str, named: Callable[[str], Formulas] | None) -> Formulas:
         if classic.name == source and classic.formula is not None:
             if classic.fidelity is not Fidelity.EXACT:
                 raise InputError(
-                    f"proxy {source} has no formula that says the same ({classic.note});"
-                    f" {classic.text!r} can be exported as it is"
+                    f"proxy {source} has no equivalent formula ({classic.note});"
+                    f" {classic.text!r} can be exported instead"
                 )
             return Formulas([Exported(source, classic.formula, Provenance("proxy"))])
     if named is None:
@@ -138,17 +138,17 @@ def _run(folder: Path, choice: Choice) -> Selection:
     """The formulas of a campaign or an exhaustive run."""
     run = open_run(folder)
     if not isinstance(run, FormulaRun):
-        raise InputError(f"{folder} holds a {run.kind}, which found no formula to export")
+        raise InputError(f"{folder} is a {run.kind}, which has no formulas to export")
     is_chosen = choice != Choice()
     if run.result is None and not is_chosen:
         raise InputError(
-            f"{folder} has no {RESULT}, so nothing is chosen: finish the run, or choose with"
+            f"{folder} has no {RESULT}, so there is no winner: finish the run, or choose with"
             " --formula, --top or --all"
         )
-    with understood(folder):
+    with report_unexpected_content(folder):
         records = RunRecords(run)
         chosen, entries = records.chosen(), records.hall() if is_chosen else []
-        return Selection(choice.of(entries, chosen, str(folder)), records.beside())
+        return Selection(choice.of(entries, chosen, str(folder)), records.counters())
 
 
 def exact(entries: Sequence[Exported]) -> list[Exported]:

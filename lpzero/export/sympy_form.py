@@ -2,9 +2,9 @@
 
 The text is what sympy prints of the block's value on whole tensors, every guard written out; of a
 formula beyond the paper's form, what it prints of the whole score.
-Reading it never calls sympy on a stranger's text: `primitives.symbolic` builds the sympy
-expression anew from the formula, and the text is parsed against a list of allowed names and run
-on made-up networks, where it must score as the formula does.
+Untrusted text is never passed to sympy: `primitives.symbolic` builds the sympy expression from the
+formula, and the text is parsed against a list of allowed names and evaluated on synthetic networks,
+where it must score as the formula does.
 """
 
 from __future__ import annotations
@@ -47,14 +47,18 @@ _OF_A_SCORE = """\
 
 
 def write(exported: list[Exported]) -> str:
-    """The text of a file with one form."""
+    """The text of a file with the sympy form of one formula."""
     if len(exported) != 1:
-        raise InputError(f"a sympy form is of one formula, {len(exported)} were chosen")
+        raise InputError(f"a sympy form contains one formula, but {len(exported)} were chosen")
     formula, limit = exported[0].formula, exported[0].options.limit
     if exported[0].softmax_axis != "first":
-        raise InputError("a sympy form has its softmax along axis 0, this formula along the last")
+        raise InputError(
+            "a sympy form takes softmax along axis 0, but this formula along the last axis"
+        )
     _check_columns(formula)
-    text = f"{_MARK}\n# formula: {formula}\n{_told(formula, limit)}\n{_expression(formula)}\n"
+    text = (
+        f"{_MARK}\n# formula: {formula}\n{_conventions(formula, limit)}\n{_expression(formula)}\n"
+    )
     try:
         read(text)
     except InputError:
@@ -65,7 +69,7 @@ def write(exported: list[Exported]) -> str:
     return text
 
 
-def _told(formula: AnyFormula, limit: int | None) -> str:
+def _conventions(formula: AnyFormula, limit: int | None) -> str:
     """The conventions, as comments."""
     kept = "all" if limit is None else limit
     if isinstance(formula, Formula) and is_papers(formula):
@@ -94,7 +98,7 @@ def _check_columns(formula: AnyFormula) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A formula and the text of its sympy form, which says the same."""
+    """A formula and the equivalent text of its sympy form."""
 
     formula: AnyFormula
     text: FormText
@@ -128,7 +132,7 @@ def read(text: str, where: str = "the text") -> Form:
     """The form in a text: parsed against the list of names, and compared with its formula."""
     lines = text.splitlines()
     if not lines or lines[0].strip() != _MARK:
-        raise InputError(f"{where} is no sympy form of ours; its first line is {_MARK!r}")
+        raise InputError(f"{where} is not an lpzero sympy form; expected the first line {_MARK!r}")
     named = [found[1] for line in lines if (found := _FORMULA.fullmatch(line.strip()))]
     if len(named) != 1:
         raise InputError(f"{where} names {len(named)} formulas, expected one line '# formula: ...'")
@@ -136,7 +140,7 @@ def read(text: str, where: str = "the text") -> Form:
     formula = parse(named[0])
     _check_columns(formula)
     form = Form(formula, FormText(body, where, None if is_papers(formula) else formula.columns))
-    tried = zip(trial.made_up(None), trial.columns(formula.columns), strict=True)
+    tried = zip(trial.networks_with_ends(None), trial.columns(formula.columns), strict=True)
     mine = [form.score(network, columns) for network, columns in tried]
     if not trial.agree(mine, trial.scores(form.formula, limit=None)):
         raise InputError(f"{where}: the form does not score as its formula does")

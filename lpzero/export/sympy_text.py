@@ -1,8 +1,8 @@
-"""The text of a sympy form, run on NumPy arrays without sympy and without eval.
+"""The text of a sympy form, evaluated on NumPy arrays without sympy and without eval.
 
-Python's own parser makes the tree; every node of it must be on the lists below. Numbers are
-floats throughout, so no text can ask for more work than its length. A text is a block's value, or a
-whole score: then reductions over positions and columns stand above the values of blocks.
+Python's parser builds the tree; every node must be on the lists below. All numbers are floats, so
+the work is proportional to the length of the text. A text is a block's value, or a whole score,
+which may contain reductions over positions and columns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 
 from lpzero.errors import InputError
 from primitives.block_sizes import SIZES
-from primitives.lambdified import first_that_holds, of_tensors
 from primitives.network import Block, Network
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.statistics import STATISTICS
@@ -26,8 +25,15 @@ _MAX_LENGTH = 200_000
 _MAX_BRACKETS = 150
 _MAX_SIGNS = re.compile(r"([-+~]\s*){9}")
 _ALLOWED = re.compile(r"[A-Za-z0-9_ ()+\-*/.,<>=&|~]*")
-_CONSTANTS = {"True": True, "False": False, "E": np.e, "pi": np.pi, "oo": np.inf,
-              "zoo": np.nan, "nan": np.nan}  # fmt: skip
+_CONSTANTS = {
+    "True": True,
+    "False": False,
+    "E": np.e,
+    "pi": np.pi,
+    "oo": np.inf,
+    "zoo": np.nan,
+    "nan": np.nan,
+}
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "exp": np.exp,
     "log": np.log,
@@ -42,18 +48,31 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ITE": lambda c, x, y: np.where(c, x, y),
     "Not": np.logical_not,
 }
-_BINARY = {ast.Add: np.add, ast.Sub: np.subtract, ast.Mult: np.multiply, ast.Div: np.true_divide,
-           ast.Pow: np.power, ast.BitAnd: np.logical_and, ast.BitOr: np.logical_or}  # fmt: skip
+_BINARY = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.true_divide,
+    ast.Pow: np.power,
+    ast.BitAnd: np.logical_and,
+    ast.BitOr: np.logical_or,
+}
 _UNARY = {ast.USub: np.negative, ast.UAdd: np.positive, ast.Invert: np.logical_not}
-_COMPARE = {ast.Gt: np.greater, ast.GtE: np.greater_equal, ast.Lt: np.less,
-            ast.LtE: np.less_equal}  # fmt: skip
+_COMPARE = {
+    ast.Gt: np.greater,
+    ast.GtE: np.greater_equal,
+    ast.Lt: np.less,
+    ast.LtE: np.less_equal,
+}
 
 
 class FormText:
-    """A form that was found to hold nothing but allowed names and operations."""
+    """A form that was checked to contain only allowed names and operations."""
 
     def __init__(self, text: str, where: str, columns: Collection[str] | None = None) -> None:
-        """`columns` are the names that a score may hold; None for a block's value."""
+        """`columns` are the names that a score may contain; None for a block's value."""
+        from primitives.lambdified import of_tensors  # imports sympy, which other forms do not need
+
         self.text, self.where = text.strip(), where
         self._columns = frozenset(columns or ())
         self._reductions = {} if columns is None else POSITION_REDUCTIONS
@@ -83,7 +102,7 @@ class FormText:
         if len(self.text) > _MAX_LENGTH:
             raise InputError(f"{self.where}: the form has more than {_MAX_LENGTH:,} characters")
         if not _ALLOWED.fullmatch(self.text):
-            raise InputError(f"{self.where}: the form holds a character no form of ours has")
+            raise InputError(f"{self.where}: the form contains a character that is not allowed")
         depth = deepest = 0
         for character in self.text:
             depth += (character == "(") - (character == ")")
@@ -92,11 +111,11 @@ class FormText:
             raise InputError(f"{self.where}: the form is nested too deeply")
 
     def _check(self, *nodes: ast.AST) -> None:
-        """Refuse what is not on the lists."""
+        """Raise InputError unless every node is on the lists."""
         for node in nodes:
             if not self._is_known(node):
                 text = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
-                raise InputError(f"{self.where}: {text[:40]!r} is not part of any form of ours")
+                raise InputError(f"{self.where}: {text[:40]!r} is not allowed in a form")
 
     def _is_known(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
@@ -134,8 +153,8 @@ class FormText:
         if isinstance(node, ast.UnaryOp):
             return _UNARY[type(node.op)](self._run(node.operand, tensors, block))
         if isinstance(node, ast.Compare):
-            left, right = (self._run(side, tensors, block)
-                           for side in (node.left, node.comparators[0]))  # fmt: skip
+            left = self._run(node.left, tensors, block)
+            right = self._run(node.comparators[0], tensors, block)
             return _COMPARE[type(node.ops[0])](left, right)
         if node.func.id in self._reductions:
             return self._reduced(node, block)
@@ -144,21 +163,23 @@ class FormText:
         if node.func.id == "Piecewise":
             run = self._run
             pieces = [run(x, tensors, block) for p in node.args for x in reversed(p.elts)]
-            return first_that_holds(*pieces, np.nan)
+            return self._functions["first_that_holds"](*pieces, np.nan)
         arguments = [self._run(argument, tensors, block) for argument in node.args]
         try:
             return self._functions[node.func.id](*arguments)
         except (TypeError, ValueError, IndexError, AttributeError):
-            raise InputError(f"{self.where}: {node.func.id} does not take that") from None
+            raise InputError(
+                f"{self.where}: {node.func.id} does not accept these arguments"
+            ) from None
 
     def _constant(self, name: str) -> float | bool:
         if name not in _CONSTANTS:
-            raise InputError(f"{self.where}: {name} stands outside every block_mean")
+            raise InputError(f"{self.where}: {name} must be inside a block_mean")
         return _CONSTANTS[name]
 
     def _reduced(self, node: Any, network: Block | Network) -> float:
         if not isinstance(network, Network):
-            raise InputError(f"{self.where}: {node.func.id} stands inside of another reduction")
+            raise InputError(f"{self.where}: {node.func.id} must not be inside another reduction")
         positions = network.read(node.func.id)
         if positions is None:
             raise InputError(f"{self.where}: the network has no {node.func.id}")
@@ -167,7 +188,7 @@ class FormText:
 
     def _block_mean(self, node: ast.AST, block: Block | Network) -> float:
         if isinstance(block, Network):
-            raise InputError(f"{self.where}: a block_mean stands outside every reduction")
+            raise InputError(f"{self.where}: a block_mean must be inside a reduction")
         sizes = {name: block[name][0].values for name in _names(node) if name in SIZES}
         names = sorted({n for n in _names(node) if n in STATISTICS})
         columns = [[_whole(matrix) for matrix in block[name]] for name in names]
@@ -181,7 +202,7 @@ class FormText:
 
 
 def _names(node: ast.AST) -> list[str]:
-    """The names in the node, but for those inside a block_mean of their own."""
+    """The names in the node, except those inside a nested block_mean."""
     if isinstance(node, ast.Name):
         return [node.id]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -200,5 +221,5 @@ def _fold(operation: Any, values: tuple[Any, ...]) -> Any:
 
 def _whole(matrix: Matrix) -> Any:
     if matrix.kept != matrix.true_columns:
-        raise InputError("a sympy form is evaluated on whole tensors, a cut one was given")
+        raise InputError("a sympy form is evaluated on whole tensors, but a cut one was given")
     return matrix.values

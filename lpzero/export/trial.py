@@ -1,7 +1,7 @@
-"""Made-up networks on which any reader of an export can check that it computes the same scores.
+"""Synthetic networks on which a reader of an export checks that it computes the same scores.
 
-`networks`, `ends` and `sizes` need nothing but Python and are copied into exported modules. Tensors
-of every kind are there: wide and tall, cut and whole, one and several per block.
+`networks`, `ends` and `sizes` need only Python and are copied into exported modules. They contain
+tensors of every kind: wide and tall, cut and whole, one and several per block.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from primitives.tensors import Matrix, cut, whole
 
 LIMIT = 40  # elements kept of each tensor
 TOLERANCE = 1e-5
-_JITTER = 1e-12  # a score that moves with it is rounding noise, and no reader could repeat it
-_STEADY = 1e-7
-_FEW, _MANY = 2, 8  # ways to shake, for formulas that cannot and that can jump
+_JITTER = 1e-12  # a score that changes with it is rounding noise, which cannot be reproduced
+_STABLE = 1e-7
+_FEW, _MANY = 2, 8  # perturbations, for formulas that cannot and that can jump
 
 END_NAMES = get_args(End)
 
@@ -126,9 +126,9 @@ _DRAWN = tuple(networks()[0][0])
 
 
 def drawn_as(name: str) -> str:
-    """The statistic of `networks` whose tensors the statistic reads there: its own, if it has any.
+    """The statistic of `networks` whose tensors stand for this statistic: itself if it is there.
 
-    Else those of one it is aligned with, or of one with the same range.
+    Else one that it is aligned with, or one with the same range.
     """
     own = get_statistic(name)
     aligned = (other for other in _DRAWN if get_statistic(other).group == own.group)
@@ -141,20 +141,20 @@ def scores(
     formula: AnyFormula, softmax_axis: Axis = "first", limit: int | None = LIMIT
 ) -> tuple[float | None, ...]:
     """The formula's score on each network; None where it has none, or only rounding noise."""
-    ways = _MANY if _can_jump(formula) else _FEW
+    n = _MANY if _can_jump(formula) else _FEW
     beside = columns(formula.columns)
     found = [
         [
             naive.score(formula, network, softmax_axis, values)
-            for network, values in zip(made_up(limit, way), beside, strict=True)
+            for network, values in zip(networks_with_ends(limit, perturbation), beside, strict=True)
         ]
-        for way in range(ways)
+        for perturbation in range(n)
     ]
-    return tuple(_steady(values) for values in zip(*found, strict=True))
+    return tuple(_stable(values) for values in zip(*found, strict=True))
 
 
 def _can_jump(formula: AnyFormula) -> bool:
-    """Whether the sign of a rounding error could decide: 1/x and log x jump at zero."""
+    """Whether the sign of a rounding error could decide the score: 1/x, log x jump at zero."""
     inside = [node for term in formula.terms for node in walk(term.expression)]
     above = nodes(formula.tree) if isinstance(formula, Score) else ()
     unaries = [node.operation for node in inside if isinstance(node, Apply)]
@@ -162,23 +162,25 @@ def _can_jump(formula: AnyFormula) -> bool:
     return any(get_unary(operation).traits.jumps_at_zero for operation in unaries)
 
 
-def _steady(values: Sequence[float | Rejected]) -> float | None:
+def _stable(values: Sequence[float | Rejected]) -> float | None:
     first, *others = values
     if isinstance(first, Rejected):
         return None
-    is_steady = all(not isinstance(o, Rejected) and _close(first, o, _STEADY) for o in others)
-    return first if is_steady else None
+    is_stable = all(not isinstance(o, Rejected) and _close(first, o, _STABLE) for o in others)
+    return first if is_stable else None
 
 
 @lru_cache(maxsize=2 * _MANY)
-def made_up(limit: int | None, way: int = 0) -> list[Network]:
-    """The networks for the reference evaluation, cut or whole; each way but 0 shakes them."""
+def networks_with_ends(limit: int | None, perturbation: int = 0) -> list[Network]:
+    """The networks for the reference evaluation, cut or whole; 0 perturbs nothing."""
 
     def matrix(rows: Rows) -> Matrix:
-        values = np.array(rows, dtype=np.float32).astype(np.float64)  # as statistics come
-        steps = np.arange(values.size).reshape(values.shape) * (2 * way + 1) % 7 - 3
-        shaken = values * (1 + _JITTER * steps) if way else values
-        return whole(shaken) if limit is None else cut(shaken, limit)
+        values = np.array(rows, dtype=np.float32).astype(
+            np.float64
+        )  # the precision of extracted statistics
+        steps = np.arange(values.size).reshape(values.shape) * (2 * perturbation + 1) % 7 - 3
+        perturbed = values * (1 + _JITTER * steps) if perturbation else values
+        return whole(perturbed) if limit is None else cut(perturbed, limit)
 
     def position(
         drawn: Mapping[str, list[Rows]], counts: Mapping[str, float], is_end: bool
@@ -195,12 +197,12 @@ def made_up(limit: int | None, way: int = 0) -> list[Network]:
     return found
 
 
-for _cache in (scores, made_up):
+for _cache in (scores, networks_with_ends):
     on_change(_cache.cache_clear)
 
 
 def agree(mine: Sequence[float | None], theirs: Sequence[float | None]) -> bool:
-    """Whether both hold the same scores, where both hold one."""
+    """Whether the scores are equal wherever both have one."""
     return len(mine) == len(theirs) and all(
         a is None or b is None or _close(a, b, TOLERANCE) for a, b in zip(mine, theirs, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Reading what a stranger wrote: size before content, strict JSON, one clear line on any fault."""
+"""Reading untrusted input: size limits, strict JSON, one clear line for any error."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from lpzero.errors import InputError
 MAX_BYTES = 1_000_000
 MAX_TEXT = 300  # characters of a name or label
 _MAX_DEPTH = 20
-_MAX_DIGITS = 25  # of a number: far beyond a float, far below what is slow to read
+_MAX_DIGITS = 25  # of a number: more than a float needs, few enough to parse quickly
 
 
 def read_text(path: Path) -> str:
-    """The text of a regular file of bearable size."""
+    """The text of a regular file of limited size."""
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise InputError(f"{path} is no regular file; give a file that `lpzero export` wrote")
-        if about.st_size > MAX_BYTES:
             raise InputError(
-                f"{path} has {about.st_size:,} bytes; a file of formulas has at most {MAX_BYTES:,}"
+                f"{path} is not a regular file; give a file that `lpzero export` wrote"
             )
+        if about.st_size > MAX_BYTES:
+            raise InputError(f"{path} has {about.st_size:,} bytes; expected at most {MAX_BYTES:,}")
         with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)  # it may have grown since
+            data = file.read(MAX_BYTES + 1)  # it may have grown since `stat`
         if len(data) > MAX_BYTES:
             raise InputError(f"{path} has more than {MAX_BYTES:,} bytes")
         return data.decode("utf-8")
@@ -45,7 +45,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(text: str, where: str) -> Any:
-    """The JSON value: no key twice, no NaN, no depth or number that could only be mischief."""
+    """The JSON value; rejects duplicate keys, NaN, deep nesting and very long numbers."""
     try:
         value = json.loads(
             text,
@@ -58,7 +58,7 @@ def read_json(text: str, where: str) -> Any:
     except RecursionError:
         raise InputError(f"{where} is nested too deeply") from None
     except ValueError as error:
-        raise InputError(f"{where} is not a JSON file of ours: {error}") from None
+        raise InputError(f"{where} is not valid JSON: {error}") from None
     return value
 
 
@@ -66,13 +66,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the key {_shown(name)} is there twice")
+            raise ValueError(f"the key {_shown(name)} appears twice")
         found[name] = value
     return found
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _integer(digits: str) -> int:
@@ -104,7 +104,7 @@ def _inside(value: Any) -> Sequence[Any]:
 
 
 class Fields:
-    """An object's fields, each read once with its type; what is left over is refused."""
+    """An object's fields, each read once and checked; `done` rejects the rest."""
 
     def __init__(self, value: Any, where: str) -> None:
         if not isinstance(value, Mapping):
@@ -112,7 +112,7 @@ class Fields:
         self._left, self.where = dict(value), where
 
     def take(self, name: str) -> Any:
-        """The field's value as it stands."""
+        """The field's value, unchecked."""
         if name not in self._left:
             raise InputError(f"{self.where} has no {name!r}; export the formula again")
         return self._left.pop(name)
@@ -165,7 +165,7 @@ class Fields:
         return value
 
     def done(self) -> None:
-        """Refuse what nobody asked for: a misspelt field must not be passed over."""
+        """Raise InputError if a field was not read: a misspelt field must not be ignored."""
         if self._left:
             raise InputError(
                 f"{self.where} has an unknown field {_shown(next(iter(self._left)))};"
@@ -174,29 +174,36 @@ class Fields:
 
 
 def check_text(value: Any, where: str) -> str:
-    """The text, if it is short and every character of it is to be seen."""
+    """The text, if it is short and contains no control characters."""
     if not isinstance(value, str):
         raise InputError(f"{where} is {_kind(value)}, expected a text")
     if len(value) > MAX_TEXT:
         raise InputError(f"{where} has {len(value):,} characters, at most {MAX_TEXT} are allowed")
-    odd = [c for c in value if unicodedata.category(c)[0] == "C"]
-    if odd:
-        raise InputError(f"{where} holds the control character {odd[0]!a}; use plain text")
+    control = [c for c in value if unicodedata.category(c)[0] == "C"]
+    if control:
+        raise InputError(f"{where} contains the control character {control[0]!a}; use plain text")
     return value
 
 
 def check_number(value: Any, where: str, limit: float = math.inf) -> float:
-    """A finite number of at most that size."""
+    """A finite number of at most that magnitude."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise InputError(f"{where} is {_kind(value)}, expected a number")
     if not math.isfinite(value) or abs(value) > limit:
-        raise InputError(f"{where} is {value:g}, expected a number of size {limit:g} at most")
+        raise InputError(f"{where} is {value:g}, expected a number of magnitude {limit:g} at most")
     return float(value)
 
 
 def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "a truth value",
-             int: "a number", float: "a number", type(None): "null"}  # fmt: skip
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "a text",
+        bool: "a truth value",
+        int: "a number",
+        float: "a number",
+        type(None): "null",
+    }
     return names.get(type(value), type(value).__name__)
 
 

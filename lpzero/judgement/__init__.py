@@ -1,1 +1,1 @@
-"""Scores against targets: ranks, correlations, intervals, measures, counters, a judged table."""
+"""Scores compared with targets: ranks, correlations, intervals, measures, counters, judgements."""

@@ -17,7 +17,7 @@ from lpzero.judgement.ranks import rank, rank_targets
 
 Interval = tuple[float, float]
 
-# One seed for every command: the same scores on the same rows have the same interval everywhere.
+# One seed for every command, so that the same scores on the same rows get the same interval.
 SEED = 0
 RESAMPLES = 1000
 LEVEL = 0.95
@@ -47,7 +47,7 @@ def percentile_interval(values: FloatArray) -> Interval:
 
 
 def draw_counts(n: int, resamples: int) -> FloatArray:
-    """How often each architecture comes in each resample of n draws (R, n)."""
+    """How often each architecture is drawn in each resample of n draws (R, n)."""
     draws = np.random.Generator(np.random.Philox(SEED)).integers(0, n, (resamples, n))
     flat = draws + n * np.arange(resamples)[:, np.newaxis]
     return np.bincount(flat.reshape(-1), minlength=n * resamples).reshape(-1, n).astype(np.float64)

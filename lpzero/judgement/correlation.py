@@ -1,11 +1,13 @@
 """Rank correlations of many score vectors with one target, always finite, ties averaged.
 
-A constant score vector says nothing: its correlations are 0 and it is flagged. A vector with a
-value that is not finite has none: -inf and flagged. Shapes: F score vectors, n architectures.
+A constant score vector ranks nothing: its correlation is 0 and it is flagged. The correlation of a
+vector with a value that is not finite is -inf, and it is flagged too. Shapes: F score vectors, n
+architectures.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +25,8 @@ from lpzero.judgement.ranks import (
 
 LEAST_IN_GROUP = 5  # architectures that a rho within a group needs
 _TOP_SHARE = 0.1
-# Small enough for the second-level cache, large enough to drown NumPy's overhead.
-_BLOCK_ELEMENTS = 1 << 15
+# Small enough for the second-level cache, large enough to make NumPy's overhead negligible.
+_CHUNK_ELEMENTS = 1 << 15
 _PAIR_ELEMENTS = 1 << 20
 
 
@@ -43,11 +45,11 @@ def spearman_many(scores: FloatArray, target_ranks: FloatArray) -> Correlations:
     spread = float(np.sqrt(centred @ centred))
     rho, constant = np.zeros(n_rows), np.zeros(n_rows, dtype=np.bool_)
     non_finite = np.zeros(n_rows, dtype=np.bool_)
-    step = max(1, _BLOCK_ELEMENTS // n)
+    step = max(1, _CHUNK_ELEMENTS // n)
     for start in range(0, n_rows, step):
         part = slice(start, start + step)
-        block, non_finite[part] = _finite_rows(scores[part])
-        keys, positions = sort_keys(quantise_keys(block))
+        chunk, non_finite[part] = _finite_rows(scores[part])
+        keys, positions = sort_keys(quantise_keys(chunk))
         constant[part] = keys[:, 0] == keys[:, -1]
         ranks = sorted_ranks(keys)
         products = np.einsum("fn,fn->f", ranks, centred[positions])
@@ -62,10 +64,21 @@ def spearman(scores: FloatArray, targets: FloatArray) -> float:
     return float(spearman_many(scores[np.newaxis], rank_targets(targets)).values[0])
 
 
+def untied(rho: float, scores: FloatArray) -> float:
+    """The expectation of rho when ties of the scores (n,) are broken at random.
+
+    Breaking ties keeps the expected covariance with the targets and widens the spread of the
+    ranks to that of 1 to n. Ties of the targets stay: a search has to order the scores alone.
+    """
+    n = len(scores)
+    tied = float(np.sum((rank(scores) - (n + 1) / 2) ** 2))
+    return rho * math.sqrt(tied / (n * (n * n - 1) / 12))
+
+
 def kendall_many(scores: FloatArray, targets: FloatArray) -> Correlations:
     """Kendall's tau-b of each row of scores (F, n) with the targets (n,).
 
-    Pair by pair: exact, and quick enough for the finalists of a search.
+    Compares pair by pair: exact, and fast enough for the finalists of a search.
     """
     n_rows, n = _check(scores, targets)
     first, second = np.triu_indices(n, 1)
@@ -77,8 +90,8 @@ def kendall_many(scores: FloatArray, targets: FloatArray) -> Correlations:
     step = max(1, _PAIR_ELEMENTS // len(first))
     for start in range(0, n_rows, step):
         part = slice(start, start + step)
-        block, non_finite[part] = _finite_rows(scores[part])
-        keys = quantise_keys(block)
+        chunk, non_finite[part] = _finite_rows(scores[part])
+        keys = quantise_keys(chunk)
         signs = np.sign(keys[:, first] - keys[:, second])
         n_pairs = np.count_nonzero(signs, axis=1).astype(np.float64)
         constant[part] = n_pairs == 0
@@ -88,10 +101,10 @@ def kendall_many(scores: FloatArray, targets: FloatArray) -> Correlations:
 
 
 def partial_spearman(scores: FloatArray, targets: FloatArray, given: FloatArray) -> float:
-    """Rho of scores and targets with what the ranks of a third vector explain taken out.
+    """Partial rho of scores and targets, controlling for the ranks of a third vector.
 
-    Ranks do not change under a logarithm, so parameters and log parameters give the same. It
-    is 0 where nothing is left: where the third vector determines one of the two.
+    Ranks do not change under a logarithm, so parameters and log parameters give the same value. It
+    is 0 if the third vector determines the scores or the targets.
     """
     s, t, g = rank(scores), rank_targets(targets), rank(given)
     st, sg, tg = _pearson(s, t), _pearson(s, g), _pearson(t, g)
@@ -99,19 +112,21 @@ def partial_spearman(scores: FloatArray, targets: FloatArray, given: FloatArray)
     return float(np.clip((st - sg * tg) / np.sqrt(left), -1, 1)) if left > 1e-12 else 0.0
 
 
-class Within(NamedTuple):
-    """The mean rho inside groups, weighted by size, and the architectures it rests on."""
+class GroupedRho(NamedTuple):
+    """The mean rho inside groups, weighted by size, and how many groups and architectures count."""
 
     rho: float
     n_groups: int
     n_archs: int
 
 
-def within_spearman(scores: FloatArray, targets: FloatArray, groups: LabelArray) -> Within | None:
+def within_spearman(
+    scores: FloatArray, targets: FloatArray, groups: LabelArray
+) -> GroupedRho | None:
     """Rho inside groups of equal labels (n,); None if no group can be measured.
 
-    Groups below five architectures, or with one target throughout, are left out; a group in
-    which only the scores are constant counts with rho 0.
+    Groups with fewer than five architectures or with constant targets are skipped; a group in which
+    only the scores are constant counts with rho 0.
     """
     total, n_groups, n_archs = 0.0, 0, 0
     for label in np.unique(groups):
@@ -120,13 +135,13 @@ def within_spearman(scores: FloatArray, targets: FloatArray, groups: LabelArray)
             continue
         total += len(rows) * spearman(scores[rows], targets[rows])
         n_groups, n_archs = n_groups + 1, n_archs + len(rows)
-    return Within(total / n_archs, n_groups, n_archs) if n_groups else None
+    return GroupedRho(total / n_archs, n_groups, n_archs) if n_groups else None
 
 
 def top_precision(scores: FloatArray, targets: FloatArray) -> float:
     """The share of the best tenth by score that is in the best tenth by target.
 
-    Where ties cross the border, the expectation over all ways of breaking them.
+    If ties cross the border, the expected share over all ways of breaking them.
     """
     k = max(1, round(_TOP_SHARE * len(scores)))
     chances = _membership(rank(scores), k) * _membership(rank_targets(targets), k)
@@ -150,7 +165,7 @@ def _pearson(u: FloatArray, v: FloatArray) -> float:
 def _check(scores: FloatArray, target: FloatArray) -> tuple[int, int]:
     if scores.ndim != 2 or target.ndim != 1 or scores.shape[1] != len(target):
         raise FitnessError(
-            f"scores {scores.shape} and target {target.shape} do not fit (F, n), (n,)"
+            f"scores {scores.shape} and target {target.shape} do not match (F, n), (n,)"
         )
     if not 2 <= len(target) <= MOST_ARCHS:
         raise FitnessError(f"{len(target)} architectures: a correlation needs 2 to {MOST_ARCHS}")
@@ -158,19 +173,19 @@ def _check(scores: FloatArray, target: FloatArray) -> tuple[int, int]:
 
 
 def _finite_rows(scores: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """The rows as contiguous float64, zero where they are not finite, and which these are."""
-    block = np.ascontiguousarray(scores, dtype=np.float64)
-    # A sum is finite unless a term is not, or it overflows: a cheap first look.
+    """The rows as contiguous float64, non-finite rows replaced by zeros, and a mask of those."""
+    rows = np.ascontiguousarray(scores, dtype=np.float64)
+    # A cheap first check: a sum is finite unless a term is not finite or it overflows.
     with np.errstate(invalid="ignore", over="ignore"):
-        suspects = ~np.isfinite(block.sum(axis=1))
-    bad = np.zeros(len(block), dtype=np.bool_)
+        suspects = ~np.isfinite(rows.sum(axis=1))
+    bad = np.zeros(len(rows), dtype=np.bool_)
     if suspects.any():
-        bad[suspects] = ~np.isfinite(block[suspects]).all(axis=1)
-        block = np.where(bad[:, np.newaxis], 0.0, block)
-    return block, bad
+        bad[suspects] = ~np.isfinite(rows[suspects]).all(axis=1)
+        rows = np.where(bad[:, np.newaxis], 0.0, rows)
+    return rows, bad
 
 
-def bounded_ratio(above: FloatArray, below: FloatArray) -> FloatArray:
-    """above / below clipped to [-1, 1], 0 where below is 0; all (F,)."""
-    ratio = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+def bounded_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """numerator / denominator clipped to [-1, 1], 0 where the denominator is 0; all (F,)."""
+    ratio = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
     return np.clip(ratio, -1.0, 1.0)

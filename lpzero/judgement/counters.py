@@ -1,6 +1,6 @@
 """The counters: scores that need no network, only the architecture's sizes.
 
-They stand beside every proxy, because a proxy that only counts must be seen to only count.
+They are reported next to every proxy, to show whether a proxy is better than counting.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from spaces.errors import UnknownNameError
 if TYPE_CHECKING:
     from spaces.tables.table import Table
 
+# The name, beside the counters, of the best product of sizes that a search of the table found.
+BEST_COUNT = "best count"
+
 Counter = Callable[[Space[Any], Any], float]
 
 
@@ -32,7 +35,7 @@ def decoder_parameters(space: Space[Any], arch: Any) -> float:
 
 
 def attention_parameters(space: Space[Any], arch: Any) -> float:
-    """Parameters of the token-mixing halves of the blocks."""
+    """Parameters of the token-mixing parts of the blocks."""
     return float(space.attention_parameters(arch))
 
 
@@ -51,6 +54,24 @@ def flops(space: Space[Any], arch: Any) -> float:
     return float(space.flops(arch))
 
 
+def sept(space: Space[Any], arch: Any, tokens: int | None = None) -> float:
+    """The bound of the separation rank, equation 5 of ETAS.
+
+    log(sum_l d) + log(sum_l (d^(T+1) - 1) / (d - 1)) in log space; T is the length of the
+    space's batch unless given.
+    """
+    T = space.batch_shape[1] if tokens is None else tokens
+    depth, width = space.depth(arch), space.width(arch)
+    # log((d^(T+1) - 1) / (d - 1)), without ever raising d to the power
+    geometric = (T + 1) * math.log(width) + math.log1p(-(width ** -(T + 1.0))) - math.log(width - 1)
+    return math.log(depth * width) + math.log(depth) + geometric
+
+
+def projections(space: Space[Any], arch: Any) -> float:
+    """The number of projections that feed heads, over all blocks."""
+    return float(space.projections(arch))
+
+
 _COUNTERS: dict[str, Counter] = {
     function.__name__.replace("_", "-"): function
     for function in (
@@ -60,6 +81,8 @@ _COUNTERS: dict[str, Counter] = {
         depth,
         depth_sqrt_width,
         flops,
+        sept,
+        projections,
     )
 }
 

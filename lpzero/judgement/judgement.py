@@ -1,9 +1,8 @@
-"""The judgement of scores: everything a result must show of a proxy, never one number.
+"""The judgement of scores: all the numbers that a result reports for a proxy.
 
     scores (n,), targets (n,)  ->  Judgement
 
-Batched correlations for searching are in `correlation`, the judgement of all parts of a table is
-in `table`.
+`correlation` has the batched correlations that searches use; `table` judges all parts of a table.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from lpzero.judgement.correlation import (
     partial_spearman,
     spearman_many,
     top_precision,
+    untied,
     within_spearman,
 )
 from lpzero.judgement.ranks import rank_targets
@@ -31,13 +31,15 @@ Flaw = Literal["constant", "non-finite"]
 class Judgement:
     """How well scores rank n architectures; larger is better, everything finite.
 
-    `rho_within` is None if no group can be measured (`n_within` architectures are in those that
-    can). A flawed score vector, constant or with a value that is not finite, has zeros
-    throughout and says so in `flaw`.
+    `rho` averages ties, `rho_untied` is its expectation when ties of the scores are broken at
+    random, because a search must order everything it is given. `rho_within` is None if no group can
+    be measured; `n_within` architectures are in groups that can be. For a flawed score vector,
+    constant or with a value that is not finite, all numbers are zero and `flaw` names the reason.
     """
 
     n: int
     rho: float
+    rho_untied: float
     rho_ci: Interval
     tau: float
     tau_ci: Interval
@@ -58,17 +60,18 @@ def judge(
 ) -> Judgement:
     """The judgement of scores (n,) on targets (n,); parameters (n,) and group labels (n,)."""
     scores = np.asarray(scores, dtype=np.float64)
-    found = spearman_many(scores[np.newaxis], rank_targets(targets))
-    if found.constant[0] or found.non_finite[0]:
-        return _flawed("constant" if found.constant[0] else "non-finite", targets, groups)
-    around = intervals(scores, targets)
+    rho = spearman_many(scores[np.newaxis], rank_targets(targets))
+    if rho.constant[0] or rho.non_finite[0]:
+        return _flawed("constant" if rho.constant[0] else "non-finite", targets, groups)
+    ci = intervals(scores, targets)
     within = within_spearman(scores, targets, groups)
     return Judgement(
         n=len(scores),
-        rho=float(found.values[0]),
-        rho_ci=around.rho,
+        rho=float(rho.values[0]),
+        rho_untied=untied(float(rho.values[0]), scores),
+        rho_ci=ci.rho,
         tau=float(kendall_many(scores[np.newaxis], targets).values[0]),
-        tau_ci=around.tau,
+        tau_ci=ci.tau,
         top_precision=top_precision(scores, targets),
         rho_given_params=partial_spearman(scores, targets, parameters),
         rho_within=None if within is None else within.rho,
@@ -77,12 +80,13 @@ def judge(
 
 
 def _flawed(flaw: Flaw, targets: FloatArray, groups: LabelArray) -> Judgement:
-    """The judgement of scores that rank nothing."""
+    """The judgement of scores that cannot be ranked."""
     n = len(targets)
     within = within_spearman(np.zeros(n), targets, groups)
     return Judgement(
         n=n,
         rho=0.0,
+        rho_untied=0.0,
         rho_ci=(0.0, 0.0),
         tau=0.0,
         tau_ci=(0.0, 0.0),

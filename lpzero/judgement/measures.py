@@ -1,8 +1,8 @@
 """The three measures of scores: rho, rho given the parameters, rho within groups.
 
-Everything that measures many score vectors (campaigns, exhaustive runs) measures these, on rows
-it may learn from. Scores are quantised once and sorted once for all rows and once inside the
-groups. Ranks are multiples of a half, so sums of their products are exact in any order.
+Campaigns and exhaustive runs compute these measures for many score vectors, on training or
+validation rows. Scores are quantised once, and sorted once for all rows and once inside the groups.
+Ranks are multiples of one half, so sums of their products are exact in any order.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Measures(NamedTuple):
         return Measures(*(0.0 - value for value in self))  # not -value: no negative zeros
 
 
-# The only names of the measures: in JSON, journals, halls of fame and settings alike.
+# The names of the measures in JSON, journals, halls of fame and settings.
 MEASURES = Measures._fields
 RHO, RHO_GIVEN_PARAMS, RHO_WITHIN = MEASURES
-# Shorter words that a user may write.
+# Abbreviations that a user may write.
 _SHORT = {"given-params": RHO_GIVEN_PARAMS, "partial": RHO_GIVEN_PARAMS, "within": RHO_WITHIN}
 
 
 def read_measure(word: str) -> str:
-    """The name of the measure that a user means: a name, with hyphens or not, or a short word."""
+    """The measure's name from the user's spelling: with hyphens or underscores, or abbreviated."""
     words = {name.replace("_", "-"): name for name in MEASURES} | _SHORT
     plain = str(word).strip().replace("_", "-")
     if plain not in words:
@@ -57,14 +57,14 @@ class Measured(NamedTuple):
 
 
 class RankMeasures:
-    """Targets (n,), parameters (n,) and group labels (n,) to measure score vectors against."""
+    """Measures score vectors against targets (n,), parameters (n,) and group labels (n,)."""
 
     def __init__(self, targets: FloatArray, parameters: FloatArray, groups: LabelArray) -> None:
         self.n = len(targets)
-        self._both = _centred(np.stack([rank_targets(targets), rank(parameters)]))
-        t, g = self._both
-        above, *below = (float(u @ v) for u, v in ((t, g), (t, t), (g, g)))
-        self._target_given = above / np.sqrt(below[0] * below[1]) if all(below) else 0.0
+        self._target_and_size = _centred(np.stack([rank_targets(targets), rank(parameters)]))
+        t, g = self._target_and_size
+        tg, *squares = (float(u @ v) for u, v in ((t, g), (t, t), (g, g)))
+        self._rho_target_size = tg / np.sqrt(squares[0] * squares[1]) if all(squares) else 0.0
         self._groups: list[tuple[IntArray, FloatArray]] = []
         for label in np.unique(groups):
             rows = np.flatnonzero(groups == label)
@@ -87,18 +87,18 @@ class RankMeasures:
             with np.errstate(invalid="ignore", over="ignore"):
                 suspects = ~np.isfinite(scores[part].sum(axis=1))
             bad = suspects & ~np.isfinite(scores[part]).all(axis=1)
-            block = np.where(bad[:, np.newaxis], 0.0, scores[part]) if bad.any() else scores[part]
-            values[:, part], constant[part] = self._measure(block)
+            chunk = np.where(bad[:, np.newaxis], 0.0, scores[part]) if bad.any() else scores[part]
+            values[:, part], constant[part] = self._measure(chunk)
             values[:, part][:, bad] = np.nan
             non_finite[part], constant[part] = bad, constant[part] & ~bad
         return Measured(values, constant, non_finite)
 
     def _measure(self, scores: FloatArray) -> tuple[FloatArray, BoolArray]:
         keys = quantise_keys(np.ascontiguousarray(scores))
-        both, constant = _rho(keys, self._both)
-        rho, by_size = both
-        left = (1 - by_size * by_size) * (1 - self._target_given**2)
-        rest = rho - by_size * self._target_given
+        both, constant = _rho(keys, self._target_and_size)
+        rho, rho_size = both
+        left = (1 - rho_size * rho_size) * (1 - self._rho_target_size**2)
+        rest = rho - rho_size * self._rho_target_size
         given = np.divide(rest, np.sqrt(left), out=np.zeros_like(rho), where=left > 1e-12)
         within = np.zeros(len(scores))
         for rows, targets in self._groups:
@@ -120,7 +120,7 @@ def _rho(keys: KeyArray, targets: FloatArray) -> tuple[FloatArray, BoolArray]:
     size = np.sqrt(np.einsum("fn,fn->f", ranks, ranks))
     rho = np.zeros((len(targets), len(keys)))
     for row, target in zip(rho, targets, strict=True):
-        below = size * np.sqrt(target @ target)
+        norms = size * np.sqrt(target @ target)
         products = np.einsum("fn,fn->f", ranks, target.take(positions))
-        np.divide(products, below, out=row, where=below > 0)
+        np.divide(products, norms, out=row, where=norms > 0)
     return np.clip(rho, -1.0, 1.0), np.asarray(ascending[:, 0] == ascending[:, -1])

@@ -1,9 +1,9 @@
 """Average ranks of many score vectors at once, after rounding to six significant digits.
 
-Rounding comes first because float noise would break ties: it has moved a correlation by 0.016.
-A score becomes an integer that orders like the score and is equal exactly where six digits are
-equal. Integers sort fast: key and position share one 64-bit word, one sort gives both.
-Shapes: F score vectors (formulas), n architectures.
+Scores are rounded first because float noise would break ties: it once changed a correlation by
+0.016. Each score becomes an integer key; keys sort in the order of the scores, and are equal if the
+six digits are equal. Integers sort fast: key and position are packed into one 64-bit word, so that
+one sort gives both. Shapes: F score vectors (formulas), n architectures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIRST_DECADE = -301
 _NEXT_POWERS = np.array([float(f"1e{e}") for e in range(_FIRST_DECADE + 1, 309)] + [np.inf])
 _SCALES = np.array([float(f"1e{DIGITS - 1 - e}") for e in range(_FIRST_DECADE, 309)])
 _BASES = np.arange(len(_SCALES)) * float(_STEPS)
-# The decade in which each binary exponent begins; the next power of ten may lie inside it.
+# The decade in which each binary exponent's range starts; a power of ten may lie inside the range.
 _DECADES = np.clip(
     np.floor((np.arange(2048) - 1023) * np.log10(2.0)).astype(np.int64) - _FIRST_DECADE,
     0,
@@ -30,16 +30,16 @@ _DECADES = np.clip(
 
 
 def quantise_keys(scores: FloatArray) -> KeyArray:
-    """Integers that order like the finite scores rounded to six significant digits; same shape.
+    """Integers in the order of the finite scores rounded to six significant digits; same shape.
 
-    Below 1e-301, where scaling would overflow, the digits become fewer.
+    Below 1e-301, where scaling would overflow, fewer digits are kept.
     """
     size = np.abs(scores)
     decade = _DECADES.take(size.view(np.int64) >> 52)
     decade += size >= _NEXT_POWERS.take(decade)
     size *= _SCALES.take(decade)
     np.rint(size, out=size)
-    # A mantissa rounded up to 10^6 falls on the first step of the next decade.
+    # A mantissa rounded up to 10^6 becomes the first step of the next decade.
     size += _BASES.take(decade)
     keys: KeyArray = np.copysign(size, scores).astype(np.int64)
     return keys
@@ -55,7 +55,7 @@ def sort_keys(keys: KeyArray) -> tuple[KeyArray, KeyArray]:
 
 
 def sorted_ranks(keys: KeyArray) -> FloatArray:
-    """Average ranks 1 to n of ascending keys (F, n): each run of ties gets its middle."""
+    """Average ranks 1 to n of ascending keys (F, n): ties share the mean of their ranks."""
     n_rows, n = keys.shape
     ranks: FloatArray = np.broadcast_to(np.arange(1.0, n + 1), keys.shape)
     new = np.ones((n_rows, n + 1), dtype=np.bool_)
@@ -65,7 +65,7 @@ def sorted_ranks(keys: KeyArray) -> FloatArray:
         return ranks
     ranks = ranks.copy()
     bounds = np.flatnonzero(new[tied].reshape(-1))
-    # Every row closes with a bound of its own, at column n; the run after it is no run.
+    # Every row ends with a bound at column n; no run of ties starts there.
     columns = bounds % (n + 1)
     starts = columns[:-1][columns[:-1] < n]
     ends = columns[1:][columns[:-1] < n]
@@ -93,8 +93,8 @@ def rank(scores: FloatArray) -> FloatArray:
 def rank_targets(targets: FloatArray) -> FloatArray:
     """Average ranks (n,) of finite targets, rounded to ten significant digits.
 
-    Targets are measured, often to more than six digits; only the float noise of a mean goes.
-    Hidden test targets are NaN and raise: nothing can be learnt from them by accident.
+    Targets are often measured to more than six digits; ten digits remove only the float noise of
+    averaging. Hidden test targets are NaN, so using them by accident raises FitnessError.
     """
     bad = np.flatnonzero(~np.isfinite(targets))
     if len(bad):

@@ -1,4 +1,4 @@
-"""A table to judge scores on: its parts, parameters and groups, put together in one place.
+"""A table to judge scores on, with its parts, parameters and groups.
 
     table, split, scores (n,)  ->  a Judgement per part, a rho per part
 
@@ -7,7 +7,7 @@ Parts always come in the order train, valid, test, all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ import numpy as np
 from lpzero.arrays import FloatArray, IntArray, LabelArray
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
+from lpzero.judgement.differences import Difference, paired_difference
 from lpzero.judgement.judgement import Judgement, judge
 from lpzero.judgement.measures import RankMeasures
 
@@ -33,8 +34,8 @@ LEAST_ARCHS = 2  # architectures that can be ranked at all
 class JudgedTable:
     """A table with the rows that scores are judged on.
 
-    Without a split that is the whole table. With a split it is train and valid, and the whole
-    table and test only `with_test`: ask for it when the result is reported, not before.
+    Without a split that is the whole table. With a split it is train and valid; test and the whole
+    table are included only `with_test`, which is for the final report.
     """
 
     table: Table
@@ -43,7 +44,7 @@ class JudgedTable:
 
     @cached_property
     def parts(self) -> dict[str, IntArray]:
-        """The rows of each part of the split, the test rows only if they are open."""
+        """The rows of each part of the split; the test rows only `with_test`."""
         if self.split is None:
             return {}
         found = {"train": self.split.train, "valid": self.split.valid}
@@ -51,7 +52,7 @@ class JudgedTable:
 
     @cached_property
     def rows(self) -> dict[str, IntArray]:
-        """The rows of everything that can be judged: the parts, and the whole table if open."""
+        """The rows of all that can be judged: the parts, and the whole table if allowed."""
         is_whole = self.split is None or self.with_test
         return self.parts | ({ALL: np.arange(len(self.table))} if is_whole else {})
 
@@ -62,12 +63,12 @@ class JudgedTable:
 
     @cached_property
     def groups(self) -> LabelArray:
-        """A label for every architecture (n,); equal depth and width, equal label."""
+        """A label for every architecture (n,), the same for equal depth and width."""
         return self.table.groups("depth-width")
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a result says of the table, as JSON values."""
+        """The description of the table in a result, as JSON values."""
         return {
             "space": self.table.space.name,
             "target": self.table.target,
@@ -78,9 +79,9 @@ class JudgedTable:
         }
 
     def judge(self, scores: FloatArray, *parts: str) -> dict[str, Judgement]:
-        """The judgement of scores (n,) on each part named; on everything if none is.
+        """The judgement of scores (n,) on each part named, or on all parts if none is named.
 
-        Architectures without a finite score are left out, unless hardly any has one.
+        Architectures without a finite score are left out if at least two others remain.
         """
         found = {}
         for part in parts or self.rows:
@@ -100,7 +101,7 @@ class JudgedTable:
         }
 
     def rho(self, scores: FloatArray, part: str = ALL) -> float:
-        """Rho of the scores (n,) on a part; 0 if hardly any architecture has a finite score."""
+        """Rho of the scores (n,) on a part; 0 if fewer than two of them are finite."""
         kept = self._scored(scores, part)
         return spearman(scores[kept], self.table.targets[kept]) if len(kept) >= LEAST_ARCHS else 0.0
 
@@ -120,8 +121,34 @@ class JudgedTable:
                 "judged": {part: judgement.to_json() for part, judgement in judged.items()},
             }
 
+    def best_counter(self) -> tuple[str, FloatArray]:
+        """The counter with the largest rho on train, and its scores (n,).
+
+        Chosen on train like a winner: the best of several on test would be chosen on test.
+        """
+        found = {name: counters.score(name, self.table) for name in counters.names()}
+        name = max(found, key=lambda name: self.rho(found[name], "train"))
+        return name, found[name]
+
+    def compare(
+        self, scores: FloatArray, rivals: Mapping[str, FloatArray], part: str = "test"
+    ) -> dict[str, Difference]:
+        """The paired difference of rho against each rival's scores (n,) on the rows of a part.
+
+        Architectures without a finite score from both are left out, and a rival with which hardly
+        any has one.
+        """
+        found = {}
+        for name, others in rivals.items():
+            rows = self._scored(scores, part)
+            kept = rows[np.isfinite(others[rows])]
+            if len(kept) >= LEAST_ARCHS:
+                targets = self.table.targets[kept]
+                found[name] = paired_difference(scores[kept], others[kept], targets)
+        return found
+
     def measures(self, rows: IntArray) -> RankMeasures:
-        """The measures of many score vectors at once on these rows."""
+        """Measures of many score vectors at once, on these rows."""
         return RankMeasures(self.table.targets[rows], self.parameters[rows], self.groups[rows])
 
     def _scored(self, scores: FloatArray, part: str) -> IntArray:

@@ -1,4 +1,4 @@
-"""A function over many items, on local processes or a cluster, results as they come."""
+"""Applies a function to many items in local processes or on a cluster, yielding each result."""
 
 from lpzero.parallel.backends import BACKENDS, Workers
 from lpzero.parallel.progress_bar import progress

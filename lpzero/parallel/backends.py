@@ -19,7 +19,7 @@ Errors = tuple[type[BaseException], ...]
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Where work runs: processes here, or a cluster's workers at the scheduler's address."""
+    """Where work runs: local processes, or a cluster's workers at the scheduler's address."""
 
     jobs: int = 1
     backend: str = "loky"
@@ -30,14 +30,14 @@ class Workers:
             known = ", ".join(BACKENDS)
             raise InputError(f"backend {self.backend!r} is unknown; use one of {known}")
         if self.jobs < 1:
-            raise InputError(f"{self.jobs} jobs were asked for; expected at least 1")
+            raise InputError(f"jobs is {self.jobs}, expected at least 1")
         if self.backend == "dask" and self.scheduler is None:
             raise InputError("backend dask needs a scheduler: give its address, tcp://HOST:PORT")
 
 
 @contextmanager
 def backend(workers: Workers) -> Iterator[Errors]:
-    """joblib set to the backend inside; gives the errors that mean a lost worker."""
+    """A context in which joblib uses the backend; yields the errors that mean a lost worker."""
     with ExitStack() as stack:
         if workers.backend == "dask":
             chosen, lost = _dask(workers, stack)
@@ -45,7 +45,7 @@ def backend(workers: Workers) -> Iterator[Errors]:
             chosen, lost = _ray(workers)
         else:
             _allow_recycling()
-            # One job runs in this very process.
+            # A single job runs in this process.
             chosen, lost = ("loky" if workers.jobs > 1 else "sequential"), (BrokenProcessPool,)
         stack.enter_context(joblib.parallel_config(backend=chosen))
         yield lost
@@ -54,8 +54,8 @@ def backend(workers: Workers) -> Iterator[Errors]:
 def _allow_recycling() -> None:
     """Let loky replace a worker whose memory grew, as it does when it imports torch.
 
-    It warns of that in its own manager thread, which dies if warnings are errors, and then
-    nothing ever comes back.
+    loky warns about that in its manager thread, which dies if warnings are errors; the run would
+    then wait forever.
     """
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
 

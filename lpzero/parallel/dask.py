@@ -1,7 +1,7 @@
-"""joblib's Dask backend, which here also reports a task whose workers all died.
+"""joblib's Dask backend, extended to report a task whose workers all died.
 
-joblib hands a task's error to its future but never to its callback, so that a run waits for ever
-on a task that Dask has given up (KilledWorker). Errors of the function itself do come back,
+joblib passes a task's error to its future but never to its callback, so a run would wait forever
+for a task that Dask has given up (KilledWorker). Errors of the function itself are reported,
 wrapped in a result.
 """
 

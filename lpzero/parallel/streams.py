@@ -1,4 +1,4 @@
-"""One way to spread work: a function over items, through joblib, results as they come.
+"""Parallel work through joblib: a function applied to items, results in order of completion.
 
 Local processes by default; the same call runs on a Dask or Ray cluster through joblib's
 registered backends. A worker that dies does not end the run: its items are tried again, then
@@ -60,7 +60,7 @@ def stream(
 
 
 def _attempts(pending: dict[int, T]) -> Iterator[dict[int, T]]:
-    """All items; what is left of them, once more; then each on its own."""
+    """All items; those still pending, once more; then each on its own."""
     for _ in range(2):
         if pending:
             yield dict(pending)
@@ -78,7 +78,7 @@ def _run(
 
 @dataclass(frozen=True, slots=True)
 class _Task(Generic[T, R]):
-    """The function, told which item it works on; Ctrl-C is for the process that started it."""
+    """The function with the item's index; workers ignore Ctrl-C, which the main process handles."""
 
     function: Callable[[T], R]
     driver: int

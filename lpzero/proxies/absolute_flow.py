@@ -1,12 +1,12 @@
 """Gradients of the sum of outputs under absolute weights and an input of ones.
 
-Equation 11 of T-Razor: only products of absolute weights matter. LayerNorms are left out of this
-pass, because the sum of what a LayerNorm gives has no gradient. Instead a block sees its input
-divided by the largest element, a constant that its output is multiplied with again: a linear block
-would not notice, and attention does not overflow where the products of many blocks leave float32.
-In float64; one sequence as long as the batch's, the tokens do not matter. What is one are the
-pixels of an image, which goes through the absolute weights of the model's `embedding` (T-Razor,
-section IV-A), or else what enters the first block.
+Equation 11 of T-Razor: only products of absolute weights matter. LayerNorms are removed for this
+pass, because the sum of a LayerNorm's outputs has no gradient. Instead each block's input is
+divided by its largest element and the block's output is multiplied by it again: this does not
+change a linear block, and it keeps attention from overflowing where the products of many blocks
+exceed float32. Runs in float64 on one sequence as long as the batch's. The ones are the pixels of
+an image that passes through the absolute weights of the model's `embedding` (T-Razor, section
+IV-A), or the input of the first block where there is no image.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def gradients(network: Network) -> list[list[Tensor]]:
-    """Of each block's matrices, in two dimensions."""
+    """The gradients of each block's matrices, in two dimensions."""
     positive = [
         {
             name: parameter.detach().abs().double().requires_grad_(parameter.ndim >= 2)
@@ -31,7 +31,7 @@ def gradients(network: Network) -> list[list[Tensor]]:
         }
         for block in network.blocks
     ]
-    x = _entering(network)
+    x = _first_input(network)
     with without_norms(network.blocks):
         for block, parameters in zip(network.blocks, positive, strict=True):
             scale = x.detach().abs().max()
@@ -41,8 +41,8 @@ def gradients(network: Network) -> list[list[Tensor]]:
     return [[next(found).flatten(1) for _ in block] for block in network.matrices]
 
 
-def _entering(network: Network) -> Tensor:
-    """What the first block takes in (1, T, d)."""
+def _first_input(network: Network) -> Tensor:
+    """The input of the first block (1, T, d)."""
     embedding = getattr(network.model, "embedding", None)
     if network.tokens.is_floating_point() and isinstance(embedding, nn.Module):
         positive = {n: p.detach().abs().double() for n, p in embedding.named_parameters()}

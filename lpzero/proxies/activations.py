@@ -1,4 +1,4 @@
-"""What activations and outputs look like: forward passes only."""
+"""Proxies from activations and outputs: forward passes only."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lpzero.proxies.jacobian import correlations
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, Terms, proxy
 
-_CHANNELS = 8  # that MeCo's cheaper form takes of each layer
-_STEPS = 8  # of the closed curve
+_CHANNELS = 8  # of each layer, in MeCo's cheaper form
+_STEPS = 8  # points on the closed curve
 _CURVE = 4  # the random stream of the curve
 
 
@@ -44,7 +44,7 @@ def linear_regions(network: Network) -> Terms:
 
 def _activations(network: Network) -> list[list[Tensor]]:
     if not all(network.passed.A):
-        raise InputError("no activations: a block carries no taps, name them in Layout.A")
+        raise InputError("no activations: a block has no taps; name them in Layout.A")
     return network.passed.A
 
 
@@ -96,6 +96,6 @@ def length_distortion(network: Network) -> float:
 
 
 def _length(points: Tensor) -> float:
-    """Of the closed polygon through the points (steps, ...)."""
+    """The length of the closed polygon through the points (steps, ...)."""
     around = points.flatten(1).double()
     return float((around - around.roll(1, 0)).norm(dim=1).sum())

@@ -1,7 +1,7 @@
-"""What the heads do: section 3.6 of "Training-free NAS for RNNs and transformers".
+"""Proxies of attention heads: section 3.6 of "Training-free NAS for RNNs and transformers".
 
-Terms are heads. Without a number of heads to be read, a block's S tells it: every tap of that kind
-has one row per head, sequence and token.
+A term is one head. Where the number of heads is not stated, it follows from the block's S: every
+tap of that kind has one row per head, sequence and token.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def softmax_confidence(network: Network) -> Terms:
         B, T, _ = network.passed.outputs[index].shape
         n_heads = _n_heads(network, index)
         total = sum(float(S.amax(-1).sum(dtype=torch.float64)) for S in block) / (B * T)
-        # Heads of one block differ by kind (attention, kernels), so only their mean is told.
+        # Heads of one block differ in kind (attention, kernels), so only their mean is used.
         terms.append([total / n_heads] * n_heads)
     return terms
 
@@ -62,7 +62,7 @@ def _heads(network: Network, block: int, gradients: bool = False) -> tuple[Tenso
     passed = network.passed
     found = (passed.head_gradients if gradients else passed.heads)[block]
     if not found:
-        raise InputError("the outputs of the heads are not known: name a module in Layout.heads")
+        raise InputError("the outputs of the heads are unknown: name a module in Layout.heads")
     return found[0].chunk(_n_heads(network, block), dim=-1)
 
 
@@ -70,5 +70,5 @@ def _n_heads(network: Network, block: int) -> int:
     B, T, _ = network.passed.outputs[block].shape
     rows = sum(S.numel() // S.shape[-1] for S in network.passed.S[block])
     if rows == 0:
-        raise InputError("the heads are not known: the blocks carry no taps, name them in Layout.S")
+        raise InputError("the heads are unknown: the blocks have no taps; name them in Layout.S")
     return rows // (B * T)

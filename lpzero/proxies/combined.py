@@ -1,8 +1,9 @@
 """Proxies made of proxies: the sum of their scores, or the weighted sum or mean of their ranks.
 
-Ranks are among the architectures scored together (equation 6 of ETAS, equation 10 of T-Razor), so
-only here does a score depend on its company. Ranks of blocks are among all blocks of these
-architectures, so that they compare within an architecture and between two.
+Ranks are taken among the architectures scored together (equation 6 of ETAS, equation 10 of
+T-Razor), so these are the only proxies whose score depends on the other architectures. Blocks are
+ranked among all blocks of these architectures, so that their ranks can be compared within one
+architecture and between two.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ How = Literal["sum", "rank-sum", "rank-mean"]
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """Any proxies combined; weights are all one unless given."""
+    """A combination of proxies; every weight is 1 unless given."""
 
     name: str
     parts: tuple[Proxy, ...]
@@ -47,7 +48,7 @@ class Combined:
             given = f"{len(self.weights)} weights for {len(self.parts)} proxies"
             raise InputError(f"{self.name} has {given}")
         if self.how == "rank-mean" and sum(self._weights) == 0:
-            raise InputError(f"the weights of {self.name} add up to nothing")
+            raise InputError(f"the weights of {self.name} add up to zero")
 
     @property
     def _weights(self) -> tuple[float, ...]:
@@ -55,7 +56,7 @@ class Combined:
 
     @property
     def direction(self) -> int:
-        """Parts are already the right way up."""
+        """1: the scores of the parts are already oriented, larger is better."""
         return 1
 
     @property
@@ -63,7 +64,7 @@ class Combined:
         return all(part.has_blocks for part in self.parts)
 
     def applies_to(self, space: Space[Any]) -> bool:
-        """Whether every part does."""
+        """Whether every part applies to the space."""
         return all(applies(part, space) for part in self.parts)
 
     @property
@@ -90,7 +91,7 @@ class Combined:
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
-        """Of each architecture the combined values, or ranks, of its blocks."""
+        """The combined values, or ranks, of each architecture's blocks."""
         totals: list[FloatArray] = [np.zeros(space.depth(arch)) for arch in archs]
         for part, weight in zip(self.parts, self._weights, strict=True):
             by_block = getattr(part, "block_scores", None)
@@ -106,7 +107,7 @@ class Combined:
 
 
 def _ranks(scores: FloatArray) -> FloatArray:
-    """Average ranks (n,) from 1; no rank for any when a score is missing, as ranks would shift."""
+    """Average ranks (n,) from 1; all NaN if a score is missing, because ranks would shift."""
     if not np.isfinite(scores).all():
         return np.full(len(scores), np.nan)
     return rank(scores)

@@ -25,5 +25,5 @@ class Context:
 
     @property
     def options(self) -> SketchOptions:
-        """What decides the values of a network's measures."""
+        """The options that determine the values of a network's measures."""
         return SketchOptions(None, self.loss, self.seed, self.batch_seed)

@@ -1,7 +1,7 @@
-"""Formulas as proxies: scored on sketches of the architectures, which are made once.
+"""Formulas as proxies: scored on sketches of the architectures, which are built once.
 
-A formula that reads sizes and columns alone needs no sketches. The two published formulas are here
-under `lpzero-flexibert` and `lpzero-gpt2`.
+A formula that reads only sizes and columns needs no sketches. The two published formulas are
+registered as `lpzero-flexibert` and `lpzero-gpt2`.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _NO_COLUMN = Rejected("missing-column", "a column has no value for this architec
 class FormulaProxy:
     """A formula, discovered or written by hand.
 
-    An exported one brings the `options` of its sketches and the `softmax_axis`, and is scored with
-    them. Seeds asked for count from its own; a loss other than "auto" goes before its own. Its
-    `chosen_on` are the tables it was found on, each with the seed of the split. Columns in it are
+    An exported formula brings the `options` of its sketches and its `softmax_axis`, and is scored
+    with them. The context's seeds are added to its own; a loss other than "auto" overrides its own.
+    `chosen_on` lists the tables it was found on, each with the seed of the split. Its columns are
     counters and other proxies, by their registered names.
     """
 
@@ -83,7 +83,7 @@ class FormulaProxy:
 
     @property
     def needs_sketches(self) -> bool:
-        """Whether it has a loss or seeds of its own, with which single networks are not run."""
+        """Whether it has its own loss or seeds, which `on_networks` does not support."""
         own, usual = self.options or SketchOptions(), SketchOptions()
         return replace(own, limit=usual.limit) != usual
 
@@ -108,14 +108,14 @@ class FormulaProxy:
         return replace(self, options=replace(self.options or SketchOptions(), limit=None))
 
     def on_networks(self) -> Proxy:
-        """The same scores, up to rounding, from each network as it is run: no sketch is kept."""
+        """The same scores, up to rounding, computed as each network runs: no sketch is stored."""
         own, usual = self.options or SketchOptions(), SketchOptions()
         if not self.formula.statistics:
             return self
         if self.needs_sketches:
             raise InputError(
-                f"{self.name} was exported with its own loss or seeds, and single networks are run"
-                " with those asked for; score it on sketches, as `lpzero rank` does"
+                f"{self.name} was exported with its own loss or seeds, which cannot be used on"
+                " single networks; score it on sketches, as `lpzero rank` does"
             )
         name = str(self.formula)
         if (own.limit, self.softmax_axis) != (usual.limit, "first"):
@@ -150,7 +150,7 @@ class FormulaProxy:
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
-        """Of each architecture the values of its blocks, before the sum or mean over them."""
+        """The values of each architecture's blocks, before the sum or mean over them."""
         if not isinstance(self.formula, Formula) or not self.has_blocks:
             raise InputError(f"proxy {self.name} has no values of single blocks")
         sign, expression = self.formula.sign, self.formula.expression
@@ -161,12 +161,12 @@ class FormulaProxy:
         options = self.sketching(measurements.context)
         evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
         if len(usable) < len(archs):
-            raise InputError("some architecture has no sketch; `lpzero stats` says which and why")
+            raise InputError("an architecture has no sketch; `lpzero stats` shows which and why")
         found = sign * evaluator.block_means(expression)
         return [found[row, : space.depth(arch)] for row, arch in enumerate(archs)]
 
     def sketching(self, context: Context) -> SketchOptions:
-        """How the sketches are taken."""
+        """The options of the sketches that the formula is scored on in this context."""
         own = self.options or SketchOptions()
         return SketchOptions(
             own.limit,

@@ -47,14 +47,14 @@ def size_network(space: Space[Any], arch: Any) -> formulas.Network:
 
 @dataclass(frozen=True, slots=True)
 class BlockValues:
-    """A measure: the formula's value of each block, on tensors cut as sketches are."""
+    """A measure: the formula's value on each block, on tensors cut as in sketches."""
 
     formula: Formula
     limit: int | None
     softmax_axis: Axis
 
     def __call__(self, network: Network) -> Terms:
-        blocks = _positions(network, self.limit).blocks
+        blocks = _positions(network, self.limit, with_ends=False).blocks
         values = block_values(self.formula, blocks, self.softmax_axis)
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
@@ -70,7 +70,8 @@ class TermValues:
     softmax_axis: Axis
 
     def __call__(self, network: Network) -> Terms:
-        positions = _positions(network, self.limit)
+        with_ends = any(term.positions.end is not None for term in self.formula.terms)
+        positions = _positions(network, self.limit, with_ends)
         return [[self._value(term, positions)] for term in self.formula.terms]
 
     def _value(self, term: Formula, positions: formulas.Network) -> float:
@@ -81,10 +82,10 @@ class TermValues:
         return math.nan if isinstance(found, Rejected) else found
 
 
-def _positions(network: Network, limit: int | None) -> formulas.Network:
-    """The statistics of a network, which is run, and its sizes if they are known."""
+def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas.Network:
+    """The statistics of a network, which runs once, and its sizes if they are known."""
     if callable(network.loss):
-        raise InputError("formulas know the losses of our spaces only, not a function")
+        raise InputError("a formula needs one of the named losses, not a function")
     found = extract(
         network.model,
         network.tokens,
@@ -92,6 +93,7 @@ def _positions(network: Network, limit: int | None) -> formulas.Network:
         seed=network.seed,
         chunk=network.chunk,
         limit=limit,
+        with_ends=with_ends,
     )
     sizes = network.sizes or {"blocks": [{}] * len(found.blocks), "ends": {}}
     pairs = zip(found.blocks, sizes["blocks"], strict=True)

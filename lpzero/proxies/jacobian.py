@@ -1,8 +1,8 @@
-"""How alike the loss's gradients at different inputs are.
+"""Proxies of the similarity between the loss's gradients at different inputs.
 
 An input is a sequence as it enters the first block; J_n (T d,) is the gradient of its own loss
-there. Mellor et al. take the eigenvalues of the correlations of J, Celotti et al. cosines. The
-papers do not say how much noise their noisy variants add; ours is stated with each.
+there. Mellor et al. use the eigenvalues of the correlations of J, Celotti et al. cosines. The
+papers do not state how much noise their noisy variants add; ours is stated with each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gradients of single inputs against each other: tangent kernels, ZiCo, GradSign, KNAS.
 
 The tangent kernel is traced over tokens and outputs by one probe of random signs on the last
-block's output (ETAS, equations 2 and 3); the kernel of losses takes each input's own loss.
+block's output (ETAS, equations 2 and 3); the kernel of losses uses each input's own loss.
 """
 
 from __future__ import annotations

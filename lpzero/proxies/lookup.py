@@ -25,19 +25,20 @@ _WEIGHTED = re.compile(r"\s*([0-9]*\.?[0-9]+)\s+(\S.*?)\s*", re.DOTALL)
 
 
 def find(text: str) -> Proxy:
-    """The proxy that the text means."""
+    """The proxy that the text names."""
     if text in known():
         return get(text)
     combination = _COMBINATION.fullmatch(text)
     if combination:
         return _combined(combination[1], combination[2])
-    if text.endswith((".json", ".csv")) or os.path.exists(text):  # False where no path could be
+    # `os.path.exists` is False, and raises nothing, for a text that cannot be a path.
+    if text.endswith((".json", ".csv")) or os.path.exists(text):
         return from_file(text)
     if "(" in text:
         formula = parse(text)
         return FormulaProxy(str(formula), formula)
     if os.sep in text:
-        raise InputError(f"there is no directory and no file {text}")
+        raise InputError(f"there is no file or directory {text}")
     return get(text)
 
 
@@ -84,7 +85,7 @@ def _combined(how: str, inside: str) -> Combined:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The pieces between commas that are in no bracket."""
+    """The pieces between commas that are outside brackets."""
     depth, piece = 0, ""
     for character in text:
         depth += {"(": 1, ")": -1}.get(character, 0)

@@ -1,8 +1,8 @@
-"""What was measured of networks in a context, on disk and in memory.
+"""Measurements of networks in a context, cached on disk and in memory.
 
-A measure's value depends on the architecture, the seeds, the loss and the measure alone, so it is
-kept on disk under these and never computed twice: one file per architecture and seeds, written
-whole, in `proxies/` of the cache folder.
+A measure's value depends only on the architecture, the seeds, the loss and the measure, so it is
+cached on disk under these and never computed twice: one file per architecture and seeds, written
+atomically, in `proxies/` of the cache folder.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ENDING = ".json"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One measure of one network: the sum of its terms, their number, and by block.
+    """One measure of one network: the sum of its terms, their number, and the sum of each block.
 
     A score that is not finite is NaN. `seconds` of processor time include the shared passes.
     """
@@ -54,7 +54,7 @@ MISSING = Record(math.nan)
 
 
 class Architectures(NamedTuple):
-    """What sketches are made of."""
+    """Architectures of a space, in the form that `sketches` expects."""
 
     space: Space[Any]
     archs: Sequence[Any]
@@ -62,7 +62,7 @@ class Architectures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was measured so far: every key holds all that decides the value, seeds included."""
+    """Measurements so far; a key includes everything the value depends on, seeds included."""
 
     records: dict[tuple[str, str], Record] = field(default_factory=dict)
     evaluators: dict[tuple[Any, ...], tuple[FormulaEvaluator, list[int]]] = field(
@@ -74,7 +74,7 @@ class _Known:
 class Measurements:
     """Measures of networks, scores of formulas and passes of supernets in one context.
 
-    Each is computed when a proxy first asks for it and kept: measures and sketches on disk, the
+    Each is computed when a proxy first needs it, then cached: measures and sketches on disk, the
     rest for as long as this object lives.
     """
 
@@ -83,7 +83,7 @@ class Measurements:
         self._known = _Known()
 
     def at(self, context: Context) -> Measurements:
-        """Measurements of the same cache folder under other seeds, which share what is known."""
+        """Measurements with the same cache folder and memory in a context with other seeds."""
         other = Measurements(context)
         other._known = self._known
         return other
@@ -91,10 +91,10 @@ class Measurements:
     def records(
         self, space: Space[Any], archs: Sequence[Any], measures: Sequence[Measure]
     ) -> dict[str, list[Record]]:
-        """The records of every measure, in the order of the architectures.
+        """The records of each measure, in the order of the architectures.
 
-        What is not in the cache is computed first, all measures of an architecture together. An
-        architecture that fails has no scores, a warning, and is tried again next time.
+        Missing records are computed first, all measures of an architecture together. An
+        architecture that fails gets no scores and a warning, and is retried next time.
         """
         context, store = self.context, self._store
         addresses = [address(space, arch, context.options) for arch in archs]
@@ -122,7 +122,7 @@ class Measurements:
         options: SketchOptions,
         softmax_axis: Axis = "first",
     ) -> tuple[FormulaEvaluator, list[int]]:
-        """Scores of formulas on sketches of the architectures, and which of them have a sketch."""
+        """The evaluator on sketches of the architectures, and the indices that have a sketch."""
         key = (space, tuple(archs), options, softmax_axis)
         if key not in self._known.evaluators:
             found = self._sketches(space, archs, options)
@@ -136,7 +136,7 @@ class Measurements:
         return self._known.evaluators[key]
 
     def saliency(self, space: Space[Any]) -> Saliency:
-        """The pass of the space's supernet."""
+        """The saliency from one pass of the space's supernet."""
         context = self.context
         key = (space, context.options)
         if key not in self._known.supernets:
@@ -171,7 +171,7 @@ class Measurements:
     def _missing(
         self, space: Space[Any], addresses: Sequence[str], measures: Sequence[Measure]
     ) -> list[str]:
-        """The addresses of which some measure is neither in memory nor on disk."""
+        """The addresses for which a measure is neither in memory nor on disk."""
         keys = [_key(measure) for measure in measures]
         missing = []
         for name in dict.fromkeys(addresses):
@@ -196,7 +196,7 @@ class Measurements:
 
 @dataclass(frozen=True, slots=True)
 class _MeasureTask:
-    """Runs in a worker: every missing measure of one architecture, kept in the cache."""
+    """Runs in a worker: computes and caches every missing measure of one architecture."""
 
     space: Space[Any]
     measures: tuple[Measure, ...]
@@ -213,9 +213,9 @@ class _MeasureTask:
             with single_thread():
                 network = self._network(arch)
                 records |= {_key(measure): evaluate(measure, network) for measure in todo}
-        except (StatisticsError, InputError):  # what no architecture could use
+        except (StatisticsError, InputError):  # wrong for every architecture
             raise
-        except Exception as error:  # one architecture's failure is a result, not the end
+        except Exception as error:  # one architecture's failure must not end the run
             return f"{type(error).__name__}: {error}"
         _write(self.store, self.space.name, name, records)
         return records
@@ -229,7 +229,7 @@ class _MeasureTask:
 
 
 def evaluate(measure: Measure, network: Network) -> Record:
-    """The measure of one network, any model's, with what it cost."""
+    """The record of one measure of one network, which may be any model."""
     network.used.clear()
     before = dict(network.seconds)
     start = time.process_time()
@@ -255,7 +255,7 @@ def _key(measure: Measure) -> str:
 
 
 def _read(store: Store, space: str, name: str) -> dict[str, Record]:
-    """What the file holds; nothing if there is none or it cannot be read."""
+    """The file's content; empty if it is missing or cannot be read."""
     try:
         found = json.loads(store.path(space, name, _ENDING).read_bytes())
         return {

@@ -2,9 +2,9 @@
 
     Network(model, tokens, loss)  ->  weights, gradients, activations, kernels of every block
 
-Each pass runs when a proxy first asks for it and is kept, so all proxies of one network cost few
+Each pass runs when a proxy first needs it and is cached, so all proxies of one network cost few
 passes. Gradients are those of the loss, a mean over sequences, with respect to the weight matrices
-of the blocks: no embeddings, biases, norms or head. The model is left as it was. An input, where a
+of the blocks: no embeddings, biases, norms or head. The model is left unchanged. An input, where a
 proxy compares inputs, is a sequence or an image.
 """
 
@@ -26,8 +26,8 @@ from lpzero.statistics.objective import objective
 from lpzero.statistics.trace import Layout, Part, Trace, find_blocks, named_weights, trace
 
 V = TypeVar("V")
-_TAPS = ("A", "S")  # what hand-made proxies read
-# From (what the model gives, its tokens (n, T) or images) to the loss of each sequence (n,).
+_TAPS = ("A", "S")  # the statistics that hand-made proxies read
+# (the model's output, its tokens (n, T) or images) -> the loss of each sequence (n,)
 Loss = Callable[[Any, Tensor], Tensor]
 
 
@@ -40,10 +40,10 @@ class WeightMatrix(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """What the pass over the whole batch left, block by block, detached.
+    """Results of the pass over the whole batch, block by block, detached.
 
-    gradients: of each matrix, in two dimensions; inputs, outputs (B, T, d) and the gradient at the
-    inputs; A and S as the taps of a `Trace`, heads as there, and the gradients at A and heads.
+    gradients: those of each matrix, in two dimensions; inputs, outputs (B, T, d) and the gradient
+    at the inputs; A, S and heads as in a `Trace`, and the gradients at A and heads.
     """
 
     gradients: list[list[Tensor]]
@@ -58,7 +58,7 @@ class Passed(NamedTuple):
 
 
 class Shared(Generic[V]):
-    """A pass that runs once per network; the network notes its time and who used it."""
+    """A pass that runs once per network; the network records its time and which were used."""
 
     def __init__(self, run: Callable[[Any], V]) -> None:
         self.run, self.__doc__ = run, run.__doc__
@@ -112,11 +112,11 @@ class Network:
 
     @property
     def weights(self) -> list[nn.Parameter]:
-        """The matrices of all blocks in a row."""
+        """The matrices of all blocks as one list."""
         return [matrix.weight for block in self.matrices for matrix in block]
 
     def untouched(self) -> AbstractContextManager[None]:
-        """A context in which the model may be run; afterwards it is as before."""
+        """A context in which the model may be run; on exit its state is restored."""
         return untouched(self.model, self.weights, self.device)
 
     def trace(self, part: slice, source: Tensor | None = None) -> Trace[Tensor]:
@@ -132,7 +132,7 @@ class Network:
         )
 
     def part_loss(self, output: Any, part: slice) -> Tensor:
-        """The part's share of the loss: shares add up to the mean over all sequences."""
+        """The part's contribution to the loss; contributions add up to the mean over sequences."""
         if callable(self.loss):
             losses = self.loss(output, self.tokens[part])
             if losses.shape != (part.stop - part.start,):
@@ -142,7 +142,7 @@ class Network:
         return whole(output, self.tokens[part], part)
 
     def draw(self, stream: int) -> np.random.Generator:
-        """Random numbers that depend on the network's seed and the stream alone."""
+        """A random generator that depends only on the network's seed and the stream."""
         return np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, stream])))
 
     @Shared
@@ -203,7 +203,7 @@ def _one_pass(network: Network, part: slice) -> Passed:
 
 
 def _joined(parts: list[Passed]) -> Passed:
-    """Gradients of weights added, everything else side by side along the batch."""
+    """The parts joined: gradients of weights added, all else concatenated along the batch."""
     if len(parts) == 1:
         return parts[0]
 

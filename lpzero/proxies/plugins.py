@@ -1,9 +1,9 @@
 """Proxies that other packages offer, through the entry-point group `lpzero.proxies`.
 
 An entry point leads to a module that declares proxies with `@proxy` or `register`, to one such
-function, to a proxy, or to the text of a formula, which is then known by the entry point's name.
-They are loaded when a name is asked for that is not ours, or when all names are. A plug-in that
-fails costs one line and nothing else: it leaves no half of itself behind.
+function, to a proxy, or to the text of a formula, which is registered under the entry point's name.
+They are loaded when all names or an unknown name are requested. A plug-in that fails is logged in
+one line, and everything it registered is removed.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ def load() -> None:
     global _is_loaded
     if _is_loaded:
         return
-    _is_loaded = True  # before loading: a plug-in may ask for names itself
+    _is_loaded = True  # before loading: a plug-in may request names itself
     for found in sorted(entry_points(group=GROUP), key=lambda e: (_package(e), e.name)):
         before = registry.snapshot()
         try:
-            _take(found, before)
+            _register(found, before)
         except (Exception, SystemExit) as error:  # whatever the plug-in's module does
             registry.restore(before)
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             logger.warning(
-                "plug-in %s of %s is left out: %s", found.name, _package(found), reason[:300]
+                "plug-in %s of %s is ignored: %s", found.name, _package(found), reason[:300]
             )
 
 
-def _take(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
+def _register(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
     was_imported = found.module in sys.modules  # then it declared its proxies earlier
     offered = found.load()
     if isinstance(offered, str):

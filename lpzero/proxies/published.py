@@ -1,6 +1,6 @@
-"""What the papers print for each proxy on the tables we have, to stand beside our own figures.
+"""Published correlations of each proxy on the tables we have, for comparison with ours.
 
-Figures only, none of ours: (source, rho, tau), None where the source does not say.
+Printed numbers only: (source, rho, tau), None where the source does not state one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from lpzero.errors import InputError
 
 
 class Figure(NamedTuple):
-    """Where it is printed, Spearman's rho and Kendall's tau."""
+    """A published result: its source, Spearman's rho and Kendall's tau."""
 
     source: str
     rho: float | None
@@ -95,12 +95,12 @@ for _place, _table in enumerate(("c100", "flowers", "chaoyang")):
     _PUBLISHED[f"autoformer-{_table}-kd"] = {
         "ETAS Table 3": {proxy: found[_place] for proxy, found in _ETAS_3.items()}
     }
-# Formulas that were chosen on the very table: their figures are in sample.
+# Formulas that were chosen on this table: their numbers are in sample.
 CHOSEN_ON = {"lpzero-flexibert": "flexibert", "lpzero-gpt2": "gpt2-wt103"}
 
 
 def figures(table: str, proxy: str) -> list[Figure]:
-    """What is printed of the proxy on the table."""
+    """The published numbers of the proxy on the table."""
     return [
         Figure(source, *found[proxy])
         for source, found in _PUBLISHED.get(table, {}).items()
@@ -109,9 +109,9 @@ def figures(table: str, proxy: str) -> list[Figure]:
 
 
 def printed_in(table: str, source: str) -> dict[str, Figure]:
-    """What one source prints on the table, by proxy."""
+    """The numbers that one source prints for the table, by proxy."""
     found = _PUBLISHED.get(table, {})
     if source not in found:
         known = ", ".join(found) or "nothing"
-        raise InputError(f"{source!r} prints nothing on table {table}; known: {known}")
+        raise InputError(f"{source!r} prints nothing for table {table}; known: {known}")
     return {proxy: Figure(source, *pair) for proxy, pair in found[source].items()}

@@ -1,8 +1,8 @@
-"""How well proxies rank a table: for each one everything a result must show.
+"""How well proxies rank a table: for each proxy, everything that a result must report.
 
 In: a table and proxies. Out: a row per proxy, best first: rho and tau with intervals on the whole
 table and on its parts, rho given the parameters and within equal depth and width, the precision of
-the best tenth, the cost of an architecture, rho over other seeds, and what papers print.
+the best tenth, the cost of an architecture, rho over other seeds, and published numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lpzero.proxies.measurements import Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
 from spaces.tables import split
-from spaces.tables.splits import LEAST
+from spaces.tables.splits import MIN_ROWS
 
 if TYPE_CHECKING:
     from spaces.tables import Table
@@ -40,10 +40,10 @@ class Ranking:
     seeds: int = 1
     batches: int = 1
     split_seed: int = 0
-    exact: bool = False  # score formulas on whole tensors too, and compare
+    exact: bool = False  # also score formulas on whole tensors, and compare
 
     def others(self) -> dict[str, list[Context]]:
-        """The contexts of further seeds of the weights, and of further batches; first as given."""
+        """Contexts with each seed of the weights, and with each batch; the given one first."""
         first = self.context
         return {
             "seeds": [replace(first, seed=first.seed + i) for i in range(self.seeds)],
@@ -58,7 +58,7 @@ def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None)
     ranking = ranking or Ranking()
     for proxy in proxies:
         if not applies(proxy, table.space):
-            fitting = "without --proxy all that can are taken"
+            fitting = "without --proxy, all proxies that apply are ranked"
             raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
     measurements = Measurements(ranking.context)
     judged = _RankedTable(table, ranking, measurements)
@@ -70,14 +70,14 @@ def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None)
 
 
 def prefetch(table: Table, proxies: Sequence[Proxy], measurements: Measurements) -> None:
-    """Compute what the proxies need of every network, all of one network together."""
+    """Compute what the proxies need from every network, all of one network together."""
     measures = {m.name: m for proxy in proxies for m in measures_of(proxy)}
     if measures:
         measurements.records(table.space, table.archs, list(measures.values()))
 
 
 def measures_of(proxy: Proxy) -> list[Measure]:
-    """The measures of single networks that the proxy is made of."""
+    """The measures of single networks that the proxy consists of."""
     if isinstance(proxy, NetworkProxy):
         return [proxy.measure]
     if isinstance(proxy, Combined):
@@ -97,11 +97,11 @@ def chosen_on(proxy: Proxy) -> dict[str, int | None]:
 
 
 class _RankedTable:
-    """A table with a row for each proxy asked of it."""
+    """A table that gives the row of each proxy."""
 
     def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
         self.table, self.ranking, self.measurements = table, ranking, measurements
-        parts = split(table, ranking.split_seed) if len(table) >= LEAST else None
+        parts = split(table, ranking.split_seed) if len(table) >= MIN_ROWS else None
         self.judged = JudgedTable(table, parts, with_test=True)
 
     def row(self, proxy: Proxy) -> Row:
@@ -125,11 +125,11 @@ class _RankedTable:
         }
 
     def _exact(self, proxy: Proxy, scores: FloatArray) -> Row:
-        """Rho of a formula on whole tensors, and how alike these and the cut ones rank."""
+        """Rho of a formula on whole tensors, and the rho between these scores and the usual."""
         if not self.ranking.exact or not isinstance(proxy, FormulaProxy):
             return {}
         whole = proxy.exact()
-        # Whole tensors take much room: networks are run, and no sketch of them is kept.
+        # Whole tensors take much space: networks are run without storing sketches.
         way = whole if whole.needs_sketches else whole.on_networks()
         found = way.score(self.table.space, self.table.archs, self.measurements)
         both = np.isfinite(found) & np.isfinite(scores)
@@ -137,7 +137,7 @@ class _RankedTable:
         return {"rho_exact": self.judged.rho(np.where(both, found, np.nan)), "alike": alike}
 
     def _over_seeds(self, proxy: Proxy) -> Row:
-        """Rho with each seed of the weights and with each batch, where more than one was asked."""
+        """Rho with each seed of the weights and with each batch, where several were requested."""
         found: Row = {}
         for kind, contexts in self.ranking.others().items():
             if len(contexts) > 1:
@@ -152,7 +152,7 @@ class _RankedTable:
         return self.judged.rho(proxy.score(self.table.space, self.table.archs, measurements))
 
     def seconds(self, proxy: Proxy) -> float | None:
-        """The median cost of an architecture; None where it is not known (formulas)."""
+        """The median cost of an architecture; None where it is unknown (formulas)."""
         measures = measures_of(proxy)
         if isinstance(proxy, FormulaProxy) and proxy.formula.statistics:
             return None

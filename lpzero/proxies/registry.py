@@ -1,7 +1,7 @@
 """Every proxy by name, and how one is declared.
 
 A proxy scores a list of architectures of a space; larger always means better. Its direction, -1
-where the paper wants the quantity small, is declared with it and never by what it gave on a table.
+where the paper wants the quantity small, is declared with it and never fitted to a table.
 Most are a function of one built network:
 
     @proxy(needs=Needs.GRADIENT | Needs.LABELS, paper="Lee et al. 2019", normalised=True)
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from lpzero.proxies.measurements import Measurements
     from lpzero.proxies.network import Network
 
-Terms = list[list[float]]  # block by block, what adds up to the block's value
+Terms = list[list[float]]  # block by block, the terms that add up to the block's value
 Function = Callable[["Network"], "float | Terms"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Needs(Flag):
-    """What must be run or given to compute a proxy."""
+    """What must be run or provided to compute a proxy."""
 
     NOTHING = 0
     FORWARD = auto()
     GRADIENT = auto()
     SECOND_ORDER = auto()
     LABELS = auto()  # the loss, which for language models reads the next tokens
-    TAPS = auto()  # the marks of our models, or a `Layout` that names them
+    TAPS = auto()  # the taps of our models, or a `Layout` that names them
 
     def __str__(self) -> str:
         named = [str(need.name).lower() for need in Needs if need.value and need in self]
@@ -52,7 +52,7 @@ class Needs(Flag):
 
 
 class Proxy(Protocol):
-    """What everything that scores architectures offers."""
+    """The interface of everything that scores architectures."""
 
     @property
     def name(self) -> str: ...
@@ -66,19 +66,19 @@ class Proxy(Protocol):
     def direction(self) -> int: ...
     @property
     def has_blocks(self) -> bool:
-        """Whether `block_scores` gives the values of single blocks."""
+        """Whether `block_scores` gives the scores of single blocks."""
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> FloatArray:
-        """The scores (n,) of the architectures; NaN where there is none."""
+        """The scores (n,) of the architectures; NaN where an architecture has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A function of one network under a name; raise the version when its values change.
+    """A named function of one network; raise the version when its values change.
 
-    `by_block` says that it gives terms block by block rather than one number.
+    `by_block`: it returns terms block by block rather than one number.
     """
 
     name: str
@@ -113,7 +113,7 @@ class NetworkProxy:
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
-        """Of each architecture the values of its blocks, which add up to the sum's score."""
+        """The values of each architecture's blocks, which add up to the score of the sum."""
         found = measurements.records(space, archs, [self.measure])[self.measure.name]
         if any(record.blocks is None for record in found):
             raise InputError(f"proxy {self.name} has no values of single blocks")
@@ -143,7 +143,7 @@ _LOADERS: list[Callable[[], None]] = []
 
 
 def register(proxy: Proxy) -> Proxy:
-    """Make the proxy known under its name."""
+    """Register the proxy under its name."""
     if proxy.name in _PROXIES:
         raise InputError(f"there is a proxy {proxy.name} already; choose another name")
     _PROXIES[proxy.name] = proxy
@@ -176,7 +176,7 @@ def proxy(
 
 
 def known() -> list[str]:
-    """The names of our own proxies and of what was registered, without looking for plug-ins."""
+    """The names of the registered proxies, without loading plug-ins."""
     return list(_PROXIES)
 
 
@@ -188,7 +188,7 @@ def names() -> list[str]:
 
 
 def add_loader(load: Callable[[], None]) -> None:
-    """Call `load`, which registers further proxies, when all names or an unknown one are wanted."""
+    """Call `load`, which registers more proxies, when all names or an unknown one are needed."""
     _LOADERS.append(load)
 
 
@@ -199,18 +199,18 @@ def applies(proxy: Proxy, space: Space[Any]) -> bool:
 
 
 def get(name: str) -> Proxy:
-    """The proxy of that name; plug-ins are looked for only if it is not one of ours."""
+    """The proxy of that name; plug-ins are loaded only if it is not one of ours."""
     if name not in _PROXIES and name not in names():
         raise UnknownNameError("proxy", name, _PROXIES)
     return _PROXIES[name]
 
 
 def snapshot() -> dict[str, Proxy]:
-    """Every proxy by its name, as they are now."""
+    """The registered proxies by name, as a copy."""
     return dict(_PROXIES)
 
 
 def restore(earlier: dict[str, Proxy]) -> None:
-    """Forget what was registered since the snapshot."""
+    """Remove what was registered since the snapshot."""
     _PROXIES.clear()
     _PROXIES.update(earlier)

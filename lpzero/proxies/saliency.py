@@ -1,7 +1,7 @@
 """Products of weights and gradients, from pruning: SNIP, GraSP, Fisher, gradient norms, EZNAS.
 
 Table 1 of LPZero lists them. Matrices are those of the blocks. Synaptic saliency is taken over the
-MLP's matrices, attention saliency and diversity over the attention's, as their papers say.
+MLP's matrices, attention saliency and diversity over the attention's, as in their papers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def attention_saliency(network: Network) -> Terms:
 
 
 def _products(network: Network, part: Part | None) -> Terms:
-    """Of one part's matrices, or of all."""
+    """sum |dL/dW * W| of one part's matrices, or of all."""
     return [
         [
             float((flat(matrix.weight) * gradient).abs().sum(dtype=torch.float64))
@@ -81,8 +81,8 @@ def diversity(network: Network, gradients: list[list[Tensor]]) -> Terms:
 def nuclear_norm(matrix: Tensor) -> float:
     """The sum of singular values, as roots of the eigenvalues of the smaller Gram matrix.
 
-    In float64 this is several times faster than singular values and as good to six digits: what
-    is lost are singular values below 1e-8 of the largest.
+    In float64 this is several times faster than an SVD and equal to six digits: only singular
+    values below 1e-8 of the largest are lost.
     """
     wide = matrix.double()
     wide = wide if wide.shape[0] <= wide.shape[1] else wide.T
@@ -110,8 +110,8 @@ def grasp(network: Network) -> Terms:
         total = [torch.zeros_like(weight) for weight in weights]
         for part in parts:
             gradient = _gradient(network, part, True)
-            inner = sum(((g * w).sum() for g, w in zip(gradient, whole, strict=True)),
-                        start=torch.zeros((), device=network.device))  # fmt: skip
+            zero = torch.zeros((), device=network.device)
+            inner = sum(((g * w).sum() for g, w in zip(gradient, whole, strict=True)), start=zero)
             products = torch.autograd.grad(inner, weights, materialize_grads=True)
             total = [t + p for t, p in zip(total, products, strict=True)]
     terms = iter(
@@ -136,7 +136,7 @@ def fisher(network: Network) -> Terms:
     """
     passed = network.passed
     if not any(passed.A):
-        raise InputError("fisher needs activations: no block carries taps, name them in Layout.A")
+        raise InputError("fisher needs activations: no block has taps; name them in Layout.A")
     B = len(network.tokens)
     return [
         [

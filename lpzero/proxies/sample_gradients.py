@@ -1,7 +1,7 @@
-"""Gradients of single sequences, and what is kept of them: kernels, signs, variations.
+"""Gradients of single sequences, and their summary: kernels, signs, variations.
 
 A set of gradients is a list over sequences of lists over weight matrices; it is large, so only
-its summary stays.
+its summary is kept.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _products(stack: Tensor) -> Tensor:
 
 
 def summarise(gradients: Gradients) -> Summary:
-    """What the proxies need of the gradients."""
+    """The numbers that proxies need from the gradients."""
     agreement, steadiness = 0.0, []
     for stack in _by_matrix(gradients):
         agreement += float(stack.sign().sum(0).abs().sum())

@@ -1,6 +1,6 @@
 """SNIP from one pass of the space's supernet, for spaces that have one (PreNAS).
 
-A score is a look-up, however many architectures there are: see `lpzero.supernet`.
+A score is a look-up, however many architectures are scored: see `lpzero.supernet`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class SupernetProxy:
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
-        """Of each architecture the values of its blocks, which add up to its score."""
+        """The values of each architecture's blocks, which add up to its score."""
         saliency = measurements.saliency(space)
         return [saliency.block_scores(arch, self.normalised) for arch in archs]
 

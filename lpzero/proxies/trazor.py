@@ -49,7 +49,7 @@ def dss_diversity(network: Network) -> Terms:
 
 
 def _flows(network: Network, part: Part | None, term: _Term) -> Terms:
-    """Over one part's matrices, or over all."""
+    """The sum of `term` over one part's matrices, or over all."""
     return [
         [
             float(term(flat(matrix.weight).abs().double(), gradient).sum())

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML page that needs nothing else, and its figures as files."""
+"""The report of a run: one self-contained HTML page, and its figures as files."""
 
 from lpzero.report.output import Written, write
 

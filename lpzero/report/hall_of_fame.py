@@ -18,7 +18,7 @@ def section(run: FormulaRun) -> Markup:
     """The formulas kept, best on train first; valid and test where they were reported."""
     if not run.hall:
         return element("p", "No formula was scored.")
-    # Rows of a campaign have measures on each table and a lineage, those of an exhaustive run not.
+    # Rows of a campaign have measures on each table and a lineage; exhaustive runs have neither.
     tables = [t["name"] for t in run.tables if f"{t['name']} rho" in run.hall[0]]
     header: list[Child | Cell] = ["formula", "size", "fitness"]
     for name in tables:
@@ -29,7 +29,7 @@ def section(run: FormulaRun) -> Markup:
         header += ["front", "generation", "made by"]
     reported, grouped = _reported(run), _grouped(run)
     rows = [_row(row, tables, reported, grouped) for row in run.hall]
-    note = "valid and test are read for the reported formulas only, after the search"
+    note = "valid and test are evaluated for the reported formulas only, after the search"
     where = run.fitness_rows
     filter_ = element(
         "p",
@@ -38,7 +38,7 @@ def section(run: FormulaRun) -> Markup:
         " ",
         element("output", "", for_="filter", id="filtered"),
         class_="control",
-        hidden=True,  # until the script that serves it runs
+        hidden=True,  # until the script that implements it runs
     )
     caption = f"{len(rows)} formulas, best on {where} first; {note}"
     made = table(caption, [header], rows, True, _NAME)
@@ -46,14 +46,14 @@ def section(run: FormulaRun) -> Markup:
 
 
 def _reported(run: FormulaRun) -> dict[str, Mapping[str, Any]]:
-    """The reported lines, by formula."""
+    """The reported formulas' lines of the result, by formula."""
     if run.result is None:
         return {}
     return {line["formula"]: line for line in run.result["top"]}
 
 
 def _test(line: Mapping[str, Any]) -> Cell:
-    """Rho on the test rows, lowest over the tables, with the interval that goes with it."""
+    """The lowest rho over the tables on the test rows, with its interval."""
     judged = line.get("judged") or {}
     parts = [found["test"] for found in judged.values() if "test" in found]
     lowest = min(parts, key=lambda part: float(part["rho"]), default=None)
@@ -63,7 +63,7 @@ def _test(line: Mapping[str, Any]) -> Cell:
 
 
 def _grouped(run: FormulaRun) -> set[str]:
-    """Tables whose training rows hold groups of equal depth and width, as far as is known."""
+    """Tables whose training rows have groups of equal depth and width, as far as is known."""
     names = {str(entry["name"]) for entry in run.tables}
     if run.best is None:
         return names

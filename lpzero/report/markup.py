@@ -1,4 +1,4 @@
-"""HTML from Python values: text is escaped wherever it comes from, markup is a type of its own."""
+"""HTML from Python values: all text is escaped; markup has its own type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Attribute = str | int | float | bool | None
 
 
 class Markup(str):
-    """Text that is HTML already; only this module and our own generators make it."""
+    """Text that is already HTML; only this module and our own generators create it."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ Child = str | int | float | None
 def element(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
     """The element with these children; `class_` is class, `data_key` is data-key.
 
-    An attribute that is None or False is left out; True stands alone.
+    An attribute that is None or False is omitted; True has no value.
 
     >>> element("td", "a < b", class_="number")
     '<td class="number">a &lt; b</td>'
@@ -34,7 +34,7 @@ def element(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
 
 
 def joined(*children: Child) -> Markup:
-    """The children one after the other, escaped unless they are markup; None is nothing."""
+    """The children concatenated, escaped unless they are markup; None is skipped."""
     return Markup(
         "".join(
             child if isinstance(child, Markup) else escape(str(child))
@@ -47,7 +47,7 @@ def joined(*children: Child) -> Markup:
 def _attribute(key: str, value: Attribute) -> str:
     name = key.rstrip("_").replace("_", "-")
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no attribute's name")
+        raise ValueError(f"{name!r} is not the name of an attribute")
     if value is None or value is False:
         return ""
     return f" {name}" if value is True else f' {name}="{escape(str(value))}"'

@@ -1,4 +1,4 @@
-"""A formula for a reader: rendered, with its text beneath it, which can be copied."""
+"""A formula for display: rendered, with its text below it for copying."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: sections in order, style and script inside, and a policy that forbids any network."""
+"""The page: sections in order, inline style and script, and a policy that forbids any network."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def page(run: FormulaRun, drawn: Sequence[Drawn]) -> str:
     missing = None
     if run.result is not None and run.scores is None:
         missing = (
-            "Score against target is not drawn: the directory holds no scores.json. Run the same"
-            " command with --resume (or again) and it is written."
+            "Score against target is not drawn: the directory has no scores.json. Run the same"
+            " command again (a campaign with --resume) to write it."
         )
     return document(
         f"{names}: {run.kind}",
         run.remarks,
         [
-            ("result", "The result", verdict.section(run)),
-            ("searched", "What was searched", provenance.searched(run)),
+            ("result", "Result", verdict.section(run)),
+            ("searched", "Search", provenance.searched(run)),
             ("hall-of-fame", "Hall of fame", hall_of_fame.section(run)),
             ("figures", "Figures", figures(drawn, missing)),
             ("rejected", "Rejected formulas", provenance.rejections(run)),
             ("provenance", "Provenance", provenance.provenance(run)),
-            ("again", "The same again", commands(provenance.commands(run))),
+            ("reproduce", "Reproduce", commands(provenance.commands(run))),
         ],
     )
 
@@ -40,7 +40,7 @@ def page(run: FormulaRun, drawn: Sequence[Drawn]) -> str:
 def document(
     title: str, remarks: Sequence[str], sections: Sequence[tuple[str, str, Markup]]
 ) -> str:
-    """A whole HTML document of sections: each a name, a title and its content."""
+    """A complete HTML document of sections: each a name, a title and its content."""
     body = [
         element("a", "Skip to the result", class_="skip", href=f"#{sections[0][0]}"),
         element("header", element("h1", title), _remarks(remarks)),
@@ -53,7 +53,7 @@ def document(
 
 def _head(title: str) -> tuple[Markup, Markup]:
     css, code = (_asset(name) for name in ("report.css", "report.js"))
-    # Only this style and this script may act, and nothing may be loaded from anywhere.
+    # Only this style and this script may run, and nothing may be loaded from anywhere.
     policy = (
         "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none';"
         f" style-src 'sha256-{_digest(css)}'; script-src 'sha256-{_digest(code)}'"
@@ -84,9 +84,12 @@ def _digest(text: str) -> str:
 
 def _section(name: str, title: str, content: Markup) -> Markup:
     return element(
-        "section", element("h2", title, id=f"{name}-title"), content, id=name,
+        "section",
+        element("h2", title, id=f"{name}-title"),
+        content,
+        id=name,
         aria_labelledby=f"{name}-title",
-    )  # fmt: skip
+    )
 
 
 def _remarks(remarks: Sequence[str]) -> Markup | None:
@@ -97,7 +100,7 @@ def _remarks(remarks: Sequence[str]) -> Markup | None:
 
 
 def figures(drawn: Sequence[Drawn], missing: str | None = None) -> Markup:
-    """The figures one after the other, with a word on what is missing."""
+    """The figures in order, after a note on what is missing."""
     parts = [*([element("p", missing)] if missing else []), *(_figure(entry) for entry in drawn)]
     return element("div", *parts) if parts else element("p", "There is nothing to draw yet.")
 

@@ -1,4 +1,4 @@
-"""What was searched, what was thrown out and why, and how to have it all again."""
+"""What was searched, what was rejected and why, and how to reproduce the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.runs.formula_run import UPSTREAM, FormulaRun
 from primitives.pruning import RULES
 
-# Reasons of those that no pruning rule names.
+# Reasons of rejections by other than a pruning rule.
 _OTHER_REASONS = {
     "constant-score": "every architecture has the same score",
     "non-finite": "the score of an architecture is not finite",
@@ -40,16 +40,16 @@ def searched(run: FormulaRun) -> Markup:
         ),
         element(
             "p",
-            "Formulas whose scores came out constant or not finite were evaluated and rejected,"
-            " and count as both.",
+            "Formulas whose scores are constant or not finite were evaluated and then rejected,"
+            " so they count as both.",
             class_="note",
         ),
     )
 
 
 def _tables(run: FormulaRun) -> Markup:
-    header = ["table", "space", "target (larger is better)", "train", "valid", "test",
-              "rows of the fitness", "noise ceiling", "licence"]  # fmt: skip
+    header = ["table", "space", "target (larger is better)", "train", "valid", "test"]
+    header += ["rows of the fitness", "noise ceiling", "licence"]
     rows = []
     for entry in run.tables:
         found = run.summary(entry["name"])
@@ -62,13 +62,13 @@ def _tables(run: FormulaRun) -> Markup:
 
 
 def _space(run: FormulaRun) -> dict[str, Child]:
-    """The size of the space of formulas, where it can be counted."""
+    """The size of the space of formulas, if it can be counted."""
     size = run.space_size()
     if size is None:
-        return {"the whole space": "not counted: it is not the paper's"}
+        return {"the whole space": "not counted: it is not the paper's space"}
     return {
         "the whole space": f"{size.before:,} for each of sum and mean over blocks",
-        "left by the rules": f"{size.kept:,} for each",
+        "left after pruning": f"{size.kept:,} for each",
         "distinct up to sign": f"{size.distinct:,} for each",
     }
 
@@ -89,7 +89,7 @@ def rejections(run: FormulaRun) -> Markup:
 
 
 def provenance(run: FormulaRun) -> Markup:
-    """Versions, seeds and digests: what the numbers may depend on."""
+    """Versions, seeds and digests that the numbers may depend on."""
     versions = run.config.versions
     values: dict[str, Child] = {f"version of {name}": str(v) for name, v in versions.items()}
     if "seed" in run.settings:
@@ -102,7 +102,7 @@ def provenance(run: FormulaRun) -> Markup:
         values[f"digest of {entry['name']}"] = element("code", str(entry["digest"]))
         ceiling = run.summary(entry["name"]).get("ceiling")
         values[f"noise ceiling of {entry['name']}"] = (
-            "not known: no architecture was trained twice"
+            "unknown: no architecture was trained twice"
             if ceiling is None
             else f"{ceiling:.3f} (rho between independent trainings)"
         )
@@ -110,7 +110,7 @@ def provenance(run: FormulaRun) -> Markup:
 
 
 def commands(run: FormulaRun) -> list[str]:
-    """The command lines that repeat the run and this report."""
+    """The command lines that reproduce the run and this report."""
     where = shlex.quote(str(run.folder))
     lines = [f"{shlex.join(run.command())} --out {where}", f"lpzero report {where}"]
     if run.best is not None:

@@ -53,7 +53,7 @@ def draw(rows: Sequence[Row], target: str, threshold: float | None) -> Figure:
             axes.plot(x, mean, color=colour, linestyle=dashes, marker=marker, label=arm)
             axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
         if threshold is not None:
-            axes.axhline(threshold, color=style.GREY, linewidth=0.8, label="the best 1% begin")
+            axes.axhline(threshold, color=style.GREY, linewidth=0.8, label="start of the best 1%")
         axes.set_xlabel("evaluations")
         axes.set_ylabel(f"best {target}")
         axes.set_title("mean over seeds and its 95% interval")

@@ -1,4 +1,4 @@
-"""The page of a search: the best architecture, how it was found, and what it was searched with."""
+"""The page of a search: the best architecture, how it was found, and the search's settings."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def page(run: SearchRun, drawn: Sequence[Drawn]) -> str:
         f"{request['space']}: {request['loop']} search",
         run.remarks,
         [
-            ("result", "The result", _result(run)),
+            ("result", "Result", _result(run)),
             ("figures", "Figures", figures(drawn)),
             ("trace", "Trace", _trace(run)),
-            ("searched", "What was searched", _searched(run)),
+            ("searched", "Search", _searched(run)),
             ("provenance", "Provenance", _provenance(run)),
-            ("again", "The same again", commands(_commands(run))),
+            ("reproduce", "Reproduce", commands(_commands(run))),
         ],
     )
 
@@ -85,10 +85,10 @@ def _result(run: SearchRun) -> Markup:
 
 
 def _how_known(result: Mapping[str, Any]) -> str:
-    """Where the target comes from: a prediction is no measurement."""
+    """Where the target comes from, since a prediction is not a measurement."""
     found = result["evaluator"]
     if found["evaluator"] == "proxy":
-        return "Nothing was evaluated: the proxy alone decided, and its score is no quality."
+        return "Nothing was evaluated: only the proxy was used, whose score is not a target."
     if found["evaluator"] == "surrogate":
         return (
             f"The target is predicted by a surrogate fitted to {found['table']}"
@@ -96,7 +96,7 @@ def _how_known(result: Mapping[str, Any]) -> str:
             f" {found['rmse']:.4g}, ρ {found['rho']:.3f}), not measured."
         )
     if found["evaluator"] == "table":
-        return f"The target is looked up in {found['table']}: the search was confined to it."
+        return f"The target is looked up in {found['table']}: the search was restricted to it."
     return "The target was measured by training."
 
 
@@ -109,7 +109,9 @@ def _trace(run: SearchRun) -> Markup:
         if entry["best"] != before or entry is run.result["trace"][-1]:
             rows.append([number(entry.get(key)) for key in _SHOWN])
         before = entry["best"]
-    return table("Where the best changes, and the end", [list(_SHOWN)], rows, sortable=True)
+    return table(
+        "Steps at which the best changes, and the last one", [list(_SHOWN)], rows, sortable=True
+    )
 
 
 def _searched(run: SearchRun) -> Markup:
@@ -122,8 +124,10 @@ def _searched(run: SearchRun) -> Markup:
         values["architectures scored"] = f"{run.result['scored']:,}"
         values["without a score"] = f"{run.result['without_score']:,}"
         values["architectures evaluated"] = f"{run.result['evaluations']:,}"
-    bounds = {f"{cost}, least and most": f"{low or NOTHING} to {high or NOTHING}"
-              for cost, (low, high) in request["constraints"].items()}  # fmt: skip
+    bounds = {
+        f"bounds of {cost}": f"{low or NOTHING} to {high or NOTHING}"
+        for cost, (low, high) in request["constraints"].items()
+    }
     constants = {key: _value(value) for key, value in request["constants"].items()}
     return element(
         "div",

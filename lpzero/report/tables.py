@@ -1,4 +1,4 @@
-"""HTML tables in a container of their own, which scrolls where the page must not."""
+"""HTML tables, each in a container that scrolls so that the page does not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from lpzero.report.markup import Child, Markup, element, joined
 
 NOTHING = "–"
-_LARGE = 1000.0  # from here on decimals say nothing
+_LARGE = 1000.0  # from here on decimals are noise
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: what is shown, what it is sorted by, and how many columns it takes in a header."""
+    """A cell: its content, its sort key, and how many columns it spans in a header."""
 
     shown: Child
     sort: float | str | None = None
@@ -68,7 +68,7 @@ def number(value: Any, digits: int = 3) -> Cell:
 
 
 def with_interval(value: float | None, interval: Sequence[float] | None) -> Cell:
-    """A number with its interval beneath it."""
+    """A number with its interval."""
     if value is None:
         return Cell(NOTHING, None, True)
     shown = number(value).shown

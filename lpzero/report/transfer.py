@@ -1,6 +1,6 @@
-"""The winners of several runs on each other's tables: the only part of a report that runs anything.
+"""The winners of several runs on each other's tables: the only part of a report that runs networks.
 
-Sketches that are not in the cache are made; the tables must be at hand.
+Sketches that are not in the cache are built; the tables must be present.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def measure(
     device: str = "cpu",
     workers: Workers | None = None,
 ) -> Transfer:
-    """Rho of each run's winner on the test rows of every run's table, the sign as it was fitted."""
+    """Rho of each run's winner on the test rows of every run's table, with its fitted sign."""
     from lpzero.parallel import Workers
     from lpzero.proxies import Context, Measurements
     from lpzero.proxies.formula import FormulaProxy
@@ -74,6 +74,6 @@ def _table(run: FormulaRun, data: str | Path | None) -> Table:
     table = load(str(entry["name"]), data, str(entry["space"]))
     if table.digest != entry["digest"]:
         raise InputError(
-            f"table {table.name} has changed since the run in {run.folder}: bring the old one back"
+            f"table {table.name} has changed since the run in {run.folder}: restore the old one"
         )
     return table

@@ -1,4 +1,4 @@
-"""The honest table: the winner beside all counters, on every part, never one number."""
+"""The result: the winner compared with all counters, on every part of each table."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _IN_SAMPLE = " (in sample for the winner)"
 
 
 def section(run: FormulaRun) -> Markup:
-    """The winner, what is to be thought of it, and a table per table."""
+    """The winner, how it compares with the best counter, and all measures on each table."""
     if run.result is None or run.best is None:
-        return element("p", "There is no winner to judge: see the remarks above.")
+        return element("p", "There is no winner yet: see the remarks above.")
     best = run.best
-    sign = "as it stands" if best["sign"] > 0 else "negated"
+    sign = "as written" if best["sign"] > 0 else "negated"
     chosen = run.result.get("chosen_on", "train")
     parts: list[Child] = [
         element("p", shown(best["formula"]), class_="winner"),
@@ -30,6 +30,8 @@ def section(run: FormulaRun) -> Markup:
             f" on train so that larger means better), chosen on {chosen}.",
         ),
     ]
+    if run.count is not None:
+        parts.append(element("p", f"The best count: {_count_text(run.count)}."))
     for entry in run.tables:
         name = str(entry["name"])
         parts.append(element("p", *_verdict(run, name), class_="verdict"))
@@ -37,12 +39,15 @@ def section(run: FormulaRun) -> Markup:
     parts.append(
         element(
             "p",
-            "ρ is Spearman's, τ is Kendall's τ-b; brackets hold bootstrap 95% intervals. “Given"
+            "ρ is Spearman's, τ is Kendall's τ-b; brackets hold bootstrap 95% intervals, those of"
+            " differences from the same resamples for both. “Ties broken” is the expected ρ when"
+            " ties of the scores are broken at random, as a search must. “Given"
             " parameters” is the partial ρ given log parameters, “within groups” the mean ρ inside"
             " groups of equal depth and width with at least five architectures (– where there are"
-            " none), “top 10%” the part of the best tenth by score that is in the best tenth by"
+            " none), “top 10%” the share of the best tenth by score that is in the best tenth by"
             " target. The winner was chosen on train and valid rows, so only its test figures are"
-            " out of sample; counters were not chosen on anything.",
+            " out of sample. Counters were not chosen on anything; the one in the verdict is the"
+            " best on train.",
             class_="note",
         )
     )
@@ -50,34 +55,28 @@ def section(run: FormulaRun) -> Markup:
 
 
 def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
-    """What the test rows say, in one sentence of facts."""
-    winner, best = run.judged(name)["test"], _best_counter(run, name)
+    """What the test rows say: the winner's rho, then the verdict that the result holds."""
+    winner = run.judged(name)["test"]
     yield element("strong", f"{name}: ")
-    yield f"on the test rows the winner reaches ρ {_interval(winner)}"
-    if best is None:
-        yield "."
-        return
-    counter = best["judged"]["test"]
-    yield f"; the best counter, {best['proxy']}, reaches {_interval(counter)}. "
-    if winner["rho"] <= counter["rho"]:
-        yield element("strong", "It does not beat the best counter.")
-    elif winner["rho_ci"][0] <= counter["rho_ci"][1]:
-        yield "It is ahead, but the intervals overlap."
+    yield f"on the test rows the winner reaches ρ {_interval(winner)}. "
+    text = run.verdict(name)
+    if text is None:
+        yield "Its result was written without a verdict: run the same command again to add one."
     else:
-        yield "It is ahead, and the intervals do not overlap."
+        yield element("strong", text)
     given = winner.get("rho_given_params")
     if given is not None:
-        yield f" Given the parameters, ρ {number(given).shown} is left"
-        within = winner.get("rho_within")
-        yield "." if within is None else f"; within groups, {number(within).shown}."
+        yield f" Given the parameters, ρ is {number(given).shown}."
     ceiling = run.summary(name).get("ceiling")
     if ceiling is not None:
-        yield f" Independent trainings of this table rank alike at {number(ceiling).shown}."
+        yield f" The noise ceiling, ρ between independent trainings, is {number(ceiling).shown}."
 
 
-def _best_counter(run: FormulaRun, name: str) -> Mapping[str, Any] | None:
-    lines = [line for line in run.counters(name) if "judged" in line]
-    return max(lines, key=lambda line: line["judged"]["test"]["rho"], default=None)
+def _count_text(count: Mapping[str, Any]) -> str:
+    by_table = count.get("formula_by_table")
+    if by_table is None:
+        return str(count["formula"])
+    return ", ".join(f"{formula} on {table}" for table, formula in by_table.items())
 
 
 def _interval(line: Mapping[str, Any]) -> str:
@@ -92,12 +91,18 @@ def _table(run: FormulaRun, name: str) -> Markup:
     for part, n in sizes.items():
         sample = _IN_SAMPLE if winner[part].get("in_sample") else ""
         groups.append(Cell(f"{_NAMES[part]}, n = {n}{sample}", span=2))
-    groups += [Cell("ρ given parameters", span=2), Cell("ρ within groups", span=2),
-               Cell("top 10%", span=2)]  # fmt: skip
-    columns: list[Child | Cell] = ["proxy", *(["ρ", "τ"] * len(sizes)), *(["test", "whole"] * 3)]
+    last = ("ρ, ties broken", "ρ given parameters", "ρ within groups", "top 10%")
+    groups += [Cell(name, span=2) for name in last]
+    columns: list[Child | Cell] = [
+        "proxy",
+        *(["ρ", "τ"] * len(sizes)),
+        *(["test", "whole"] * len(last)),
+    ]
     rows = [_row("the winner", winner, sizes)]
+    if run.count is not None:
+        rows.append(_row("the best count", run.count["judged"].get(name, {}), sizes))
     rows += [_row(line["proxy"], line.get("judged", {}), sizes) for line in run.counters(name)]
-    caption = f"{name}: the winner beside the counters"
+    caption = f"{name}: the winner and the counters"
     return table(caption, [groups, columns], rows, sortable=True)
 
 
@@ -109,7 +114,7 @@ def _row(
         line = judged.get(part, {})
         cells.append(with_interval(line.get("rho"), line.get("rho_ci")))
         cells.append(with_interval(line.get("tau"), line.get("tau_ci")))
-    for key in ("rho_given_params", "rho_within", "top_precision"):
+    for key in ("rho_untied", "rho_given_params", "rho_within", "top_precision"):
         for part in ("test", "all"):
             cells.append(number(judged.get(part, {}).get(key)))
     return cells

@@ -1,8 +1,8 @@
-"""What a run was asked to do, as config.json keeps it: the same file for every kind of run.
+"""The configuration of a run, stored as config.json: the same file for every kind of run.
 
-`request` decides the run's course and is fixed for good, except for the fields that may grow; its
-hash names the run. A directory written by another schema is refused in one line that says which
-version of the engine wrote it.
+`request` determines the run's results. It never changes, except for the fields listed in `growing`,
+and its hash identifies the run. A directory with another schema is refused with a message that
+says which version of the engine wrote it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from lpzero.errors import RunError
 from lpzero.runs.layout import CONFIG
 from lpzero.version import VERSION
 
-# Raised whenever a file of a run's directory changes its meaning.
+# Incremented whenever the format or meaning of a file in a run's directory changes.
 SCHEMA = 2
-_EARLIER = "run.json"  # of exhaustive runs before schema 2
+_OLD_CONFIG = "run.json"  # the config of exhaustive runs before schema 2
 _FIELDS = {"schema", "kind", "hash", "versions", "request"}
 _LIBRARIES = ("deap", "numpy")
 
@@ -42,7 +42,7 @@ class RunConfig:
 
     @property
     def hash(self) -> str:
-        """A name for everything that decides the run's course."""
+        """The hash of everything that determines the run's results."""
         fixed = json.loads(json.dumps(self.request))
         for *path, last in self.growing:
             holder = fixed
@@ -79,7 +79,7 @@ class StoredConfig:
             raise RunError(f"{self.folder} holds a {self.kind}, not a {kind}: choose another --out")
 
     def check_same(self, config: RunConfig) -> None:
-        """Raise RunError that names what differs between this run and the one asked for."""
+        """Raise RunError, naming the differences, unless `config` describes this run."""
         self.check_kind(config.kind)
         if self.hash == config.hash:
             return
@@ -87,7 +87,7 @@ class StoredConfig:
         for table, digest in _digests(config.request).items():
             if before.get(table, digest) != digest:
                 raise RunError(
-                    f"table {table} has changed since the {self.kind} in {self.folder} began:"
+                    f"table {table} has changed since the {self.kind} in {self.folder} started:"
                     " restore the old table, or start again in another directory"
                 )
         new = dict(_flat(json.loads(json.dumps(config.request))))
@@ -104,17 +104,17 @@ class StoredConfig:
         )
 
     def changed_versions(self) -> list[str]:
-        """Remarks on libraries that are not what they were when the run started."""
+        """Remarks on libraries whose version has changed since the run started."""
         return [
-            f"{name} was {self.versions.get(name)} when the {self.kind} started and is {now}: what"
-            " follows may differ from an uninterrupted run"
+            f"{name} was {self.versions.get(name)} when the {self.kind} started and is {now} now:"
+            " results may differ from those of an uninterrupted run"
             for name, now in versions().items()
             if self.versions.get(name) != now
         ]
 
 
 def versions() -> dict[str, str]:
-    """The versions that the numbers may depend on."""
+    """The versions of the engine and of the libraries that results may depend on."""
     found = {"lpzero": VERSION, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
@@ -128,9 +128,9 @@ def read_config(folder: Path) -> StoredConfig | None:
     """The config of the run in the folder; None if the folder holds no run."""
     path = folder / CONFIG
     if not path.exists():
-        earlier = files.read_object(folder / _EARLIER)
-        if earlier is not None and "schema" in earlier:
-            _check_schema(folder / _EARLIER, earlier)
+        old = files.read_object(folder / _OLD_CONFIG)
+        if old is not None and "schema" in old:
+            _check_schema(folder / _OLD_CONFIG, old)
         return None
     found = files.read_object(path)
     if found is not None:
@@ -150,8 +150,8 @@ def _check_schema(path: Path, found: Mapping[str, Any]) -> None:
     engine = stored.get("lpzero") if isinstance(stored, dict) else found.get("version")
     writer = f"lpzero {engine}" if engine else "an unknown version of lpzero"
     raise RunError(
-        f"{path} was written by {writer} with schema {schema!r:.40}, this version reads schema"
-        f" {SCHEMA}: use that version for it, or start again in another directory"
+        f"{path} was written by {writer} with schema {schema!r:.40}, but this version reads schema"
+        f" {SCHEMA}: use that version, or start again in another directory"
     )
 
 
@@ -161,7 +161,7 @@ def _digests(request: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _flat(request: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The fields with those of inner objects in their place."""
+    """The fields, with nested objects replaced by their own fields."""
     for name, value in request.items():
         if isinstance(value, Mapping):
             yield from _flat(value)
@@ -170,7 +170,7 @@ def _flat(request: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def table_entries(tables: Sequence[Any]) -> list[dict[str, str]]:
-    """What a request says of each table: name, space, target and digest."""
+    """The entry of each table in a request: name, space, target and digest."""
     return [
         {"name": t.name, "space": t.space.name, "target": t.target, "digest": t.digest}
         for t in tables

@@ -1,6 +1,6 @@
-"""A run's directory while a process works in it: locked, configured, with journal and checkpoint.
+"""A run's directory during the run: lock, config, journal, checkpoint and result.
 
-The files are named in `layout`; a kind of run may add files of its own.
+`layout` lists the file names; a kind of run may add its own files.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from lpzero.runs.layout import CHECKPOINT, CONFIG, JOURNAL, LOCK, RESULT, SCORES
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """The directory for this process alone; raises RunError if another one holds it.
+    """Lock the directory; raise RunError if another process has locked it.
 
-    The kernel releases the lock when its holder dies, however it dies; the process number in the
-    file is for the message only.
+    The kernel releases the lock when the process ends for any reason; the process number in the
+    file is only for the message.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def locked(folder: Path) -> Iterator[None]:
             raise RunError(
                 f"{folder} is in use by process {holder}: wait for it, or choose another --out"
             ) from None
-        with contextlib.suppress(OSError):  # a full disk is reported where it matters
+        with contextlib.suppress(OSError):  # a full disk is reported by the first real write
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         yield
@@ -51,11 +51,11 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class RunDirectory:
-    """One run's directory; enter it to lock it, check its config and open its journal.
+    """A context manager that locks a run's directory, checks its config and opens its journal.
 
-    `resume` allows a run that is already there, which must be the same run. `fits` tells which
-    records the journal may hold; a kind of run without a journal has none. `remarks` say what had
-    to be repaired or has changed.
+    `resume` accepts an existing run in the directory if its config is the same. `fits` checks the
+    journal's records; None means that this kind of run has no journal. `remarks` report repairs,
+    and versions that have changed.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class RunDirectory:
                 self._journal = stack.enter_context(Journal(self.folder / JOURNAL, self._fits))
                 if self._journal.torn:
                     torn = self._journal.torn
-                    self.remarks.append(f"cut {torn} bytes of a torn line off the journal")
+                    self.remarks.append(f"removed {torn} bytes of a torn line from the journal")
             self._stack = stack.pop_all()
         return self
 
@@ -87,7 +87,7 @@ class RunDirectory:
         self._stack.__exit__(kind, error, trace)
 
     def _claim(self) -> None:
-        """Make an empty directory this run's, or check that it already is."""
+        """Write the config into an empty directory, or check that the config there is the same."""
         kind = self.config.kind
         found = read_config(self.folder)
         if found is not None:
@@ -106,7 +106,9 @@ class RunDirectory:
             if path.name != LOCK and not files.is_temporary(path)
         )
         if foreign:
-            raise RunError(f"{self.folder} holds {foreign[0]} and no {kind}: choose another --out")
+            raise RunError(
+                f"{self.folder} contains {foreign[0]} but no {kind}: choose another --out"
+            )
         files.write_json(self.folder / CONFIG, self.config.to_json())
 
     @property
@@ -116,21 +118,21 @@ class RunDirectory:
         return self._journal
 
     def write_checkpoint(self, value: Mapping[str, Any]) -> None:
-        """Write where to resume; the journal reaches the disk first."""
+        """Write a checkpoint to resume from, after flushing the journal to the disk."""
         self.journal.sync()
         about = {"schema": SCHEMA, "versions": versions(), "config": self.config.hash}
-        about["journal_lines"] = self.journal.n_lines
+        about["journal_lines"] = self.journal.position
         files.write_json(self.folder / CHECKPOINT, {**about, **value}, indent=None)
 
     def read_checkpoint(self) -> dict[str, Any] | None:
-        """The checkpoint; None if there is none that fits this run and its journal."""
+        """The checkpoint; None if it is missing or does not match this run and its journal."""
         found = files.read_object(self.folder / CHECKPOINT)
         if found is None or found.get("schema") != SCHEMA:
             return None
-        n_lines = found.get("journal_lines")
-        if found.get("config") != self.config.hash or not isinstance(n_lines, int):
+        position = found.get("journal_lines")
+        if found.get("config") != self.config.hash or not isinstance(position, int):
             return None
-        return found if n_lines <= len(self.journal) else None
+        return found if position <= len(self.journal) else None
 
     def write_result(self, result: Any, seconds: float, scores: Any = None) -> None:
         """Write the timing, the scores if there are any, and the result last."""
@@ -144,9 +146,9 @@ class RunDirectory:
         files.write_json(self.folder / RESULT, result)
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a file of the run's own kind."""
+        """Write an additional JSON file of this kind of run."""
         files.write_json(self.folder / name, value)
 
     def write_csv(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write rows of the run's own kind."""
+        """Write an additional CSV file of this kind of run."""
         files.write_csv(self.folder / name, rows)

@@ -1,4 +1,4 @@
-"""What runs that find formulas have in common, campaigns and exhaustive runs alike."""
+"""The common part of runs that find formulas: campaigns and exhaustive runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from primitives.sizes import SpaceSize
 
 Row = Mapping[str, Any]
 ONE_SIDED = "one-sided"
-UPSTREAM = "flexibert-upstream"  # the space that --upstream-dims stands for
+UPSTREAM = "flexibert-upstream"  # the space that --upstream-dims selects
 
 
 class PairRho(NamedTuple):
@@ -46,20 +46,20 @@ class FormulaRun(Run, ABC):
     @property
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:
-        """What decided which formulas were judged."""
+        """The settings that determined which formulas were judged."""
 
     @property
     @abstractmethod
     def fitness_rows(self) -> str:
-        """The rows the fitness was measured on, in words."""
+        """A description of the rows that the fitness was measured on."""
 
     @abstractmethod
     def command(self) -> list[str]:
-        """The words of the command line that repeats the run, without its directory."""
+        """The command line that repeats the run, without its directory, as a list of arguments."""
 
     @abstractmethod
     def space_size(self) -> SpaceSize | None:
-        """The size of the space of formulas; None where it is not the paper's."""
+        """The size of the space of formulas; None if it is not the paper's space."""
 
     @abstractmethod
     def pairs(self) -> Iterator[PairRho]:
@@ -67,7 +67,7 @@ class FormulaRun(Run, ABC):
 
     @property
     def best(self) -> Mapping[str, Any] | None:
-        """The winner's line of the result, if there is one."""
+        """The winner's entry in the result, if there is one."""
         return None if self.result is None else self.result.get("best")
 
     def judged(self, table: str) -> Mapping[str, Mapping[str, Any]]:
@@ -77,9 +77,20 @@ class FormulaRun(Run, ABC):
         return found
 
     def summary(self, table: str) -> Mapping[str, Any]:
-        """What the result says of a table; nothing without a result."""
+        """The result's entry for a table; empty without a result."""
         found = [] if self.result is None else self.result["tables"]
         return next((entry for entry in found if entry["name"] == table), {})
+
+    @property
+    def count(self) -> Mapping[str, Any] | None:
+        """The best count's line of the result, if it has one."""
+        return None if self.result is None else self.result.get("count")
+
+    def verdict(self, table: str) -> str | None:
+        """The sentence on the winner on a table; None if the result holds none."""
+        found = {} if self.result is None else self.result
+        text = found.get("verdict_by_table", {}).get(table) or found.get("verdict")
+        return None if text is None else str(text)
 
     def counters(self, table: str) -> Sequence[Mapping[str, Any]]:
         """The lines of the counters on a table."""
@@ -87,7 +98,7 @@ class FormulaRun(Run, ABC):
         return [line for line in lines if line["table"] == table]
 
     def shared_options(self, of_networks: str) -> list[str]:
-        """The words for seeds that are not 0 and for the published dimensions."""
+        """The arguments for seeds other than 0 and for the published dimensions."""
         seeds = {
             "--split-seed": self.request["split_seed"],
             of_networks: self.request["sketch"]["seed"],
@@ -100,8 +111,8 @@ class FormulaRun(Run, ABC):
 def pairs_in(formula: Formula, rho: float) -> Iterator[PairRho]:
     """The pairs of statistics in a formula, under its outermost operation.
 
-    In a formula of one binary the pair is that of its branches; in deeper formulas every pair of
-    statistics that occur together counts. A one-sided formula pairs its statistic with itself.
+    A formula with one binary operation has the pair of its two branches; a deeper formula has every
+    pair of the statistics it contains. A one-sided formula pairs its statistic with itself.
     """
     expression = drop_dead(formula.expression)
     if expression is None:

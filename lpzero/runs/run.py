@@ -1,7 +1,7 @@
-"""Opening a run's directory to read it: one function for every kind of run.
+"""Reading a run's directory: one function for every kind of run.
 
-Nothing in the directory is changed, and nothing but JSON, CSV and checked arrays is read. A run
-that is not finished, or has lost a file, gives what there is, with a remark on the rest.
+Nothing in the directory is changed, and only JSON, CSV and verified arrays are read. If a run is
+unfinished or a file is missing, the rest is read and a remark describes what is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lpzero.errors import InputError, RunError
 from lpzero.runs.config import StoredConfig, read_config
 from lpzero.runs.layout import CONFIG
 
-# Kind of run -> the module whose `read(config)` opens it; imported when one is opened.
+# Kind of run -> the module whose `read(config)` reads it; imported when such a run is opened.
 READERS = {
     "campaign": "lpzero.discover.record",
     "exhaustive run": "lpzero.exhaust.record",
@@ -29,7 +29,7 @@ READERS = {
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run's directory holds; `result` is None if there is none that can be read."""
+    """The content of a run's directory; `result` is None if it is missing or unreadable."""
 
     config: StoredConfig
     result: Mapping[str, Any] | None
@@ -42,50 +42,50 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """The kind of run, in words."""
+        """The kind of run, such as "campaign"."""
         return self.config.kind
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """What was asked."""
+        """The request that started the run."""
         return self.config.request
 
 
 def open_run(folder: str | Path) -> Run:
-    """The run in the directory, of whatever kind; raises RunError if it holds none."""
+    """The run in the directory, of any kind; raise RunError if there is none."""
     folder = Path(folder)
     if not folder.is_dir():
         raise RunError(f"{folder} is not a directory: expected the directory of a run")
     config = read_config(folder)
     if config is None:
         raise RunError(
-            f"{folder} holds no run ({CONFIG}): start one with `lpzero discover TABLE --out DIR`"
+            f"{folder} has no run ({CONFIG}): start one with `lpzero discover TABLE --out DIR`"
         )
     if config.kind not in READERS:
         raise RunError(f"{folder} holds a {config.kind!r:.60}, which this version does not know")
-    with understood(folder):
+    with report_unexpected_content(folder):
         run: Run = import_module(READERS[config.kind]).read(config)
         return run
 
 
 @contextmanager
-def understood(folder: Path) -> Iterator[None]:
-    """Turn the errors of files that are whole but hold something unexpected into one InputError."""
+def report_unexpected_content(folder: Path) -> Iterator[None]:
+    """Raise InputError for the errors caused by readable files with unexpected content."""
     try:
         yield
     except InputError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"the files in {folder} do not hold what a run of this version writes"
-            f" ({type(error).__name__}: {error}): they are of another version, or were changed"
+            f"the files in {folder} have unexpected content ({type(error).__name__}: {error}):"
+            " another version wrote them, or they were edited"
         ) from error
 
 
 def read_file(folder: Path, name: str, remarks: list[str]) -> dict[str, Any] | None:
-    """The object in a file of the directory; a remark if there is a file without one."""
+    """The JSON object in a file of the directory; None, with a remark, if the file is broken."""
     path = folder / name
     found = files.read_object(path)
     if found is None and path.exists():
-        remarks.append(f"{name} is broken and left out.")
+        remarks.append(f"{name} is broken and was ignored.")
     return found

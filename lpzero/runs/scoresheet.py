@@ -1,6 +1,6 @@
-"""A winner's scores beside the targets, row by row: what figures are drawn from, without a table.
+"""A winner's scores and the targets, row by row: the figures are drawn from it without the table.
 
-It holds the table's targets, so it belongs into the directory of a run and nowhere else.
+It contains the table's targets, so it is only written into a run's directory.
 """
 
 from __future__ import annotations
@@ -26,5 +26,5 @@ def column(table: Table, parts: Mapping[str, Iterable[Any]], scores: FloatArray)
 
 
 def sheet(formula: str, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The columns of every table under the formula they are of."""
+    """The formula and its columns on every table."""
     return {"formula": formula, "tables": dict(columns)}

@@ -1,8 +1,8 @@
-"""An architecture's branch table as verified bytes, kept beside its sketch.
+"""The file format of an architecture's branch table, stored next to its sketch.
 
 A file is a sealed envelope (`lpzero.files`), the numbers little-endian float64. Its name is the
-sketch's address and the digest of the chain set, so another set of chains, another rule or another
-meaning of a chain is another file.
+sketch's address and the digest of the chain set, so different chains, rules or definitions of a
+chain use different files.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 
 
 class BranchFileError(LPZeroError, RuntimeError):
-    """Bytes that are not a whole branch table of the chains asked for."""
+    """Bytes that are not a complete branch table of the requested chains."""
 
 
 def ending(chains: ChainSet) -> str:
-    """What follows the sketch's address in the file's name."""
+    """The file's suffix after the sketch's address."""
     return f".{chains.digest[:16]}.branches"
 
 
@@ -56,7 +56,7 @@ def decode(data: bytes, chains: ChainSet) -> Tabulated:
     except EnvelopeError as error:
         raise BranchFileError(str(error)) from None
     if header["chains"] != chains.digest:
-        raise BranchFileError("the table is of other chains")
+        raise BranchFileError("the branch table has other chains")
     counts = {name: tuple(found) for name, found in header["counts"].items()}
     numbers = np.frombuffer(data, dtype="<f8", offset=start)
     means, products = {}, {}
@@ -90,7 +90,7 @@ def _parts(numbers: FloatArray, shapes: Iterator[tuple[int, ...]]) -> Iterator[F
 
 
 def load(store: Store, space: str, address: str, chains: ChainSet) -> Tabulated | None:
-    """The stored table, None if there is none that is whole."""
+    """The stored table; None if it is missing or broken."""
     path = store.path(space, address, ending(chains))
     try:
         return decode(path.read_bytes(), chains)

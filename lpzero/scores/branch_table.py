@@ -1,4 +1,4 @@
-"""The branch table of many architectures: every mean a formula of the space is made of."""
+"""The branch table of many architectures: the means from which formulas are scored."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from lpzero.sketches.store import Store
 
 @dataclass(frozen=True, eq=False)
 class BranchTable:
-    """A architectures, B blocks at most, T tensors at most; zeros fill what is not there.
+    """The means of A architectures with at most B blocks and T tensors, padded with zeros.
 
     n_blocks: (A,). counts: tensors per block (A, B) of each statistic. means: (chains, A, B, T),
-    NaN where a chain left float64. products: (mul and matmul, left chains, right chains, A) of
+    NaN where a chain overflowed. products: (mul and matmul, left chains, right chains, A) of
     each aligned pair, summed over blocks. ends: (chains, A) of each (end, statistic) that every
     architecture has. sizes: (A, B) of each size, end_sizes: (A,) of each (end, size); none where an
     architecture does not state its sizes.
@@ -53,7 +53,7 @@ class BranchTable:
 
     @property
     def nbytes(self) -> int:
-        """What the means and products take."""
+        """The memory of the means and products in bytes."""
         return sum(array.nbytes for part in (self.means, self.products) for array in part.values())
 
     @cached_property
@@ -66,10 +66,10 @@ class BranchTable:
         """The block means summed over blocks (chains, A)."""
         return {name: over_blocks(found) for name, found in self.block_means.items()}
 
-    def product(self, operation: str, left: tuple[str, Chain], right: tuple[str, Chain]) -> (
-        FloatArray | None
-    ):  # fmt: skip
-        """The summed product (A,) of two aligned matrix branches; None if it is not kept."""
+    def product(
+        self, operation: str, left: tuple[str, Chain], right: tuple[str, Chain]
+    ) -> FloatArray | None:
+        """The summed product (A,) of two aligned matrix branches; None if not in the table."""
         found = self.products.get((left[0], right[0]))
         rows = self.chains.rows.get(left), self.chains.rows.get(right)
         if found is None or operation not in PRODUCTS or rows[0] is None or rows[1] is None:
@@ -80,10 +80,24 @@ class BranchTable:
         return picked
 
 
-def over_tensors(means: FloatArray, counts: IntArray) -> FloatArray:
-    """The mean over tensors, counting equally: (..., A, B, T) -> (..., A, B).
+def rows_of(table: BranchTable, rows: IntArray) -> BranchTable:
+    """The table of some of its architectures."""
+    return BranchTable(
+        table.chains,
+        table.n_blocks[rows],
+        {name: found[rows] for name, found in table.counts.items()},
+        {name: found[:, rows] for name, found in table.means.items()},
+        {pair: found[..., rows] for pair, found in table.products.items()},
+        {at: found[:, rows] for at, found in table.ends.items()},
+        {name: found[rows] for name, found in table.sizes.items()},
+        {at: found[rows] for at, found in table.end_sizes.items()},
+    )
 
-    Added in the order of the tensors, as the reference does: equal to the last bit.
+
+def over_tensors(means: FloatArray, counts: IntArray) -> FloatArray:
+    """The unweighted mean over tensors: (..., A, B, T) -> (..., A, B).
+
+    Added in the order of the tensors, as in the naive reference, so results are bit-identical.
     """
     total = means[..., 0].copy()
     for tensor in range(1, means.shape[-1]):
@@ -108,7 +122,8 @@ def branch_table(
 ) -> BranchTable:
     """The table of the sketches in `rows` (all of them if None).
 
-    Those of a store are made once and kept beside the sketches; others are made in this process.
+    Tables of stored sketches are built once and stored next to them; others are built in this
+    process and not stored.
     """
     picked = range(len(sketches)) if rows is None else rows
     if not isinstance(sketches, Sketches):
@@ -129,7 +144,7 @@ def branch_table(
 
 @dataclass(frozen=True, slots=True)
 class _BranchTask:
-    """Runs in a worker: makes the table of one sketch and writes it."""
+    """Runs in a worker: builds the table of one sketch and writes it."""
 
     store: Store
     space: str
@@ -139,7 +154,7 @@ class _BranchTask:
         return self.store.path(self.space, address, branch_files.ending(self.chains)).is_file()
 
     def load(self, address: str) -> Tabulated:
-        """The stored table; a broken one is made again."""
+        """The stored table; a broken one is rebuilt."""
         found = branch_files.load(self.store, self.space, address, self.chains)
         return self(address, give=True) if found is None else found  # type: ignore[return-value]
 
@@ -151,7 +166,7 @@ class _BranchTask:
 
 
 def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
-    """The architectures' tables in one."""
+    """One branch table from the tables of the architectures."""
     n_blocks = np.array([len(part.counts[next(iter(part.counts))]) for part in parts])
     counts, means = {}, {}
     for name, rows in chains.chains.items():
@@ -167,17 +182,18 @@ def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
     }
     shared = set.intersection(*(set(part.ends) for part in parts))
     ends = {at: np.stack([part.ends[at] for part in parts], axis=1) for at in sorted(shared)}
-    sizes, end_sizes = _sizes([part.sizes for part in parts], int(n_blocks.max()))
+    sizes, end_sizes = state_sizes([part.sizes for part in parts])
     return BranchTable(chains, n_blocks, counts, means, products, ends, sizes, end_sizes)
 
 
-def _sizes(
-    stated: Sequence[Mapping[str, Any] | None], most_blocks: int
+def state_sizes(
+    stated: Sequence[Mapping[str, Any] | None],
 ) -> tuple[dict[str, FloatArray], dict[tuple[str, str], FloatArray]]:
     """Sizes of blocks (A, B) and of ends (A,), where every architecture states them."""
     known = [sizes for sizes in stated if sizes is not None]
     if len(known) < len(stated):
         return {}, {}
+    most_blocks = max(len(of_arch["blocks"]) for of_arch in known)
     sizes = {name: np.zeros((len(known), most_blocks)) for name in known[0]["blocks"][0]}
     for arch, of_arch in enumerate(known):
         for block, of_block in enumerate(of_arch["blocks"]):

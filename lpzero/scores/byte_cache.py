@@ -1,4 +1,4 @@
-"""A dictionary that forgets what was used longest ago when it holds more bytes than it may."""
+"""A least-recently-used cache with a limit in bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class ByteCache(Generic[V]):
-    """Values with their sizes in bytes, at most `limit` together."""
+    """Values with their sizes in bytes, at most `limit` in total."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -18,7 +18,7 @@ class ByteCache(Generic[V]):
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
 
     def get(self, key: Hashable) -> V | None:
-        """The value, which from now on is the one used last."""
+        """The value, which becomes the most recently used; None if it is not cached."""
         found = self._values.get(key)
         if found is None:
             return None
@@ -26,7 +26,7 @@ class ByteCache(Generic[V]):
         return found[0]
 
     def put(self, key: Hashable, value: V, size: int) -> None:
-        """Keep the value, unless it alone is too large."""
+        """Cache the value, unless it alone exceeds the limit."""
         if size > self.limit or key in self._values:
             return
         self._values[key] = value, size
@@ -37,6 +37,3 @@ class ByteCache(Generic[V]):
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._values
-
-    def __len__(self) -> int:
-        return len(self._values)

@@ -1,4 +1,4 @@
-"""The chains a branch table holds: a tree per statistic, so that common beginnings are shared."""
+"""The chains of a branch table: a tree per statistic, so that common prefixes are shared."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from functools import cached_property, lru_cache
 from primitives.enumeration import statistic_pairs, surviving_branches
 from primitives.naive import Axis
 from primitives.properties import Kind
-from primitives.pruning import DEFAULT_RULES
 from primitives.statistics import STATISTICS
 
-# Raised whenever the numbers in a stored table would change.
+# Incremented whenever the numbers in a stored table would change.
 SCHEMA = 2
 
 Chain = tuple[str, ...]
@@ -22,7 +21,7 @@ Pair = tuple[str, str]
 
 @dataclass(slots=True)
 class Node:
-    """What follows one beginning of chains; `row` is its place in the table, if it has one."""
+    """A prefix of chains and its continuations; `row` is its row in the table, if it has one."""
 
     children: dict[str, Node] = field(default_factory=dict)
     row: int | None = None
@@ -31,9 +30,9 @@ class Node:
 
 @dataclass(frozen=True)
 class ChainSet:
-    """Chains per statistic (matrices first), and the aligned pairs whose products are kept.
+    """Chains per statistic (matrices first), and the aligned pairs whose products are tabulated.
 
-    `n_matrices` counts the chains that leave a matrix: rows and columns of the products.
+    `n_matrices` counts the chains whose result is a matrix: the rows and columns of the products.
     """
 
     chains: dict[str, tuple[Chain, ...]]
@@ -62,7 +61,7 @@ class ChainSet:
 
     @cached_property
     def digest(self) -> str:
-        """A name for what a table of these chains holds."""
+        """A digest of everything that determines a table of these chains."""
         content = [SCHEMA, self.chains, self.n_matrices, self.pairs, self.softmax_axis]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -73,15 +72,20 @@ def surviving(
     unaries: int,
     same_statistic: bool = False,
     softmax_axis: Axis = "first",
-    rules: frozenset[str] = DEFAULT_RULES,
 ) -> ChainSet:
     """Every chain that pruning keeps, for the space of `unaries` operations per branch."""
     chains, n_matrices = {}, {}
     for statistic in STATISTICS:
-        terms = surviving_branches(statistic, unaries, rules).terms
+        terms = surviving_branches(statistic, unaries).terms
         matrices = [b.chain for b in terms if b.kind is Kind.MATRIX]
         chains[statistic] = (*matrices, *(b.chain for b in terms if b.kind is Kind.SCALAR))
         n_matrices[statistic] = len(matrices)
     group = {name: statistic.group for name, statistic in STATISTICS.items()}
     pairs = tuple(p for p in statistic_pairs(same_statistic) if group[p[0]] == group[p[1]])
     return ChainSet(chains, n_matrices, pairs, softmax_axis)
+
+
+def bare_chains() -> ChainSet:
+    """The statistics themselves, for formulas whose chains are computed when they are needed."""
+    names = tuple(STATISTICS)
+    return ChainSet(dict.fromkeys(names, ((),)), dict.fromkeys(names, 1), ())

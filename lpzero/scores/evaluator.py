@@ -1,8 +1,8 @@
-"""Formula -> scores of every architecture, or why it has none.
+"""Formula -> scores of every architecture, or the reason why it has none.
 
-Means that a branch table holds are looked up; anything deeper is computed on the sketches, piece
-by piece, each sub-expression once. A formula's score is a function of the formula, the sketches
-and the chain set: never of what else is asked for, in which order, or by how many threads.
+Means in the branch table are looked up; anything deeper is computed on the sketches, piece by
+piece, each sub-expression once. A formula's score depends on the formula, the sketches and the
+chain set only: not on other formulas, their order, or the number of threads.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from primitives.score import AnyFormula, Column
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 
-_OVERFLOW = Rejected(NON_FINITE, "an operation left the range of float64 on these tensors")
-_NOTHING = Rejected("both-disconnected", "every branch is disconnected: nothing is left to score")
+_OVERFLOW = Rejected(NON_FINITE, "an operation overflowed float64 on these tensors")
+_DISCONNECTED = Rejected("both-disconnected", "every branch is disconnected")
 _PRODUCTS = ("mul", "matmul")
 MEMORY = 1 << 30
 
@@ -52,9 +52,9 @@ class _MissingError(Exception):
 class FormulaEvaluator:
     """Scores of formulas on the architectures `rows` of the sketches (all if None).
 
-    `memory` bounds in bytes what is remembered between formulas, `jobs` the threads that compute
-    deep ones; neither changes a score. The branch table is made first (and kept beside sketches
-    that come from a store) unless it is given.
+    `memory` limits the bytes cached between formulas, `jobs` is the number of threads that compute
+    deep formulas; neither changes a score. Unless it is given, the branch table is built first (and
+    stored next to the sketches if they come from a store).
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class FormulaEvaluator:
         picked = range(len(sketches)) if rows is None else rows
         if table is not None and table.n_archs != len(picked):
             raise InputError(
-                f"the branch table has {table.n_archs} architectures, {len(picked)} were asked for"
+                f"the branch table has {table.n_archs} architectures, expected {len(picked)}"
             )
         self.table = table or branch_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
@@ -130,10 +130,10 @@ class FormulaEvaluator:
         """The term's values (A,) without its sign."""
         expression = drop_dead(term.expression)
         if expression is None:
-            raise _MissingError(_NOTHING)
+            raise _MissingError(_DISCONNECTED)
         end = term.positions.end
         if end is not None:
-            return self._kept(end, expression, lambda e: self._at_end(e, end))
+            return self._cached(end, expression, lambda e: self._at_end(e, end))
         self._check_sizes(expression)
         if term.reduction in ("sum", "mean"):
             total = self.total(expression)
@@ -187,18 +187,18 @@ class FormulaEvaluator:
         return block
 
     def total(self, expression: Expression) -> FloatArray:
-        """The sum over blocks (A,) of each block's value; a sum splits, and so does its total."""
-        return self._kept("total", expression, self._total)
+        """The sum over blocks (A,) of each block's value; linear operations act on the totals."""
+        return self._cached("total", expression, self._total)
 
     def block_means(self, expression: Expression) -> FloatArray:
-        """The value of each block (A, B), zero where there is none."""
-        return self._kept("blocks", expression, self._block_means)
+        """The value of each block (A, B), padded with zeros."""
+        return self._cached("blocks", expression, self._block_means)
 
     def tensor_means(self, expression: Expression) -> FloatArray:
-        """The mean of each tensor (A, B, T) of a grouped expression, zero where there is none."""
-        return self._kept("tensors", expression, self._tensor_means)
+        """The mean of each tensor (A, B, T) of a grouped expression, padded with zeros."""
+        return self._cached("tensors", expression, self._tensor_means)
 
-    def _kept(
+    def _cached(
         self, what: str, expression: Expression, compute: Callable[[Expression], FloatArray]
     ) -> FloatArray:
         found = self._small.get((what, expression))
@@ -271,7 +271,7 @@ class FormulaEvaluator:
         return self.tensor_means(expression)
 
     def _unary(self, node: Apply, values: FloatArray, where: BoolArray) -> FloatArray:
-        """The operation on scalars, only where there are any."""
+        """The operation on the scalars selected by the mask `where`; zero elsewhere."""
         result = np.zeros(values.shape)
         given = values[where].reshape(-1, 1, 1)
         axis = self.table.chains.softmax_axis
@@ -286,7 +286,7 @@ class FormulaEvaluator:
         return np.where(where, result, 0.0)
 
     def has_tensor(self, group: str) -> BoolArray:
-        """Which of (A, B, T) there are."""
+        """Which tensors (A, B, T) exist."""
         name = self._example[group]
         return (
             np.arange(self.table.means[name].shape[-1]) < self.table.counts[name][..., np.newaxis]

@@ -1,7 +1,7 @@
-"""Scores of whole families at once: a family is a Cartesian product, its scores are array algebra.
+"""Scores of whole families at once: a family is a Cartesian product, scored by array operations.
 
-The sum over blocks is taken here; the mean over blocks is that sum over the number of blocks.
-Every score equals what `lpzero.scores` gives for the formula, to the last bit.
+Scores are summed over blocks; divide by the number of blocks for the mean. Every score is
+bit-identical to that of `FormulaEvaluator`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from primitives.statistics import STATISTICS
 
 @dataclass(frozen=True, eq=False)
 class FamilyScorer:
-    """A branch table laid out for families: architectures last, so that they lie side by side.
+    """A branch table laid out for families: architectures are the last, contiguous axis.
 
     totals: (chains, A); blocks: (chains, B, A); tensors: (chains, B, T, A), only of statistics
     that are aligned with another; products as in the branch table.
@@ -42,14 +42,14 @@ class FamilyScorer:
 
     @property
     def nbytes(self) -> int:
-        """What the arrays take."""
+        """The memory of the arrays in bytes."""
         parts = (self.totals, self.blocks, self.tensors, self.products)
         return sum(array.nbytes for part in parts for array in part.values())
 
     def scores(self, family: Family, start: int, stop: int) -> FloatArray:
         """The family's left branches from start to stop: (left, right, A), summed over blocks.
 
-        One-sided families have one column. NaN marks what left float64 on the way.
+        One-sided families have one column. NaN marks overflow.
         """
         left = family.left[start:stop]
         with np.errstate(all="ignore"):
@@ -69,7 +69,9 @@ class FamilyScorer:
             return picked
 
     def _rows(self, branches: Sequence[Branch]) -> list[int]:
-        return [self.rows[b.statistic, _bare(b.chain, self.rows, b.statistic)] for b in branches]
+        return [
+            self.rows[b.statistic, _tabulated(b.chain, self.rows, b.statistic)] for b in branches
+        ]
 
     def _total(self, branches: Sequence[Branch]) -> FloatArray:
         return self.totals[branches[0].statistic][self._rows(branches)]
@@ -115,8 +117,8 @@ def family_scorer(table: BranchTable, archs: IntArray | None = None) -> FamilySc
     )
 
 
-def _bare(chain: Chain, rows: dict[tuple[str, Chain], int], statistic: str) -> Chain:
-    """The chain without a mean at its end, which its own mean does not see."""
+def _tabulated(chain: Chain, rows: dict[tuple[str, Chain], int], statistic: str) -> Chain:
+    """The chain as the table has it: a final `mean` is dropped, since the table stores means."""
     while (statistic, chain) not in rows and chain[-1:] == ("mean",):
         chain = chain[:-1]
     return chain

@@ -1,7 +1,7 @@
 """The part of an expression that needs whole matrices, computed on pieces of the sketches.
 
-A piece goes through the whole expression while it is in the processor's cache. What an expression
-makes of a tensor depends on that tensor alone, so pieces may be shared out among threads.
+A piece passes through the whole expression while it is in the processor's cache. The result for a
+tensor depends on that tensor alone, so pieces can be distributed over threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_SEEN = 100_000
 
 
 class Scalars(Protocol):
-    """Where the numbers come from that are one per tensor or per block."""
+    """The source of the values that are one number per tensor or per block."""
 
     def block_means(self, expression: Expression) -> FloatArray: ...
     def tensor_means(self, expression: Expression) -> FloatArray: ...
@@ -36,7 +36,7 @@ class Scalars(Protocol):
 
 
 class Matrices:
-    """Means of matrix expressions; matrices asked for twice are kept, up to `limit` bytes."""
+    """Means of matrix expressions; matrices needed twice are cached, up to `limit` bytes."""
 
     def __init__(
         self,
@@ -50,11 +50,11 @@ class Matrices:
         self.owner, self.sketches, self.rows = owner, sketches, rows
         self.jobs, self.axis = jobs, softmax_axis
         self._pieces: dict[str, list[Piece]] = {}
-        self._kept: ByteCache[list[Stack]] = ByteCache(limit)
+        self._cache: ByteCache[list[Stack]] = ByteCache(limit)
         self._seen: dict[Expression, None] = {}
 
     def expect(self, nodes: Iterable[Expression]) -> None:
-        """These expressions will be asked for again: keep them when they are made."""
+        """Cache these expressions when they are computed, because they are needed again."""
         self._seen.update(dict.fromkeys(nodes))
 
     def means(self, expression: Expression) -> FloatArray:
@@ -71,7 +71,7 @@ class Matrices:
         means = np.zeros(self.owner.has_tensor(group).shape)
         for piece, result in zip(pieces, results, strict=True):
             means[tuple(piece.places)] = result
-        self._remember(job)
+        self._store(job)
         return means
 
     def _of_group(self, group: str) -> list[Piece]:
@@ -80,27 +80,27 @@ class Matrices:
             self._pieces[group] = gather(chosen, groups()[group])
         return self._pieces[group]
 
-    def _remember(self, job: _Pass) -> None:
+    def _store(self, job: _Pass) -> None:
         for node, made in job.made.items():
             stacks_ = [made[i] for i in sorted(made)]
-            self._kept.put(node, stacks_, sum(stack.values.nbytes for stack in stacks_))
+            self._cache.put(node, stacks_, sum(stack.values.nbytes for stack in stacks_))
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
         self._seen.update(dict.fromkeys(job.inner))
 
     def wanted(self, node: Expression) -> bool:
-        """Whether the node was met before and is not yet kept."""
-        return node in self._seen and node not in self._kept
+        """Whether the node was needed before and is not cached yet."""
+        return node in self._seen and node not in self._cache
 
-    def kept(self, node: Expression) -> list[Stack] | None:
-        """The node's stacks, one per piece."""
-        return self._kept.get(node)
+    def cached(self, node: Expression) -> list[Stack] | None:
+        """The node's cached stacks, one per piece; None if it is not cached."""
+        return self._cache.get(node)
 
 
 class _Pass:
-    """One walk of every piece through one expression.
+    """The computation of one expression on every piece.
 
-    Numbers per tensor or block are fetched before the pieces start, in one thread.
+    Values per tensor or block are fetched first, in one thread.
     """
 
     def __init__(self, matrices: Matrices, expression: Expression) -> None:
@@ -110,16 +110,16 @@ class _Pass:
         self.ready: dict[Expression, list[Stack]] = {}
         self.made: dict[Expression, dict[int, Stack]] = {}
         for child in children(expression):
-            self._survey(matrices, child)
+            self._prepare(matrices, child)
 
-    def _survey(self, matrices: Matrices, node: Expression) -> None:
+    def _prepare(self, matrices: Matrices, node: Expression) -> None:
         known = facts(node)
         if known.group is None:
             self.scalars[node] = matrices.owner.block_means(node)
         elif known.kind is Kind.SCALAR:
             self.scalars[node] = matrices.owner.tensor_means(node)
         elif not isinstance(node, Leaf):
-            found = matrices.kept(node)
+            found = matrices.cached(node)
             if found is not None:
                 self.ready[node] = found
                 return
@@ -127,7 +127,7 @@ class _Pass:
             if matrices.wanted(node):
                 self.made[node] = {}
             for child in children(node):
-                self._survey(matrices, child)
+                self._prepare(matrices, child)
 
     def means(self, index: int, piece: Piece) -> FloatArray:
         """The means (k,) of the expression on a piece."""

@@ -1,7 +1,7 @@
 """Tensors of many sketches gathered into stacks of one shape.
 
-Statistics that are aligned (W with G) are gathered together, so that a piece holds for each tensor
-all of them. A piece is small enough for the cache of a processor core.
+Aligned statistics (W with G) are gathered together, so that a piece has all of them for each
+tensor. A piece is small enough for the cache of a processor core.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Place = tuple[int, int, int]  # architecture, block, tensor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """For each statistic a stack (k, rows, kept) in float32 and its true width; k places."""
+    """A stack (k, rows, kept) in float32 and the true width per statistic; k places."""
 
     stacks: dict[str, npt.NDArray[np.float32]]
     true_columns: dict[str, int]
@@ -50,12 +50,12 @@ def gather(
     sketches: Iterable[Sketch], statistics: Sequence[str], elements: int = ELEMENTS
 ) -> list[Piece]:
     """The tensors of aligned statistics as pieces, shapes in order of first appearance."""
-    shelves: dict[tuple[Shape, ...], list[tuple[Place, list[npt.NDArray[np.float32]]]]] = {}
+    by_shape: dict[tuple[Shape, ...], list[tuple[Place, list[npt.NDArray[np.float32]]]]] = {}
     for arch, sketch in enumerate(sketches):
         for place, shapes, parts in _tensors(arch, sketch, statistics):
-            shelves.setdefault(shapes, []).append((place, parts))
+            by_shape.setdefault(shapes, []).append((place, parts))
     pieces = []
-    for shapes, found in shelves.items():
+    for shapes, found in by_shape.items():
         step = max(1, elements // max(rows * kept for rows, kept, _ in shapes))
         for start in range(0, len(found), step):
             pieces.append(_piece(statistics, shapes, found[start : start + step]))
@@ -90,7 +90,8 @@ def _tensors(
                 start = end
         counts = {len(found[name]) for name in statistics}
         if len(counts) != 1:
-            raise SketchError(f"{' and '.join(statistics)} of block {block} do not correspond")
+            names = " and ".join(statistics)
+            raise SketchError(f"{names} of block {block} have different numbers of tensors")
         for tensor, parts in enumerate(zip(*(found[name] for name in statistics), strict=True)):
             yield (
                 (arch, block, tensor),

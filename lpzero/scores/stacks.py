@@ -1,8 +1,8 @@
-"""Many matrices of one shape at once: the registered bodies, unchanged, on (k, rows, columns).
+"""Applies primitives to many matrices of one shape at once, as stacks (k, rows, columns).
 
-A body sees its reductions through `xp`, so a namespace whose reductions stop at each matrix makes
-one call serve k of them. Every matrix gets the numbers it would get alone, to the last bit,
-whatever stands beside it in the stack. Two stacks are combined as `primitives.naive` combines two
+A primitive's body calls its reductions through `xp`; with a namespace whose reductions are per
+matrix, one call computes k matrices. The result of a matrix is bit-identical to that of the matrix
+alone, whatever else is in the stack. Two stacks are combined as `primitives.naive` combines two
 matrices.
 """
 
@@ -22,7 +22,7 @@ _AXES: dict[Axis, int] = {"first": 1, "last": 2}
 
 
 class NonFiniteError(Exception):
-    """An intermediate result left float64."""
+    """An intermediate result overflowed float64."""
 
 
 class Stack(NamedTuple):
@@ -43,14 +43,14 @@ def scalars(values: FloatArray) -> Stack:
 
 
 def finite(values: FloatArray) -> FloatArray:
-    """The values, all finite."""
+    """The values; raise NonFiniteError unless all are finite."""
     if not np.isfinite(values).all():
         raise NonFiniteError
     return values
 
 
 class _EachMatrix:
-    """NumPy, with reductions over everything taken matrix by matrix: (k, r, c) -> (k, 1, 1)."""
+    """NumPy with full reductions computed matrix by matrix: (k, r, c) -> (k, 1, 1)."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -75,7 +75,7 @@ class _EachMatrix:
 
 
 _EACH = _EachMatrix()
-# Asked for on every call, so kept by name: a primitive's hash goes through all its traits.
+# Needed on every call, so cached by name: hashing a primitive hashes all its traits.
 _known: dict[str, tuple[Unary, bool]] = {}
 
 
@@ -107,13 +107,13 @@ def combine(primitive: Binary, a: Stack, b: Stack, scalar_involved: bool) -> Sta
         return Stack(finite(values), max(a.true_columns, b.true_columns))
     if primitive.contracts:
         return _contract(primitive, a, b)
-    if not _alike(a, b):
+    if not _have_same_shape(a, b):
         return _of_means(primitive, a, b)
     return Stack(finite(primitive.body(a.values, b.values, np)), a.true_columns)
 
 
 def mean_of_product(primitive: Binary, a: Stack, b: Stack) -> FloatArray:
-    """The means (k,) of matrix products, without making them: colmean(a)·rowmean(b)."""
+    """The means (k,) of matrix products, without computing them: colmean(a)·rowmean(b)."""
     partner = _partner(a, b)
     if partner is None:
         return means(_of_means(primitive, a, b).values)
@@ -131,7 +131,7 @@ def _contract(primitive: Binary, a: Stack, b: Stack) -> Stack:
 
 
 def _partner(a: Stack, b: Stack) -> FloatArray | None:
-    """What a's columns are summed against (k, kept columns of a, any); None if nothing fits."""
+    """The right factor (k, kept columns of a, any) of the product with a; None if none fits."""
     kept, rows = a.values.shape[2], b.values.shape[1]
     if a.true_columns == rows:
         return b.values if kept == rows else np.asarray(b.values[:, kept_columns(rows, kept)])
@@ -140,7 +140,7 @@ def _partner(a: Stack, b: Stack) -> FloatArray | None:
     return None
 
 
-def _alike(a: Stack, b: Stack) -> bool:
+def _have_same_shape(a: Stack, b: Stack) -> bool:
     return a.values.shape == b.values.shape and a.true_columns == b.true_columns
 
 
@@ -164,15 +164,15 @@ def takes_stacks(primitive: Unary) -> bool:
     """Whether the body can be called once for a whole stack."""
     known = _known.get(primitive.name)
     if known is None or known[0] is not primitive:
-        known = _known[primitive.name] = primitive, _try_out(primitive)
+        known = _known[primitive.name] = primitive, _test_on_stack(primitive)
     return known[1]
 
 
-def _try_out(primitive: Unary) -> bool:
-    """Whether the body gives each matrix of a stack what it gives it alone: tried out.
+def _test_on_stack(primitive: Unary) -> bool:
+    """Whether, on a trial stack, the body gives the same results as on each matrix alone.
 
-    The declared ones do. A body that reduces in a way of its own (x.mean() instead of xp.mean(x))
-    does not, and is called matrix by matrix.
+    The built-in primitives do. A body that does not reduce through `xp` (x.mean() instead of
+    xp.mean(x)) does not, and is called matrix by matrix.
     """
     trial = np.random.Generator(np.random.Philox(0)).normal(size=(3, 4, 2))
     try:

@@ -1,8 +1,8 @@
 """One sketch -> means of every branch per tensor, and products of aligned chain pairs.
 
-Because a formula ends in a mean, with F and G all chains of a tensor as rows,
-mean(f(X) * g(Y)) for all pairs is F·Gᵀ / N, and mean(f(X)·g(Y)) is colmean(F)·rowmean(G). All in
-float64: the chains reach from 1e-18 to 1e43, and their products cancel.
+A formula ends in a mean. If the rows of F and G are all chains of a tensor, mean(f(X) * g(Y)) for
+all pairs is F·Gᵀ / N, and mean(f(X)·g(Y)) is colmean(F)·rowmean(G). Everything is float64, because
+chains range from 1e-18 to 1e43 and their products cancel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Tabulated:
     """One architecture's part of a branch table.
 
     counts: tensors per block (B,) of each statistic. means: (chains, B, T), zero beyond a block's
-    tensors, NaN where a chain left float64 on the way. products: (mul and matmul, left chains,
+    tensors, NaN where a chain overflowed. products: (mul and matmul, left chains,
     right chains) of each pair, the mean over each block's tensors summed over blocks.
     ends: (chains,) of each (end, statistic) the sketch has, the mean over the end's tensors; sizes:
     as the sketch states them.
@@ -45,7 +45,7 @@ class Tabulated:
 
 
 def tabulate(sketch: Sketch, chains: ChainSet) -> Tabulated:
-    """The sketch's branch table; one thread, so that sums never depend on the machine's load."""
+    """The sketch's branch table; single-threaded, so that the order of sums is fixed."""
     counts = {
         name: tuple(len(sketch.shapes(b, name)) for b in range(sketch.n_blocks))
         for name in chains.chains
@@ -62,11 +62,11 @@ def tabulate(sketch: Sketch, chains: ChainSet) -> Tabulated:
         for statistics in groups().values():
             pairs = [pair for pair in chains.pairs if pair[0] in statistics]
             paired = {name for pair in pairs for name in pair}
-            shelf = _Shelf()
+            buffers = _Buffers()
             for piece in gather([sketch], statistics):
                 rows = {}
                 for name in statistics:
-                    table = shelf.room(name, chains, piece) if name in paired else None
+                    table = buffers.get(name, chains, piece) if name in paired else None
                     _tabulate_piece(piece, name, chains, means[name], table)
                     if table is not None:
                         rows[name] = table
@@ -104,43 +104,46 @@ def _end_means(matrices: Sequence[Matrix], name: str, chains: ChainSet) -> Float
     return total / len(matrices)
 
 
-class _Shelf:
-    """Room for the chains of a piece, used again for the next one."""
+class _Buffers:
+    """Reusable arrays for the chains of a piece."""
 
     def __init__(self) -> None:
-        self.rooms: dict[str, FloatArray] = {}
+        self._arrays: dict[str, FloatArray] = {}
 
-    def room(self, name: str, chains: ChainSet, piece: Piece) -> FloatArray:
-        """An array (matrix chains, k, rows, kept) to be filled."""
+    def get(self, name: str, chains: ChainSet, piece: Piece) -> FloatArray:
+        """An uninitialised array (matrix chains, k, rows, kept)."""
         shape = chains.n_matrices[name], *piece.stacks[name].shape
         size = int(np.prod(shape))
-        if name not in self.rooms or self.rooms[name].size < size:
-            self.rooms[name] = np.empty(size)
-        return self.rooms[name][:size].reshape(shape)
+        if name not in self._arrays or self._arrays[name].size < size:
+            self._arrays[name] = np.empty(size)
+        return self._arrays[name][:size].reshape(shape)
 
 
 def _tabulate_piece(
     piece: Piece, name: str, chains: ChainSet, means: FloatArray, table: FloatArray | None
 ) -> None:
-    """Fill the means of a piece's tensors and, if asked, the table of its chains."""
+    """Fill the means of a piece's tensors and, if given, the table of its chains."""
     _, block, tensor = piece.places
 
-    def visit(node: Node, values: FloatArray, stretch: float, good: FloatArray) -> None:
-        # A mean is finite only if every element is: a cheap look at each of them.
-        average = stacks.means(values) + good
+    def visit(node: Node, values: FloatArray, stretch: float, zero_or_nan: FloatArray) -> None:
+        # NaN marks tensors that overflowed earlier in the chain. A mean is finite only if every
+        # element is: a cheap check of all of them.
+        average = stacks.means(values) + zero_or_nan
         if not np.isfinite(average).all():
-            good = np.where(np.isfinite(values).all(axis=(1, 2)), good, np.nan)
+            is_finite = np.isfinite(values).all(axis=(1, 2))
+            zero_or_nan = np.where(is_finite, zero_or_nan, np.nan)
         if node.row is not None:
             means[node.row, block, tensor] = average
         if node.matrix_row is not None and table is not None:
             table[node.matrix_row] = values
-            if np.isnan(good).any():
-                table[node.matrix_row, np.isnan(good)] = np.nan
+            if np.isnan(zero_or_nan).any():
+                table[node.matrix_row, np.isnan(zero_or_nan)] = np.nan
         for operation, child in node.children.items():
             primitive = get_unary(operation)
             result = stacks.apply(primitive, values, stretch, chains.softmax_axis)
-            # A reduced tensor stands for all its columns: nothing is left to stretch.
-            visit(child, result, 1.0 if stacks.gives_scalar(primitive) else stretch, good)
+            # A scalar already represents all columns, so it is not rescaled.
+            left = 1.0 if stacks.gives_scalar(primitive) else stretch
+            visit(child, result, left, zero_or_nan)
 
     visit(chains.trees[name], piece.values(name), piece.stretch(name), np.zeros(len(block)))
 

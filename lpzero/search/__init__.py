@@ -24,7 +24,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Requests need proxies, which need torch; the loops and their options, for --help, do not.
+    # Requests load proxies and so torch; the loops and their options, for --help, do not.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

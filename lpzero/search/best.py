@@ -11,6 +11,6 @@ from lpzero.arrays import FloatArray
 
 
 def best(archs: Sequence[Any], values: FloatArray, n: int) -> list[Any]:
-    """The n architectures of the largest values, the earlier of equals first."""
+    """The n architectures with the largest values, largest first; ties keep their order."""
     order = np.argsort(-values, kind="stable")[:n]
     return [archs[i] for i in order]

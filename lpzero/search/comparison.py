@@ -1,7 +1,7 @@
-"""Several loops and proxies over seeds: every run a search of its own, then what they gave.
+"""Compares loops and proxies over several seeds: every run is a search of its own.
 
 A run that never reached the best 1% counts with one evaluation more than it made, so that a mean
-exists; `reached` says how many did.
+exists; `reached` is how many runs reached it.
 """
 
 from __future__ import annotations
@@ -48,22 +48,24 @@ class Comparison:
 def compare(
     arms: Sequence[Request],
     n_seeds: int,
-    around: Resources,
+    resources: Resources,
     out: Path | None = None,
     resume: bool = False,
 ) -> Comparison:
-    """Run every arm from seeds 0 to n - 1 and sum up; runs that are done are left alone."""
+    """Run every arm with seeds 0 to n - 1 and summarise; finished runs are not repeated."""
     if any(arm.evaluator == evaluators.PROXY for arm in arms):
-        raise InputError("scores of proxies do not compare: name an evaluator with --evaluator")
+        raise InputError(
+            "scores of different proxies are not comparable: name an evaluator with --evaluator"
+        )
     if out is not None:
         _check_free(out, resume)
-    threshold = _threshold(arms[0], around)
+    threshold = _threshold(arms[0], resources)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
-    alone = replace(around, jobs=1, label=None, show=_nothing)
+    alone = replace(resources, jobs=1, label=None, show=_nothing)
     task = _SearchTask(alone, out)
     found: list[Result | None] = [None] * len(todo)
-    workers = Workers(around.jobs)
-    with closing(stream(task, todo, workers, around.label)) as results:
+    workers = Workers(resources.jobs)
+    with closing(stream(task, todo, workers, resources.label)) as results:
         for index, result in results:
             if isinstance(result, Lost):
                 raise LostRunError(f"a run was lost: {result.reason}")
@@ -79,22 +81,24 @@ def compare(
 
 
 def _check_free(out: Path, resume: bool) -> None:
-    """An error if the directory holds something else, or a comparison not to be gone on with."""
+    """Raise RunError if the directory has other files, or a comparison and no `resume`."""
     found = {path.name for path in out.iterdir()} if out.is_dir() else set()
     found.discard(LOCK)
     if found and RUNS not in found:
-        raise RunError(f"{out} holds {min(found)} and no comparison: choose another --out")
+        raise RunError(f"{out} contains {min(found)} but no comparison: choose another --out")
     if found and not resume:
-        raise RunError(f"{out} holds a comparison: go on with --resume, or choose another")
+        raise RunError(
+            f"{out} holds a comparison: resume it with --resume, or choose another --out"
+        )
 
 
 def label(arm: Request) -> str:
-    """How an arm is called in tables and figures."""
+    """The name of an arm in tables and figures."""
     return f"{arm.loop}, {arm.proxy}"
 
 
-def place(out: Path, arm: Request, seed: int) -> Path:
-    """The directory of one run; a name for people, and a digest because formulas are long."""
+def run_folder(out: Path, arm: Request, seed: int) -> Path:
+    """The directory of one run: a readable name, and a digest because formulas are long."""
     words = re.sub(r"[^a-z0-9]+", "-", label(arm).lower()).strip("-")[:40]
     digest = hashlib.sha256(label(arm).encode()).hexdigest()[:8]
     return out / RUNS / f"{words}-{digest}" / str(seed)
@@ -104,31 +108,31 @@ def place(out: Path, arm: Request, seed: int) -> Path:
 class _SearchTask:
     """Runs in a worker: one search."""
 
-    around: Resources
+    resources: Resources
     out: Path | None
 
     def __call__(self, item: tuple[Request, int]) -> Result:
         arm, seed = item
         request = replace(arm, seed=seed)
-        folder = None if self.out is None else place(self.out, arm, seed)
+        folder = None if self.out is None else run_folder(self.out, arm, seed)
         done = None if folder is None else finished(folder, request)
-        return done or run(request, self.around, folder, resume=True).result
+        return done or run(request, self.resources, folder, resume=True).result
 
 
 def _nothing(entry: Any) -> None:
     pass
 
 
-def _threshold(arm: Request, around: Resources) -> float | None:
+def _threshold(arm: Request, resources: Resources) -> float | None:
     space = arm.made_space
-    made = evaluators.make(arm.evaluator, space, arm.table, arm.training_steps, around.data)
+    made = evaluators.make(arm.evaluator, space, arm.table, arm.training_steps, resources.data)
     assert made is not None
     if not made.is_free:
         return None
-    clock = Stopwatch(space, around.device)
+    clock = Stopwatch(space, resources.device)
     arm.constraints.check(space, clock, made.pool)
-    if arm.constraints.times and made.pool is None:
-        return None  # timing thousands of networks would cost more than the searches
+    if arm.constraints.needs_latency and made.pool is None:
+        return None  # timing thousands of networks would take longer than the searches
     return metrics.top_threshold(Sampler(space, arm.constraints, clock, made.pool), made)
 
 

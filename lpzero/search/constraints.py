@@ -1,7 +1,7 @@
-"""What an architecture may cost: parameters, decoder parameters, flops, measured latency.
+"""Bounds on an architecture's cost: parameters, decoder parameters, flops, measured latency.
 
-Bounds that nothing satisfies are found out before any work: the cheap costs of many samples, the
-latency of a few of those that remain.
+Bounds that no architecture satisfies are detected before any work: by the counted costs of many
+samples, and the latency of a few of those that remain.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Clock = Callable[[Any], float]
 
 @dataclass(frozen=True)
 class Constraints:
-    """Least and most of each cost; None where there is no bound."""
+    """The minimum and maximum of each cost; None means no bound."""
 
     bounds: Mapping[str, Bound] = field(default_factory=dict)
 
@@ -44,10 +44,10 @@ class Constraints:
                     f"at least {least:,.10g} and at most {most:,.10g} {cost}: swap the bounds"
                 )
             if most == 0:
-                raise InputError(f"at most 0 {cost} leaves no architecture; give a larger bound")
+                raise InputError(f"at most 0 {cost} excludes everything; give a larger bound")
 
     def to_json(self) -> dict[str, list[float | None]]:
-        """Plain values; costs without a bound are left out."""
+        """The bounds as JSON values, without the costs that have none."""
         return {
             cost: list(self.bounds[cost])
             for cost in COSTS
@@ -55,12 +55,12 @@ class Constraints:
         }
 
     @property
-    def times(self) -> bool:
+    def needs_latency(self) -> bool:
         """Whether latency must be measured."""
         return LATENCY in self.to_json()
 
     def allows(self, space: Space[Any], arch: Any, clock: Clock) -> bool:
-        """Whether the architecture is within every bound; it is timed only if all else fits."""
+        """Whether the architecture is within every bound; it is timed last, if at all."""
         return all(
             self._within(cost, clock(arch) if cost == LATENCY else count(cost, space, arch))
             for cost in self.to_json()
@@ -71,7 +71,7 @@ class Constraints:
         return (least is None or value >= least) and (most is None or value <= most)
 
     def check(self, space: Space[Any], clock: Clock, pool: Sequence[Any] | None) -> None:
-        """An error unless some of many architectures, or of the pool, are within the bounds."""
+        """Raise InputError unless some sampled or pool architectures are within each bound."""
         if not self.to_json():
             return
         rng = random.Random(0)
@@ -94,7 +94,7 @@ class Constraints:
         )
         return (
             f"none of {len(values):,} architectures of {space.name} has {cost} of {asked}: they"
-            f" have {min(values):,.10g} to {max(values):,.10g}{unit}; choose bounds some satisfy"
+            f" have {min(values):,.10g} to {max(values):,.10g}{unit}; choose bounds in that range"
         )
 
 
@@ -104,7 +104,7 @@ def bound_option(word: str, cost: str) -> str:
 
 
 def to_arguments(bounds: Mapping[str, Sequence[float | None]]) -> list[str]:
-    """The words of a command line that set the bounds."""
+    """The command line arguments that set the bounds."""
     return [
         text
         for cost, pair in bounds.items()
@@ -115,5 +115,5 @@ def to_arguments(bounds: Mapping[str, Sequence[float | None]]) -> list[str]:
 
 
 def count(cost: str, space: Space[Any], arch: Any) -> float:
-    """One of the costs that need no clock."""
+    """A cost that is counted, not timed."""
     return counters.get(cost)(space, arch)

@@ -1,7 +1,7 @@
-"""What a loop works at: architectures to draw, scores, targets, and the trace it leaves.
+"""The environment of a search loop: architectures to draw, scores, targets, and the trace.
 
-A loop asks and decides; everything it is told comes from here, and everything it was told is in the
-ledger. `value` is what a loop maximises: the target where there is an evaluator, else the score.
+A loop gets all its information from here, and the ledger records all of it. A loop maximises
+`values`: the targets if there is an evaluator, else the scores.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Environment:
         )
 
     def scores(self, archs: Sequence[Any]) -> FloatArray:
-        """The scores (n,) among all scored so far; -inf where there is none."""
+        """The scores (n,), ranked among all scored so far; -inf for those without a score."""
         return self.scorer.scores(archs)
 
     def observe(self, archs: Sequence[Any], step: int) -> None:
-        """Evaluate the architectures, which without an evaluator is to score them."""
+        """Evaluate the architectures, or score them if there is no evaluator."""
         if self.evaluator is None:
             self.scores(archs)
         else:
@@ -75,17 +75,17 @@ class Environment:
             self.note(step, arch)
 
     def values(self, archs: Sequence[Any]) -> FloatArray:
-        """What is maximised (n,), of architectures that were observed."""
+        """The maximised values (n,) of observed architectures."""
         if self.evaluator is None:
             return self.scores(archs)
         return np.array([self.ledger.get(facts.TARGET, arch) for arch in archs])
 
     def best_observed(self, n: int = 1) -> list[Any]:
-        """The n best observed, the earlier of equals first."""
+        """The n best observed, best first; ties keep the order of observation."""
         return best(self.observed, self.values(self.observed), n)
 
     def note(self, step: int, arch: Any) -> None:
-        """A line of the trace: the architecture at hand, and the best value so far."""
+        """Add an entry to the trace: the architecture, and the best value so far."""
         entry: Entry = {
             "step": step,
             "scored": self.scorer.n_scored,
@@ -102,8 +102,8 @@ class Environment:
         self.trace.append(entry)
         self._show(entry)
 
-    def judge(self, arch: Any) -> None:
-        """Learn the target of an architecture the loop does not choose by, if that is free."""
+    def look_up_target(self, arch: Any) -> None:
+        """Record the architecture's target for the trace if that is free; loops do not use it."""
         if self.evaluator is not None and self.evaluator.is_free:
             self.ledger.find(facts.TARGET, [arch], self.evaluator.evaluate)
 

@@ -1,8 +1,8 @@
-"""Numbers that describe an architecture of any space, for surrogates and for distances.
+"""Numeric features of an architecture of any space, for surrogates and for distances.
 
-Logarithms of parameters, decoder and attention parameters, flops, depth and width; every number of
-the architecture that is not in a block; of every number of a block the logarithm of its mean, least
-and largest over blocks; of every word of a block the share of blocks that have each value.
+Logarithms of parameters, decoder and attention parameters, flops, depth and width; every numeric
+field of the architecture outside its blocks; for every numeric field of the blocks the logarithm of
+its mean, minimum and maximum; for every categorical field the share of blocks with each value.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spaces.base import Space
 
 
 class Features:
-    """The features that vary over some architectures, standardised over them."""
+    """The features that vary over the given architectures, standardised over them."""
 
     def __init__(self, space: Space[Any], archs: Sequence[Any]) -> None:
         self.space = space
@@ -40,7 +40,7 @@ class Features:
         return scaled
 
     def outside(self, arch: Any) -> list[str]:
-        """The features of the architecture that none of those architectures reaches."""
+        """The features in which the architecture is outside the range of the given ones."""
         raw = self._matrix([describe(self.space, arch)])[0]
         beyond = (raw < self._lowest - 1e-9) | (raw > self._highest + 1e-9)
         return [name for name, is_beyond in zip(self.names, beyond, strict=True) if is_beyond]

@@ -1,8 +1,8 @@
-"""Gaussian process regression on standardised features, its few constants chosen from a grid.
+"""Gaussian process regression on standardised features, with its constants chosen from a grid.
 
-k(x, y) = l (1 + x.y / F) + r exp(-|x - y|^2 / (2 F s^2)) + noise: a plane that carries on outside
-the data, and what the plane leaves. Targets are standardised; the grid point of the largest
-marginal likelihood is taken, on at most 200 of the points since that is the slow part. Shapes: n
+k(x, y) = l (1 + x.y / F) + r exp(-|x - y|^2 / (2 F s^2)) + noise: a plane, which extrapolates
+outside the data, and a smooth residual. Targets are standardised. The grid point with the largest
+marginal likelihood is chosen, on at most 200 points because that is the slow part. Shapes: n
 points, F features, m new points.
 """
 
@@ -26,7 +26,7 @@ _MOST_FOR_CHOICE = 200
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Strength of the plane and of the rest, length scale of the rest, variance of the noise."""
+    """Variances of the plane and the residual, length scale of the residual, noise variance."""
 
     plane: float
     rest: float
@@ -54,7 +54,7 @@ class Process:
         self._centre, self._spread = targets.mean(), targets.std() or 1.0
         standardised = (targets - self._centre) / self._spread
         some = _some(len(points))
-        # max keeps the first of equals, so the choice does not depend on anything else.
+        # max returns the first of equals, so the choice is deterministic.
         self.kernel = max(GRID, key=lambda k: likelihood(k, points[some], standardised[some]))
         factor = _factor(self.kernel, points)
         self._weights = cho_solve((factor, True), standardised)

@@ -1,7 +1,7 @@
-"""The latency of an architecture: the median time of a forward pass on this machine, now.
+"""The latency of an architecture: the median time of a forward pass on this machine.
 
-It is the one cost that another machine, or a busy one, gives otherwise. A search therefore keeps
-what it measured and never measures an architecture twice, also after a resume.
+Unlike the other costs it depends on the machine and its load. A search therefore records each
+latency and never measures an architecture twice, even after resuming.
 """
 
 from __future__ import annotations

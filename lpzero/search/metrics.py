@@ -1,7 +1,8 @@
-"""What searches and proxies are compared by.
+"""Metrics to compare searches and proxies.
 
-Best found against evaluations and evaluations needed, over traces; MAPD, the distance of the
-Pareto front that a proxy believes in from the true one (section 4.2 of ETAS, after LTS).
+Of traces: the best target after each evaluation, and the evaluations needed for a threshold. Of
+proxies: MAPD, the distance between the Pareto front by proxy and the true one (section 4.2 of ETAS,
+after LTS).
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from lpzero.search.evaluators import Evaluator
 from lpzero.search.sampler import Sampler
 
 TOP_SHARE, N_REFERENCE = 0.01, 10_000
-_SEED = 1_000_003  # of the reference sample: no search's
+_SEED = 1_000_003  # for the reference sample; searches use small seeds
 _RESAMPLES = 2000
 
 Trace = Sequence[Mapping[str, Any]]
 
 
 def best_after(trace: Trace, n: int) -> FloatArray:
-    """The best target after 1 to n evaluations (n,), carried on where the search had ended."""
+    """The best target after 1 to n evaluations (n,), constant after the search's end."""
     targets = [e["target"] for e in trace if e["evaluations"] and e.get("target") is not None]
     if not targets:
-        raise InputError("nothing was evaluated: there is no best to follow")
+        raise InputError("nothing was evaluated: the trace has no best target")
     running = np.maximum.accumulate(targets)[:n]
     return np.concatenate([running, np.full(n - len(running), running[-1])])
 
 
 def evaluations_to_reach(trace: Trace, threshold: float) -> int | None:
-    """How many evaluations the first target at or above the threshold took; None if none is."""
+    """The evaluations until a target reached the threshold; None if none did."""
     for entry in trace:
         target = entry.get("target")
         if entry["evaluations"] and target is not None and target >= threshold:
@@ -43,16 +44,16 @@ def evaluations_to_reach(trace: Trace, threshold: float) -> int | None:
     return None
 
 
-def top_threshold(sampler: Sampler, evaluator: Evaluator, share: float = TOP_SHARE) -> float:
-    """The least target of the best share of the pool, or of a large fixed sample of the space."""
+def top_threshold(sampler: Sampler, evaluator: Evaluator) -> float:
+    """The lowest target of the best 1% of the pool, or of a large fixed sample of the space."""
     if not evaluator.is_free:
-        raise InputError(f"evaluator {evaluator.name} is too dear to ask for a reference sample")
+        raise InputError(f"evaluator {evaluator.name} is too expensive for a reference sample")
     rng = random.Random(_SEED)
     pool = sampler.pool
     if pool is None:
         pool = sampler.draw(N_REFERENCE, lambda: sampler.space.sample(rng))
     targets = np.sort(np.array(list(evaluator.evaluate(pool))))[::-1]
-    return float(targets[max(1, round(share * len(targets))) - 1])
+    return float(targets[max(1, round(TOP_SHARE * len(targets))) - 1])
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
@@ -62,8 +63,7 @@ def mean_interval(values: Sequence[float]) -> Interval:
 
 
 def front(quality: FloatArray, cost: FloatArray) -> IntArray:
-    """The rows no other row beats, cheapest first: none is as good or better for less, or better
-    for as much. quality (n,) larger is better, cost (n,) smaller is better."""
+    """The non-dominated rows, cheapest first: quality (n,) is maximised, cost (n,) minimised."""
     order = np.lexsort((-quality, cost))
     kept, best = [], -np.inf
     for row in order:
@@ -76,11 +76,11 @@ def front(quality: FloatArray, cost: FloatArray) -> IntArray:
 def mapd(scores: FloatArray, perplexities: FloatArray, costs: FloatArray) -> float:
     """Mean over the proxy's front of |p - p_gt| / p_gt.
 
-    The proxy's front is that of (scores, costs); p is the perplexity of one of its architectures
-    and p_gt that of the true front's architecture of the nearest cost, the cheaper of equals.
+    The proxy's front is that of (scores, costs). p is the perplexity of one of its architectures,
+    and p_gt that of the true front's architecture with the nearest cost (the cheaper if tied).
     """
     true = front(-perplexities, costs)
-    believed = front(scores, costs)
-    nearest = true[np.argmin(np.abs(costs[believed][:, None] - costs[true]), axis=1)]
-    gaps = np.abs(perplexities[believed] - perplexities[nearest]) / perplexities[nearest]
+    predicted = front(scores, costs)
+    nearest = true[np.argmin(np.abs(costs[predicted][:, None] - costs[true]), axis=1)]
+    gaps = np.abs(perplexities[predicted] - perplexities[nearest]) / perplexities[nearest]
     return float(gaps.mean())

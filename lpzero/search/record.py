@@ -1,4 +1,4 @@
-"""A search's directory, read: what was asked, and what was found if it is finished."""
+"""Reads a search's directory: its request, and its result if it is finished."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class SearchRun(Run):
 
     @property
     def is_by_proxy(self) -> bool:
-        """Whether nothing was evaluated and the proxy alone decided."""
+        """Whether there was no evaluator, so that the proxy alone decided."""
         return str(self.request["evaluator"]) == "proxy"
 
     @property
     def history(self) -> list[dict[str, float]]:
-        """The best after each evaluation, or after each score where the proxy decides."""
+        """The best after each evaluation, or after each score if there was no evaluator."""
         counted = "scored" if self.is_by_proxy else "evaluations"
         trace = [] if self.result is None else self.result["trace"]
         return [
@@ -32,7 +32,7 @@ class SearchRun(Run):
 
 
 def read(config: StoredConfig) -> SearchRun:
-    """The search of that config."""
+    """The search with that config."""
     remarks: list[str] = []
     result = read_file(config.folder, RESULT, remarks)
     if result is None:

@@ -1,4 +1,4 @@
-"""What is asked of a search: everything that decides its course, and nothing else."""
+"""The request of a search: everything that determines its result."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from spaces.base import Space
 class Request:
     """A space, a loop with the constants that differ from its paper's, a proxy, an evaluator.
 
-    Everything is looked at when the request is made: unknown names, constants out of range and a
-    proxy that the loop cannot use are errors before any work.
+    The request is validated when it is created: unknown names, constants out of range and a proxy
+    that the loop cannot use raise errors before any work.
     """
 
     space: str
@@ -43,12 +43,12 @@ class Request:
             object.__setattr__(self, "proxy", made.usual_proxy)
         proxy = self.made_proxy
         if not applies(proxy, self.made_space):
-            raise InputError(f"proxy {self.proxy} cannot score space {self.space}; take another")
+            raise InputError(f"proxy {self.proxy} cannot score space {self.space}; use another")
         if made.needs_blocks:
             require_blocks(proxy, self.loop)
         if self.proxy == NO_PROXY and (made.by_proxy or self.evaluator == evaluators.PROXY):
             raise InputError(
-                f"loop {self.loop} with evaluator {self.evaluator} goes by the proxy alone:"
+                f"loop {self.loop} with evaluator {self.evaluator} depends on the proxy alone:"
                 " name one with --proxy"
             )
 
@@ -65,7 +65,7 @@ class Request:
         return find_proxy(self.proxy, self.seed)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, every constant written out."""
+        """The request as JSON values, with every constant of the loop."""
         proxy = self.made_proxy
         return {
             "space": self.space,
@@ -83,7 +83,7 @@ class Request:
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Request:
-        """The request whose `to_json` gives these values."""
+        """The request from the values of `to_json`."""
         fields = dict(value)
         definition = fields.pop("definition", None)
         bounds = {cost: (low, high) for cost, (low, high) in fields.pop("constraints").items()}
@@ -91,6 +91,6 @@ class Request:
         if request.made_proxy.definition != definition:
             raise InputError(
                 f"proxy {request.proxy} is now {request.made_proxy.definition} and was {definition}"
-                " when the search began: bring it back, or choose another --out"
+                " when the search started: restore it, or choose another --out"
             )
         return request

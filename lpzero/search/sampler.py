@@ -1,8 +1,9 @@
-"""Where a search draws architectures from: a space, or a pool of them, within the constraints.
+"""Draws architectures from a space, or from a pool, within the constraints.
 
-A pool (a table's architectures) is sampled uniformly. What variation gives is moved to the nearest
-architecture of the pool: least Euclidean distance of standardised features. Features do not tell
-the order of blocks, so among equals the one with the most blocks alike is taken, then the first.
+A pool (a table's architectures) is sampled uniformly. An offspring that is not in the pool is
+replaced by the nearest member: the smallest Euclidean distance of standardised features. Features
+ignore the order of blocks, so of equally near members the one with the most equal blocks is used,
+then the first.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lpzero.search.constraints import Clock, Constraints
 from lpzero.search.features import Features
 from spaces.base import Space
 
-# Draws in a row that give nothing new before a loop is told that there is no more.
+# Draws in a row without a new architecture before drawing stops.
 PATIENCE = 20_000
 
 
@@ -38,10 +39,10 @@ class Sampler:
         if pool is not None:
             self.pool = [arch for arch in dict.fromkeys(pool) if self.allows(arch)]
             if not self.pool:
-                raise InputError("no architecture of the table is within the bounds together")
+                raise InputError("no architecture of the table is within all the bounds")
             self._members = set(self.pool)
             self._features = Features(space, self.pool)
-            self._places = self._features(self.pool)
+            self._pool_features = self._features(self.pool)
 
     def allows(self, arch: Any) -> bool:
         """Whether the constraints allow it."""
@@ -50,19 +51,19 @@ class Sampler:
         return self._allowed[arch]
 
     def sample(self, rng: random.Random) -> Any:
-        """An architecture at random, allowed or not."""
+        """A random architecture, within the constraints or not."""
         return self.space.sample(rng) if self.pool is None else rng.choice(self.pool)
 
-    def settle(self, arch: Any) -> Any:
-        """The architecture itself, or the nearest of the pool."""
+    def snap_to_pool(self, arch: Any) -> Any:
+        """The nearest architecture of the pool; the architecture itself if there is no pool."""
         if self.pool is None or arch in self._members:
             return arch
-        distances = ((self._places - self._features([arch])) ** 2).sum(axis=1)
+        distances = ((self._pool_features - self._features([arch])) ** 2).sum(axis=1)
         nearest = [self.pool[i] for i in np.flatnonzero(distances == distances.min())]
-        return max(nearest, key=lambda other: self._alike(arch, other))
+        return max(nearest, key=lambda other: self._n_equal_blocks(arch, other))
 
-    def _alike(self, arch: Any, other: Any) -> int:
-        """How many blocks are equal at the same place."""
+    def _n_equal_blocks(self, arch: Any, other: Any) -> int:
+        """How many blocks are equal at the same position."""
         pairs = zip(self.space.blocks(arch), self.space.blocks(other), strict=False)
         return sum(mine == theirs for mine, theirs in pairs)
 
@@ -73,18 +74,18 @@ class Sampler:
         taken: Container[Any] = (),
         patience: int = PATIENCE,
     ) -> list[Any]:
-        """Up to n distinct allowed architectures from `make` that are not taken.
+        """Up to n distinct allowed architectures from `make` that are not in `taken`.
 
-        Fewer if many draws in a row bring nothing new: the pool or the neighbourhood is used up.
+        Fewer if many draws in a row give nothing new: the pool or neighbourhood is exhausted.
         """
         found: dict[Any, None] = {}
-        dry = 0
+        misses = 0
         limit = patience if self.pool is None else min(patience, 50 * len(self.pool))
-        while len(found) < n and dry < limit:
-            arch = self.settle(make())
+        while len(found) < n and misses < limit:
+            arch = self.snap_to_pool(make())
             if arch in found or arch in taken or not self.allows(arch):
-                dry += 1
+                misses += 1
                 continue
             found[arch] = None
-            dry = 0
+            misses = 0
         return list(found)

@@ -1,12 +1,13 @@
-"""Scores of architectures under any proxy, combined in the company of all scored so far.
+"""Scores of architectures under any proxy; rank combinations use all architectures scored so far.
 
-Only the leaves of a combination are facts: a rank combination (NTSR, DSS++) is ranked anew
-whenever a loop compares, among everything the search has scored until then, so that scores of one
-moment are comparable and those of different moments need not be. Values of blocks are ranked among
-the blocks of the architectures that are compared. An architecture without a score is the worst.
+Only the leaves of a combination are recorded as facts. A rank combination (NTSR, DSS++) is ranked
+again at each comparison, among everything the search has scored until then: scores of one
+comparison are comparable, those of different comparisons need not be. Values of blocks are ranked
+among the blocks of the compared architectures. An architecture without a score is the worst.
 
-A formula is scored on networks as they are run, because sketches of all that a search tries would
-pile up; where the search is confined to a pool, on the pool's sketches, which are kept.
+A formula is scored directly on the networks, because storing sketches of everything that a search
+tries would take too much space. If the search is restricted to a pool, the formula is scored on
+the pool's sketches, which are stored.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NO_PROXY = "none"
 
 
 class NoProxy(NamedTuple):
-    """Every architecture gets a random score: what a search does without a proxy."""
+    """Random scores: what a search uses without a proxy."""
 
     seed: int
     name: str = NO_PROXY
@@ -46,27 +47,27 @@ class NoProxy(NamedTuple):
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> FloatArray:
-        # From the architecture, so that it does not matter which are scored together.
+        # Seeded by the architecture, so that it does not matter which are scored together.
         draws = [random.Random(f"{self.seed} {space.to_json(arch)}").random() for arch in archs]
         return np.array(draws)
 
 
 def find_proxy(text: str, seed: int) -> Proxy:
-    """The proxy that the text means; `none` is none."""
+    """The proxy that the text describes; for `none`, random scores."""
     return NoProxy(seed) if text == NO_PROXY else find(text)
 
 
 def require_blocks(proxy: Proxy, loop: str) -> None:
-    """An error unless single blocks have values under the proxy."""
+    """Raise InputError unless the proxy has values of single blocks."""
     if not proxy.has_blocks:
         raise InputError(
             f"loop {loop} works block by block and proxy {proxy.name} has no values of single"
-            " blocks; take one that has, such as dss++, snip or a formula"
+            " blocks; use one that has, such as dss++, snip or a formula"
         )
 
 
 class Scorer:
-    """Scores and values of blocks, each leaf's value found out once."""
+    """Scores and values of blocks; each leaf's value is computed once."""
 
     def __init__(
         self,
@@ -88,51 +89,51 @@ class Scorer:
     def scores(self, archs: Sequence[Any]) -> FloatArray:
         """The score of each (n,) among all scored so far, these included; -inf if it has none."""
         self.ledger.find(facts.SCORE, archs, self._measure)
-        company = self.ledger.known(facts.SCORE)
-        whole = [a for a in company if None not in self.ledger.get(facts.SCORE, a)]
-        known = self._known({a: self.ledger.get(facts.SCORE, a) for a in whole})
-        found = known.score(self.space, whole, self.measurements) if whole else ()
-        value = dict(zip(whole, found, strict=True))
+        scored = self.ledger.known(facts.SCORE)
+        complete = [a for a in scored if None not in self.ledger.get(facts.SCORE, a)]
+        proxy = self._from_known({a: self.ledger.get(facts.SCORE, a) for a in complete})
+        found = proxy.score(self.space, complete, self.measurements) if complete else ()
+        value = dict(zip(complete, found, strict=True))
         return np.array([value.get(arch, -math.inf) for arch in archs])
 
     def block_scores(self, archs: Sequence[Any]) -> list[FloatArray]:
-        """The values of the blocks of each, which must have been scored with success."""
+        """The values of the blocks of each architecture; all must have a score."""
         self.ledger.find(facts.BLOCKS, archs, self._measure_blocks)
         values = {arch: self.ledger.get(facts.BLOCKS, arch) for arch in archs}
-        known: Any = self._known(values)
-        found: list[FloatArray] = known.block_scores(self.space, archs, self.measurements)
+        proxy: Any = self._from_known(values)
+        found: list[FloatArray] = proxy.block_scores(self.space, archs, self.measurements)
         return found
 
     def _measure(self, archs: list[Any]) -> Iterable[list[float | None]]:
-        columns = [leaf.score(self.space, archs, self.measurements) for leaf in self._measured]
+        columns = [leaf.score(self.space, archs, self.measurements) for leaf in self._computable]
         for row in zip(*columns, strict=True):
             yield [float(value) if math.isfinite(value) else None for value in row]
 
     def _measure_blocks(self, archs: list[Any]) -> Iterable[list[list[float]]]:
-        leaves: Any = self._measured
+        leaves: Any = self._computable
         columns = [leaf.block_scores(self.space, archs, self.measurements) for leaf in leaves]
         for row in zip(*columns, strict=True):
             yield [[float(value) for value in values] for values in row]
 
     @property
-    def _measured(self) -> list[Proxy]:
-        """The leaves as they are computed."""
-        return [self._computed(leaf) for leaf in self.leaves]
+    def _computable(self) -> list[Proxy]:
+        """The leaves in the form in which they are computed."""
+        return [self._compute_form(leaf) for leaf in self.leaves]
 
-    def _computed(self, leaf: Proxy) -> Proxy:
+    def _compute_form(self, leaf: Proxy) -> Proxy:
         if not isinstance(leaf, FormulaProxy):
             return leaf
         if self.pool is not None:
             return _OnPool(leaf, tuple(self.pool))
         return leaf if leaf.needs_sketches else leaf.on_networks()
 
-    def _known(self, values: Mapping[Any, Sequence[Any]]) -> Proxy:
-        """The proxy with every leaf answered from these values."""
-        answered = {
-            leaf: _Known(leaf.name, {arch: row[index] for arch, row in values.items()})
+    def _from_known(self, values: Mapping[Any, Sequence[Any]]) -> Proxy:
+        """The proxy with every leaf replaced by its known values."""
+        known = {
+            leaf: _KnownValues(leaf.name, {arch: row[index] for arch, row in values.items()})
             for index, leaf in enumerate(self.leaves)
         }
-        return _rebuilt(self.proxy, answered)
+        return _replace_leaves(self.proxy, known)
 
 
 def _leaves(proxy: Proxy) -> Iterator[Proxy]:
@@ -143,10 +144,10 @@ def _leaves(proxy: Proxy) -> Iterator[Proxy]:
         yield proxy
 
 
-def _rebuilt(proxy: Proxy, answered: Mapping[Proxy, Proxy]) -> Proxy:
+def _replace_leaves(proxy: Proxy, leaves: Mapping[Proxy, Proxy]) -> Proxy:
     if isinstance(proxy, Combined):
-        return replace(proxy, parts=tuple(_rebuilt(part, answered) for part in proxy.parts))
-    return answered[proxy]
+        return replace(proxy, parts=tuple(_replace_leaves(part, leaves) for part in proxy.parts))
+    return leaves[proxy]
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ class _OnPool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class _KnownValues:
     """A leaf whose scores, or values of blocks, are known."""
 
     name: str

@@ -1,4 +1,4 @@
-"""From a request to its result: set up, run the loop, describe what it found."""
+"""Runs a request: sets up the environment, runs the loop, describes the result."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from lpzero.search.scorer import Scorer
 from lpzero.search.storage import publish, search_directory, stored_request
 from lpzero.sketches.store import default_folder
 
-# What a search does on the way: every entry of the trace, as it is made.
+# Called with every entry of the trace when it is added.
 Show = Callable[[Entry], None]
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Where a search runs; none of it changes what it finds, but for latencies."""
+    """Where a search runs; nothing here changes its result, except for latencies."""
 
     data: str | None = None
     cache: Path = field(default_factory=default_folder)
@@ -47,7 +47,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """What a search found, as result.json has it, and how long it took this time."""
+    """The result of a search, as in result.json, and the seconds that this process took."""
 
     result: dict[str, Any]
     seconds: float
@@ -70,27 +70,27 @@ def run(
     resume: bool = False,
 ) -> SearchOutcome:
     """Run the search, in memory or in the directory `out`."""
-    around = resources or Resources()
+    resources = resources or Resources()
     start = time.monotonic()
     evaluator = evaluators.make(
         request.evaluator,
         request.made_space,
         request.table,
         request.training_steps,
-        around.data,
-        Workers(around.jobs),
+        resources.data,
+        Workers(resources.jobs),
     )
     is_started = out is not None and resume and stored_request(out) is not None
     if not is_started:
         pool = None if evaluator is None else evaluator.pool
-        clock = Stopwatch(request.made_space, around.device)
+        clock = Stopwatch(request.made_space, resources.device)
         request.constraints.check(request.made_space, clock, pool)
     with ExitStack() as stack:
         directory = None
         if out is not None:
             directory = stack.enter_context(search_directory(out, request, resume))
         journal = None if directory is None else directory.journal
-        environment = _environment(request, evaluator, around, journal)
+        environment = _environment(request, evaluator, resources, journal)
         winner = request.made_loop.run(environment)
         result = _result(request, environment, winner)
         seconds = time.monotonic() - start
@@ -100,11 +100,11 @@ def run(
 
 
 def _environment(
-    request: Request, evaluator: Evaluator | None, around: Resources, journal: Journal | None
+    request: Request, evaluator: Evaluator | None, resources: Resources, journal: Journal | None
 ) -> Environment:
     space = request.made_space
     ledger = Ledger(space, journal)
-    stopwatch = Stopwatch(space, around.device)
+    stopwatch = Stopwatch(space, resources.device)
 
     def timed(archs: Iterable[Any]) -> Iterable[float]:
         return (stopwatch(arch) for arch in archs)
@@ -115,15 +115,17 @@ def _environment(
 
     context = Context(
         seed=request.weights_seed,
-        device=around.device,
-        folder=around.cache,
-        workers=Workers(around.jobs),
-        label=around.label,
+        device=resources.device,
+        folder=resources.cache,
+        workers=Workers(resources.jobs),
+        label=resources.label,
     )
     pool = None if evaluator is None else evaluator.pool
     sampler = Sampler(space, request.constraints, clock, pool)
     scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
-    return Environment(sampler, scorer, evaluator, ledger, random.Random(request.seed), around.show)
+    return Environment(
+        sampler, scorer, evaluator, ledger, random.Random(request.seed), resources.show
+    )
 
 
 def _result(request: Request, environment: Environment, winner: Any) -> dict[str, Any]:

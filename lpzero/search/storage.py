@@ -1,4 +1,4 @@
-"""A search in a run's directory; the journal holds every fact found out, see `ledger`."""
+"""A search in a run's directory; the journal has every fact, see `ledger`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def search_config(request: Request) -> RunConfig:
 
 
 def search_directory(folder: Path, request: Request, resume: bool) -> RunDirectory:
-    """The directory of a search, to be entered."""
+    """The directory of a search, as a context manager."""
     return RunDirectory(folder, search_config(request), resume, is_fact)
 
 
@@ -38,7 +38,7 @@ def publish(directory: RunDirectory, result: Mapping[str, Any], seconds: float) 
 
 
 def stored_request(folder: Path) -> Mapping[str, Any] | None:
-    """The request of the search in the folder, None if there is no run."""
+    """The request of the search in the folder; None if there is no run."""
     found = read_config(folder)
     if found is None:
         return None
@@ -47,16 +47,16 @@ def stored_request(folder: Path) -> Mapping[str, Any] | None:
 
 
 def finished(folder: Path, request: Request) -> dict[str, Any] | None:
-    """The result of this very search if the folder holds it; it is written last of all."""
+    """The result of this search if the folder has it; it is the last file written."""
     found = read_config(folder)
     is_same = found is not None and found.hash == search_config(request).hash
     return files.read_object(folder / RESULT) if is_same else None
 
 
 def resumed(folder: Path, before: Mapping[str, Any], asked: Mapping[str, Any]) -> Request:
-    """The request of the search in the folder, changed by what is asked now."""
+    """The stored request of the search in the folder, updated with the new options."""
     try:
-        for name in ("space", "loop"):  # what else was asked then belongs to these
+        for name in ("space", "loop"):  # the other options depend on these
             if asked.get(name, before[name]) != before[name]:
                 raise RunError(
                     f"the search in {folder} was started with {name} {before[name]}, not"
@@ -72,5 +72,5 @@ def resumed(folder: Path, before: Mapping[str, Any], asked: Mapping[str, Any]) -
         raise
     except (KeyError, TypeError, AttributeError, ValueError):
         raise RunError(
-            f"{folder / CONFIG} does not hold a search of this version: choose another directory"
+            f"{folder / CONFIG} is not a search of this version: choose another directory"
         ) from None

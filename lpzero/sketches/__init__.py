@@ -1,1 +1,1 @@
-"""Sketches: the statistics of an architecture cut to a stated size, stored once, shared by all."""
+"""Sketches: the statistics of an architecture, subsampled to a fixed size and stored once."""

@@ -1,7 +1,7 @@
-"""Fill a store with the sketches of many architectures, in parallel, going on where it stopped.
+"""Builds the missing sketches of many architectures in parallel and stores them.
 
-In: a space, its architectures, options. Out: a `BuildReport`, and `Sketches`, which
-loads each file when it is asked for. A sketch already there is verified, not rebuilt.
+In: a space, its architectures, options. Out: a `BuildReport`, and `Sketches`, which loads each file
+when it is accessed. A stored sketch is verified, not rebuilt.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lpzero.sketches.sketch import (
     address,
     encode,
     identity,
-    in_order,
+    statistics_in_order,
 )
 from lpzero.sketches.store import Failure, Store, StoreError, default_folder
 from lpzero.statistics.errors import StatisticsError
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class HasArchitectures(Protocol):
-    """What is asked of a table."""
+    """The part of a table that building sketches needs."""
 
     @property
     def space(self) -> Space[Any]: ...
@@ -58,7 +58,7 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """How sketches are made: options, store, workers, device, sequences per pass."""
+    """How sketches are built: options, store, workers, device, sequences per pass."""
 
     options: SketchOptions = field(default_factory=SketchOptions)
     store: Store = field(default_factory=lambda: Store(default_folder()))
@@ -70,10 +70,10 @@ class Builder:
 
 
 class Sketches(Sequence[Sketch]):
-    """The sketches of a list of architectures, in its order; each is read when asked for.
+    """The sketches of a list of architectures, in its order; each is read when accessed.
 
-    `usable` are the indices that have a sketch, `failed` maps the others to the reason. It holds
-    file names only, so it is cheap to send to a worker.
+    `usable` are the indices that have a sketch, `failed` maps the others to the reason. Only file
+    names are stored, so it is cheap to send to a worker.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Sketches(Sequence[Sketch]):
 
 
 def sketches(table: HasArchitectures, builder: Builder | None = None) -> Sketches:
-    """The sketches of a table's architectures; those that are missing are made first."""
+    """The sketches of a table's architectures; missing ones are built first."""
     builder = builder or Builder()
     report, addresses = build(table.space, table.archs, builder)
     return Sketches(builder.store, table.space.name, addresses, report)
@@ -113,17 +113,17 @@ def sketches(table: HasArchitectures, builder: Builder | None = None) -> Sketche
 def build(
     space: Space[Any], archs: Sequence[Any], builder: Builder
 ) -> tuple[BuildReport, list[str]]:
-    """Make every missing sketch; the report and the address of each architecture."""
+    """Build every missing sketch; return the report and the address of each architecture."""
     start = time.perf_counter()
     report = BuildReport(len(archs))
     addresses = [address(space, arch, builder.options) for arch in archs]
     known = dict(zip(addresses, archs, strict=True))
     builder.store.sweep()
-    missing, reasons = _survey(space, known, builder, report)
+    missing, reasons = _find_missing(space, known, builder, report)
     if missing:
-        # Expensive ones first, so that no worker is left with a long one at the end.
+        # The most expensive first, so that no worker has a long task at the end.
         order = sorted(missing, key=lambda name: (-space.flops(known[name]), name))
-        reasons |= _fill(space, [(name, known[name]) for name in order], builder)
+        reasons |= _build_missing(space, [(name, known[name]) for name in order], builder)
         builder.store.sweep()
     report.failed = {i: reasons[name] for i, name in enumerate(addresses) if name in reasons}
     report.built = sum(name in missing and name not in reasons for name in addresses)
@@ -133,10 +133,10 @@ def build(
     return report, addresses
 
 
-def _survey(
+def _find_missing(
     space: Space[Any], known: dict[str, Any], builder: Builder, report: BuildReport
 ) -> tuple[set[str], dict[str, str]]:
-    """The addresses without a whole sketch, and the reasons of those that failed before."""
+    """The addresses without a valid sketch, and the reasons of those that failed before."""
     missing: set[str] = set()
     reasons: dict[str, str] = {}
     for name in known:
@@ -156,8 +156,10 @@ def _survey(
     return missing, reasons
 
 
-def _fill(space: Space[Any], tasks: list[tuple[str, Any]], builder: Builder) -> dict[str, str]:
-    """Make these sketches; the reasons of those that failed, by address."""
+def _build_missing(
+    space: Space[Any], tasks: list[tuple[str, Any]], builder: Builder
+) -> dict[str, str]:
+    """Build these sketches; return the reasons of those that failed, by address."""
     reasons: dict[str, str] = {}
     task = _SketchTask(space, builder.options, builder.store, builder.device, builder.chunk)
     with closing(stream(task, tasks, builder.workers, builder.label)) as outcomes:
@@ -170,20 +172,20 @@ def _fill(space: Space[Any], tasks: list[tuple[str, Any]], builder: Builder) -> 
             elif not builder.store.has(space.name, name):
                 raise StoreError(
                     f"a worker wrote its sketch but {builder.store.folder} has no {name[:12]}:"
-                    " workers on other machines need the same folder, shared"
+                    " workers on other machines need the same shared folder"
                 )
     return reasons
 
 
-def take(
+def build_sketch(
     space: Space[Any],
     arch: Any,
     options: SketchOptions,
     device: str = "cpu",
     chunk: int | None = None,
 ) -> Sketch:
-    """The sketch of one architecture, whose network is built and run once."""
-    # Here and not above: code that only reads sketches does not load torch.
+    """The sketch of one architecture; its network is built and run once."""
+    # Imported here so that code that only reads sketches does not load torch.
     from lpzero.statistics.extraction import of_architecture
 
     found = of_architecture(
@@ -198,7 +200,7 @@ def take(
     )
     shapes: dict[int | str, dict[str, list[list[int]]]] = {}
     numbers = []
-    for position, name, pieces in in_order(found.blocks, found.ends):
+    for position, name, pieces in statistics_in_order(found.blocks, found.ends):
         where = f"block {position}" if isinstance(position, int) else f"the {position}"
         # An end may have no weights; every block has every statistic.
         if not pieces and isinstance(position, int):
@@ -221,7 +223,7 @@ def take(
 
 @dataclass(frozen=True, slots=True)
 class _SketchTask:
-    """Runs in a worker: makes one sketch and writes it; gives the reason when that fails."""
+    """Runs in a worker: builds one sketch and writes it; returns the reason if that fails."""
 
     space: Space[Any]
     options: SketchOptions
@@ -232,16 +234,16 @@ class _SketchTask:
     def __call__(self, task: tuple[str, Any]) -> str | None:
         name, arch = task
         try:
-            sketch = take(self.space, arch, self.options, self.device, self.chunk)
+            sketch = build_sketch(self.space, arch, self.options, self.device, self.chunk)
         except StatisticsError:  # a loss or device that no architecture could use
             raise
-        except Exception as error:  # one architecture's failure is a result, not the end
+        except Exception as error:  # one architecture's failure does not end the build
             return self.fail(name, arch, f"{type(error).__name__}: {_first_line(error)}")
         self.store.write(self.space.name, name, encode(sketch))
         return None
 
     def fail(self, name: str, arch: Any, reason: str) -> str:
-        """Record the reason and give it back."""
+        """Record the reason and return it."""
         failure = Failure(reason, identity(self.space, arch, self.options))
         self.store.record_failure(self.space.name, name, failure)
         return reason

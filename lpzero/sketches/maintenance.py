@@ -1,4 +1,4 @@
-"""What a store holds and how much of it can go."""
+"""Lists and prunes the sketches of a store."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lpzero.files import read_header
 from lpzero.sketches.sketch import MAGIC, SCHEMA, space_identity
 from lpzero.sketches.store import FAILURE, SKETCH, Store, file_size
 
-# Words for `prune` beside the names of spaces.
+# Arguments of `prune` besides the names of spaces.
 STALE, ALL = "stale", "all"
 
 
 def listing(store: Store) -> list[dict[str, Any]]:
     """A row per space and options: how many sketches and failures, and how many bytes.
 
-    The bytes include what was derived from the sketches and lies beside them.
+    The bytes include the files derived from the sketches, such as branch tables.
     """
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for (space, _), paths in store.groups().items():
@@ -38,8 +38,8 @@ def listing(store: Store) -> list[dict[str, Any]]:
 def prune(store: Store, what: str) -> tuple[int, int]:
     """Remove the sketches of a space, "all" of them, or the "stale" ones; (files, bytes) removed.
 
-    Stale are unreadable files, those of another format, and those of a space that is gone or
-    now builds other models. What was derived from a sketch goes with it.
+    Stale files are unreadable, have another format, or belong to a space that no longer exists or
+    now builds other models. Files derived from a sketch are removed with it.
     """
     if what not in (STALE, ALL, *spaces.names(), *(space for space, _ in store.groups())):
         known = ", ".join([STALE, ALL, *spaces.names()])
@@ -57,7 +57,7 @@ def prune(store: Store, what: str) -> tuple[int, int]:
 
 
 def _header(paths: Sequence[Path]) -> dict[str, Any] | None:
-    """The sketch's header or the failure's record; None when there is none that can be read."""
+    """The sketch's header or the failure's record; None if neither can be read."""
     for path in paths:
         try:
             if path.name.endswith(SKETCH):

@@ -1,4 +1,4 @@
-"""A sketch: the statistics of one architecture, cut to a stated size, as safe bytes.
+"""A sketch: the statistics of one architecture, subsampled to a fixed size, and its file format.
 
 A file is a sealed envelope (`lpzero.files`). The header says what was sketched and how, the sizes
 that the space states, and the shape of every matrix; the numbers are little-endian float32, matrix
@@ -29,18 +29,18 @@ from spaces.base import ENDS
 if TYPE_CHECKING:
     from spaces.base import Space
 
-# Raised whenever extraction or the format changes what a file holds.
+# Incremented whenever a change of extraction or format changes the content of a file.
 SCHEMA = 2
 MAGIC = b"LPZSKT01"
 
 
 class SketchError(LPZeroError, RuntimeError):
-    """Bytes that are not a whole sketch, or numbers that cannot be one."""
+    """Bytes that are not a complete sketch, or numbers that are not valid in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SketchOptions:
-    """How a sketch is taken; part of its address.
+    """How a sketch is built; part of its address.
 
     limit: elements kept per matrix (None: all); loss: see `statistics.extraction`; seed: of the
     weights; batch_seed: of the tokens or images, and of the labels or the cotangent.
@@ -59,7 +59,7 @@ class SketchOptions:
 
 
 def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, Any]:
-    """Everything that decides what a sketch holds, as JSON values; needs no torch."""
+    """Everything that determines the content of a sketch, as JSON values; needs no torch."""
     return {
         "schema": SCHEMA,
         "space": space_identity(space),
@@ -82,7 +82,7 @@ def space_identity(space: Space[Any]) -> dict[str, Any]:
     }
     named |= {"kind": type(space).__name__, "version": space.version}
     if space.reads_text:
-        from spaces.batches import pydoc_digest  # loads torch, which an address rarely needs
+        from spaces.batches import pydoc_digest  # loads torch, which most addresses do not need
 
         named["text"] = pydoc_digest()
     return dict(json.loads(files.canonical_json(named)))
@@ -158,7 +158,7 @@ class Sketch:
     def _places(self) -> dict[tuple[int | str, str], list[tuple[int, int, int, int]]]:
         places: dict[tuple[int | str, str], list[tuple[int, int, int, int]]] = {}
         start = 0
-        for position, name, shapes in in_order(self.header["blocks"], self._ends):
+        for position, name, shapes in statistics_in_order(self.header["blocks"], self._ends):
             places[position, name] = []
             for rows, kept, true in shapes:
                 places[position, name].append((start, rows, kept, true))
@@ -166,7 +166,7 @@ class Sketch:
         return places
 
 
-def in_order(
+def statistics_in_order(
     blocks: Sequence[Mapping[str, Any]], ends: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[int | str, str, Any]]:
     """(block's index or end's name, statistic, what stands there), as a file holds them."""

@@ -1,8 +1,8 @@
-"""The cache folder: one file per sketch, named by its address, written whole or not at all.
+"""The cache folder: one file per sketch, named by its address and written atomically.
 
 Layout: `SPACE/ab/ab12....sketch`, and `ab12....failure.json` for an architecture that could not be
-sketched. Any number of processes may read and write: equal names hold equal bytes, and a file
-appears under its name only when it is complete.
+sketched. Any number of processes may read and write: files with equal names have equal bytes, and a
+file gets its name only when it is complete.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class StoreError(LPZeroError, OSError):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why an architecture has no sketch; `identity` is what the sketch's header would say."""
+    """Why an architecture has no sketch; `identity` is what the sketch's header would have."""
 
     reason: str
     identity: Mapping[str, Any] = field(default_factory=dict)
@@ -47,19 +47,19 @@ class Store:
     folder: Path
 
     def path(self, space: str, address: str, ending: str = SKETCH) -> Path:
-        """Where the file of that address is or would be."""
+        """The path of the file with that address, whether or not it exists."""
         return self.folder / space / address[:2] / (address + ending)
 
     def has(self, space: str, address: str) -> bool:
-        """Whether there is a file; `load` tells whether it is whole."""
+        """Whether there is a file; `load` also verifies it."""
         return self.path(space, address).is_file()
 
     def size(self, space: str, address: str) -> int:
-        """The bytes of the sketch, 0 when there is none."""
+        """The size of the sketch in bytes, 0 if there is none."""
         return file_size(self.path(space, address))
 
     def load(self, space: str, address: str) -> Sketch:
-        """The verified sketch; SketchError names the file when it is missing or broken."""
+        """The verified sketch; raise SketchError, naming the file, if it is missing or broken."""
         path = self.path(space, address)
         try:
             return decode(path.read_bytes())
@@ -69,12 +69,12 @@ class Store:
             raise SketchError(f"{path}: {error}") from None
 
     def write(self, space: str, address: str, data: bytes) -> None:
-        """Put the file in its place and forget an earlier failure."""
+        """Write the file and remove the record of an earlier failure."""
         files.write_bytes(self.path(space, address), data)
         self.path(space, address, FAILURE).unlink(missing_ok=True)
 
     def failure(self, space: str, address: str) -> Failure | None:
-        """The recorded failure, if there is one that can be read."""
+        """The recorded failure; None if there is none or it is unreadable."""
         try:
             record = json.loads(self.path(space, address, FAILURE).read_bytes())
             return Failure(str(record.pop("reason")), record)
@@ -82,20 +82,20 @@ class Store:
             return None
 
     def record_failure(self, space: str, address: str, failure: Failure) -> None:
-        """Remember why there is no sketch."""
+        """Record why there is no sketch."""
         record = {**failure.identity, "reason": failure.reason}
         data = json.dumps(record, sort_keys=True, indent=1).encode()
         files.write_bytes(self.path(space, address, FAILURE), data)
 
     def groups(self, space: str | None = None) -> dict[tuple[str, str], list[Path]]:
-        """By space and address: the sketch or failure record, and what was derived from it."""
+        """By space and address: the sketch or failure record, and the files derived from it."""
         groups: dict[tuple[str, str], list[Path]] = {}
         for path in sorted(self.folder.glob(f"{space or '*'}/??/[0-9a-f]*")):
             groups.setdefault((path.parts[-3], path.name.partition(".")[0]), []).append(path)
         return groups
 
     def sweep(self) -> int:
-        """Remove what interrupted writers left behind; the number of files removed."""
+        """Remove the temporary files of interrupted writers; return their number."""
         removed = 0
         for path in self.folder.glob(f"*/??/.*{files.TEMPORARY}"):
             if files.is_abandoned(path):
@@ -105,7 +105,7 @@ class Store:
 
 
 def file_size(path: Path) -> int:
-    """0 for a file that another process has just removed."""
+    """The file's size in bytes; 0 if another process has just removed it."""
     try:
         return path.stat().st_size
     except FileNotFoundError:

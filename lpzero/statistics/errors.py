@@ -1,4 +1,4 @@
-"""What cannot be measured; needs no torch."""
+"""The error of this package; needs no torch."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from lpzero.errors import LPZeroError
 
 
 class StatisticsError(LPZeroError, ValueError):
-    """A model, loss or device that statistics cannot be taken with."""
+    """A model, loss or device with which statistics cannot be computed."""

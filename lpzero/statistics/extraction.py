@@ -7,9 +7,9 @@ Tensors become two-dimensional: weights of a block as the model stores them with
 joined, those of an end features x the rest, all other tensors rows x features; the batch is the
 outermost axis of the rows.
 
-What each statistic reads is declared in `primitives.statistics` (LPZero, section 3.2); here stands
-how the tensors of each source are found. The model is left as it was: hooks removed, parameters,
-grads, flags and random state untouched.
+`primitives.statistics` declares what each statistic reads (LPZero, section 3.2); this module finds
+the tensors of each source. The model is left unchanged: hooks are removed, and parameters, grads,
+flags and random state are as before.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from spaces.taps import Tap
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutTensor:
-    """One matrix of a statistic: values (rows, kept columns), and its width before the cut."""
+    """One matrix of a statistic: values (rows, kept columns), and its full number of columns."""
 
     values: Tensor
     true_columns: int
@@ -82,7 +82,7 @@ def of_architecture(
 ) -> NetworkStatistics:
     """The statistics of one architecture with weights of `seed` on its space's batch.
 
-    See `extract`; one thread, so that every machine with the same torch finds the same numbers.
+    See `extract`; single-threaded, so that every machine with the same torch gets the same numbers.
     """
     model = space.build(arch, seed).to(resolve_device(device))
     batch = space.batch(batch_seed)
@@ -98,17 +98,19 @@ def extract(
     seed: int = 0,
     chunk: int | None = None,
     limit: int | None = None,
+    with_ends: bool = True,
 ) -> NetworkStatistics:
     """The statistics of each position on `tokens` (B, T), or images; the model is left as it was.
 
     `loss`: "next-token", "labels", "cotangent", "ones", or "auto" (next-token where the model has
     it, else cotangent). `seed` draws the labels or the cotangent. `chunk` sequences go through the
     model at a time, to save memory; the result differs by rounding only. `limit` keeps as many
-    columns as fit in that many elements per matrix; None keeps all.
+    columns as fit in that many elements per matrix; None keeps all. Without `with_ends` the ends
+    are left out and nothing before the first block is differentiated.
     """
     blocks = find_blocks(model)
     _check_taps(model, blocks)
-    ends = ends_of(model)
+    ends = ends_of(model) if with_ends else {}
     device = next(model.parameters()).device
     tokens = as_input(tokens, model)
     step = chunk or len(tokens)
@@ -155,7 +157,7 @@ def _one_pass(
     cut = _Cut(limit, len(tokens) / (part.stop - part.start))
 
     def keep(name: str, tensor: Tensor) -> Tensor | CutTensor:
-        # Values are copied at once: a model may change the tensor in place later.
+        # Copied immediately, because a model may change the tensor in place later.
         statistic = STATISTICS[name]
         return tensor if statistic.is_gradient else cut(statistic, tensor)
 
@@ -217,7 +219,7 @@ def _tensor(one: Read) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Copies of tensors in two dimensions; rows of the batch are those of one of `n_parts`."""
+    """Copies tensors as matrices; the batch is one of `n_parts` parts of the whole batch."""
 
     limit: int | None
     n_parts: float
@@ -235,7 +237,11 @@ class _Cut:
         kept = columns_that_fit(rows, width, self.limit)
         if kept < width:
             columns = _columns(width, kept, values.device)
-            return CutTensor(values.index_select(-1, columns).reshape(-1, kept), width)
+            # index_select is faster, but copies the whole of a transposed word table first.
+            picked = (
+                values.index_select(-1, columns) if values.is_contiguous() else values[..., columns]
+            )
+            return CutTensor(picked.reshape(-1, kept), width)
         return CutTensor(values.reshape(-1, width).clone(), width)
 
 

@@ -1,4 +1,4 @@
-"""What must hold around an extraction: device, one thread, and a model that stays as it was."""
+"""Isolation of an extraction: its device, a single thread, and a model that is left unchanged."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _INSIDE_LOCK = threading.Lock()
 
 
 def resolve_device(name: str) -> torch.device:
-    """The torch device; "auto" is cuda where there is one, else cpu."""
+    """The torch device; "auto" is cuda if available, else cpu."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise StatisticsError(f"device {name} was asked for but torch sees no GPU; use cpu or auto")
+        raise StatisticsError(f"device {name} is not available: torch has no GPU; use cpu or auto")
     return torch.device(name)
 
 
 def as_input(batch: Tensor, model: nn.Module) -> Tensor:
-    """Token ids or images where the model is, images in its precision."""
+    """Token ids or images on the model's device, images in its precision."""
     parameter = next(model.parameters())
     return batch.to(parameter) if batch.is_floating_point() else batch.to(parameter.device)
 
 
 @contextmanager
 def single_thread() -> Iterator[None]:
-    """One torch thread inside, because sums over several threads round differently.
+    """A context with a single torch thread, because sums over several threads round differently.
 
-    The setting belongs to the process: of several Python threads the last one out restores it.
+    The setting is global: if several Python threads use it, the last one to leave restores it.
     """
     with _INSIDE_LOCK:
         if not _INSIDE:

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-# "auto" is next-token where the model predicts tokens, else cotangent.
+# "auto" is next-token if the model predicts tokens, else cotangent.
 LOSSES = ("auto", "next-token", "labels", "cotangent", "ones")

@@ -1,8 +1,8 @@
-"""What is differentiated: cross-entropy of next tokens or labels, a random cotangent, or ones.
+"""The differentiated loss: cross-entropy of next tokens or labels, a random cotangent, or ones.
 
 Labels of images are drawn with a fixed seed. A cotangent c turns the final hidden state y (B, T, h)
 into the loss sum(y * c) / (B T); the division makes it a mean over tokens, like the cross-entropy.
-Ones is what public code computes for encoders: after a final LayerNorm its gradient is zero but
+Ones is what public code computes for encoders: after a final LayerNorm its gradient is zero except
 for rounding.
 """
 
@@ -67,6 +67,6 @@ def _default(token_losses: object) -> str:
 @lru_cache(maxsize=8)
 def _cotangent(shape: tuple[int, ...], seed: int) -> Tensor:
     """Standard normal numbers from NumPy's Philox, the same on every platform."""
-    # The second word keeps the stream apart from the one that draws the batch.
+    # The second number separates this stream from the one that draws the batch.
     generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, 1])))
     return torch.from_numpy(generator.standard_normal(shape, dtype=np.float32))

@@ -1,8 +1,8 @@
 """One forward pass of any torch transformer, recorded block by block.
 
-In: a model, its blocks, a batch. Out: a `Trace` with the input and output of every block, and what
-passed the taps (see `spaces.taps`). Models of our spaces carry taps; for any other model a `Layout`
-names the sub-modules that take their place.
+In: a model, its blocks, a batch. Out: a `Trace` with the input and output of every block and the
+tensors at the taps (see `spaces.taps`). Models of our spaces have taps; for any other model a
+`Layout` names the sub-modules to read instead.
 """
 
 from __future__ import annotations
@@ -26,18 +26,24 @@ Keep = Callable[[str, Tensor], K]  # from a statistic and a tensor to what is re
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the parts of a block are, by dotted names inside the block; absent names are no error.
+    """The parts of a block, by dotted names inside the block; names that do not exist are ignored.
 
-    feed_forward, pooling: first words of the names of the MLP's parameters, and of those that lead
-    from stage to stage, every other matrix is the attention's; heads: modules whose input is the
-    outputs of all heads side by side; mixing: modules whose output is that, where none of `heads`
-    exists; A, S: modules whose output is FFN activations (B, T, f) or attention probabilities
-    (B, heads, T, T), beside the taps.
+    feed_forward, pooling: first components of the names of the MLP's parameters, and of those
+    between stages; every other matrix belongs to the attention. heads: modules whose input is the
+    concatenated outputs of all heads. mixing: modules whose output is that, used if none of `heads`
+    exists. A, S: modules, in addition to the taps, whose output is FFN activations (B, T, f) or
+    attention probabilities (B, heads, T, T).
     """
 
     feed_forward: tuple[str, ...] = (
-        "feed_forward", "mlp", "ffn", "linear1", "linear2", "intermediate", "output",
-    )  # fmt: skip
+        "feed_forward",
+        "mlp",
+        "ffn",
+        "linear1",
+        "linear2",
+        "intermediate",
+        "output",
+    )
     pooling: tuple[str, ...] = ("pool",)
     heads: tuple[str, ...] = ("attention.c_proj", "attention.output", "mixing.output")
     mixing: tuple[str, ...] = ("mixing",)
@@ -52,7 +58,7 @@ class Layout:
         return "pooling" if first in self.pooling else "attention"
 
     def modules(self, statistic: str) -> tuple[str, ...]:
-        """The names of the modules that give the statistic beside the taps."""
+        """The names of the modules that give the statistic, in addition to the taps."""
         return {"A": self.A, "S": self.S}.get(statistic, ())
 
 
@@ -60,8 +66,8 @@ class Layout:
 class Trace(Generic[K]):
     """A forward pass block by block; tensors are still attached to their graph.
 
-    inputs, outputs: (B, T, d); taps: for each block and statistic what was kept of every tensor
-    (for A (B, T, f), for S (B, heads, T, T), or what a tap of that kind gives); heads:
+    inputs, outputs: (B, T, d). taps: for each block and statistic the recorded value of every
+    tensor (A is (B, T, f), S is (B, heads, T, T), others as the tap gives them). heads:
     (B, T, heads * width), at most one per block, none without a layout.
     """
 
@@ -73,7 +79,7 @@ class Trace(Generic[K]):
 
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:
-    """`model.blocks`, else the members of the ModuleList that holds most parameters."""
+    """`model.blocks`, else the members of the ModuleList with the most parameters."""
     own = list(getattr(model, "blocks", ()))
     if own:
         return own
@@ -100,7 +106,7 @@ def trace(
     source: Tensor | None = None,
     reaches_embedding: bool = False,
 ) -> Trace[K]:
-    """The pass over tokens (B, T) or images; of the tensors at `taps` what `keep` returns.
+    """The trace of a pass over tokens (B, T) or images; `keep` maps each tensor at the `taps`.
 
     `source` (B, T, d) replaces the first block's input. That input becomes a leaf: nothing before
     the blocks is differentiated, unless the gradient `reaches_embedding`. `layout` names modules
@@ -117,7 +123,7 @@ def trace(
 
 
 class _Recorder(Generic[K]):
-    """What the hooks of a pass have seen so far."""
+    """What the hooks of a pass have recorded so far."""
 
     def __init__(
         self,
@@ -202,7 +208,7 @@ def without_norms(blocks: Iterable[nn.Module]) -> Iterator[None]:
 
 
 def first_tensor(output: Any) -> Tensor:
-    """The tensor of a module that gives a tensor, or a tuple that starts with one."""
+    """The output of a module if it is a tensor, or the first element of a tuple or list."""
     found = output[0] if isinstance(output, (tuple, list)) else output
     if not isinstance(found, torch.Tensor):
         raise StatisticsError(f"a block gives {type(found).__name__}, expected a tensor")

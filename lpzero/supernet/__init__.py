@@ -1,6 +1,6 @@
 """PreNAS: one pass of a supernet scores every architecture inside it (Wang et al. 2023).
 
-Saliency.of(space)  ->  scores of any architectures  ->  select: the preferred ones of every size
+Saliency.of(space)  ->  scores of any architectures  ->  select: the best of every size
 """
 
 from lpzero.supernet.isomers import Isomers, allocate, isomers, representative

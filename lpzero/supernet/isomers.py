@@ -1,10 +1,10 @@
 """Isomers: architectures that differ only in which layer has which number of heads and ratio.
 
-They have the same parameters and flops (section 3.2 and appendix B of PreNAS). Heads and ratios
-change places independently. Because a layer's score is the sum of its attention's and its MLP's,
-the best isomer is found for each of the two alone. PreNAS does so greedily, the larger choices to
-the layers that gain most, which is the optimum for two choices and can be a bad guess for three;
-here it is the optimum for any number.
+They have the same parameters and flops (section 3.2 and appendix B of PreNAS). Heads and ratios are
+permuted independently. Because a layer's score is the sum of its attention's and its MLP's, the
+best isomer is found separately for each. PreNAS does so greedily: the layers that gain most get the
+larger choices. That is optimal for two choices, but not always for three; the method here is
+optimal for any number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from lpzero.arrays import FloatArray
 from lpzero.supernet.saliency import Saliency
@@ -39,20 +38,23 @@ def isomers(arch: AutoFormerArch) -> Isomers:
 
 
 def allocate(values: FloatArray, counts: Sequence[int]) -> npt.NDArray[np.intp]:
-    """The choice of each layer (L,), `counts` layers of each, with the greatest sum of values.
+    """The choice of each layer (L,) that maximises the sum of values; `counts` layers per choice.
 
-    `values` (L, choices) are what each layer has from each choice. With two choices these are the
-    layers that gain most, of equal gains the lower; with more an assignment problem, solved.
+    `values` (L, choices) is the value of each choice in each layer. With two choices the layers
+    that gain most get the second one, the lower layer if tied; with more it is an assignment
+    problem.
     """
     if len(counts) == 2:
         gains = values[:, 1] - values[:, 0]
         chosen = np.zeros(len(values), dtype=np.intp)
         chosen[np.argsort(-gains, kind="stable")[: counts[1]]] = 1
         return chosen
-    seats = np.repeat(np.arange(len(counts)), counts)  # one for each layer
-    _, seat = linear_sum_assignment(values[:, seats], maximize=True)
-    taken: npt.NDArray[np.intp] = seats[seat]
-    return taken
+    from scipy.optimize import linear_sum_assignment  # slow to import, and not needed by --help
+
+    slots = np.repeat(np.arange(len(counts)), counts)  # one for each layer
+    _, assigned = linear_sum_assignment(values[:, slots], maximize=True)
+    choices: npt.NDArray[np.intp] = slots[assigned]
+    return choices
 
 
 def representative(saliency: Saliency, group: Isomers) -> AutoFormerArch:

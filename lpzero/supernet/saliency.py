@@ -1,10 +1,10 @@
 """SNIP of every architecture of a space from one pass of its supernet.
 
-With entangled weights an architecture's share of a matrix is a leading slice, so its share of
-sum |dL/dW * W| is one entry of that matrix's prefix sums. What remains of the pass are two small
-tables: of each block's attention by (hidden, heads), of its MLP by (hidden, ratio). A score adds
-up one entry of each per layer. Gradients are the supernet's, as PreNAS says: subnets inherit them
-with the weights. Matrices are those of the blocks, as everywhere in this engine.
+With entangled weights an architecture's part of a matrix is a leading slice, so its part of
+sum |dL/dW * W| is one entry of that matrix's prefix sums. The result of the pass is two small
+tables: each block's attention by (hidden, heads), and its MLP by (hidden, ratio). A score adds one
+entry of each per layer. Gradients are the supernet's, as in PreNAS: subnets inherit them with the
+weights. Only the blocks' matrices count, as in the rest of the engine.
 
 Shapes: L layers of the supernet, H hidden widths, n and r the choices of heads and ratios.
 """
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Saliency:
-    """What a pass left: attention (L, H, n) and mlp (L, H, r), of leading slices."""
+    """The SNIP sums of leading slices: attention (L, H, n) and mlp (L, H, r)."""
 
     space: AutoFormerSpace
     attention: FloatArray
@@ -48,7 +48,7 @@ class Saliency:
         chunk: int | None = None,
     ) -> Saliency:
         """One forward and backward pass of the space's supernet on its batch."""
-        # Here and not above: what only reads saliencies does not load torch.
+        # Imported here so that code that only reads saliencies does not load torch.
         from lpzero.statistics.extraction import extract
         from lpzero.statistics.isolation import resolve_device, single_thread
         from lpzero.statistics.trace import Layout, named_weights
@@ -58,7 +58,14 @@ class Saliency:
         supernet = space.supernet(seed).to(resolve_device(device))
         with single_thread():
             images = space.batch(batch_seed)
-            found = extract(supernet.largest, images, loss=loss, seed=batch_seed, chunk=chunk)
+            found = extract(
+                supernet.largest,
+                images,
+                loss=loss,
+                seed=batch_seed,
+                chunk=chunk,
+                with_ends=False,
+            )
             names = [[name for name, _ in named_weights(b)] for b in supernet.largest.blocks]
             sums = [
                 {
@@ -69,21 +76,21 @@ class Saliency:
             ]
         layout = Layout()
         mlp = {name for name in names[0] if layout.part(name) == "feed-forward"}
-        shapes, few, narrow = supernet.block_shapes, space.heads[0], space.ratios[0]
-        by_heads = [AutoFormerLayer(heads, narrow) for heads in space.heads]
-        by_ratio = [AutoFormerLayer(few, ratio) for ratio in space.ratios]
+        shapes, any_heads, any_ratio = supernet.block_shapes, space.heads[0], space.ratios[0]
+        by_heads = [AutoFormerLayer(heads, any_ratio) for heads in space.heads]
+        by_ratio = [AutoFormerLayer(any_heads, ratio) for ratio in space.ratios]
         attention = _table(sums, space, by_heads, shapes, sums[0].keys() - mlp)
         return cls(space, attention, _table(sums, space, by_ratio, shapes, mlp))
 
     @property
     def totals(self) -> FloatArray:
-        """Of each of the supernet's layers as a whole (L,)."""
-        # Larger slices hold the smaller ones, so the largest entries are the whole.
+        """SNIP of each complete layer of the supernet (L,)."""
+        # Larger slices contain the smaller ones, so the largest entries are of the whole layer.
         whole: FloatArray = self.attention.max(axis=(1, 2)) + self.mlp.max(axis=(1, 2))
         return whole
 
     def scores(self, archs: Sequence[AutoFormerArch], normalised: bool = False) -> FloatArray:
-        """SNIP of each architecture (N,); `normalised` divides each layer's by the supernet's."""
+        """SNIP of each architecture (N,); `normalised` divides each layer by the supernet's."""
         return np.array(self._values(archs, normalised).sum(axis=1))
 
     def block_scores(self, arch: AutoFormerArch, normalised: bool = False) -> FloatArray:
@@ -91,7 +98,7 @@ class Saliency:
         return np.array(self._values([arch], normalised)[0, : len(arch.layers)])
 
     def _values(self, archs: Sequence[AutoFormerArch], normalised: bool) -> FloatArray:
-        """Of each architecture's layers (N, L), zero where there is none."""
+        """SNIP of each architecture's layers (N, L), zero beyond its depth."""
         space, L = self.space, len(self.attention)
         for arch in archs:
             space.validate(arch)
@@ -118,7 +125,7 @@ def has_supernet(space: Space[Any]) -> bool:
 
 
 def _prefix_sums(values: Tensor) -> FloatArray:
-    """At (i, j) the sum of the first i + 1 rows' first j + 1 columns, float64."""
+    """The prefix sums in float64: at (i, j) the sum over rows up to i and columns up to j."""
     sums: FloatArray = values.double().cumsum(0).cumsum(1).cpu().numpy()
     return sums
 
@@ -130,7 +137,7 @@ def _table(
     shapes: Callable[[int, AutoFormerLayer], Mapping[str, tuple[int, ...]]],
     names: Set[str],
 ) -> FloatArray:
-    """These matrices' sums of every block, hidden width and layer (L, H, layers)."""
+    """The named matrices' sums for every block, hidden width and layer choice (L, H, layers)."""
     table = np.zeros((len(sums), len(space.hidden), len(layers)))
     for i, hidden in enumerate(space.hidden):
         for j, layer in enumerate(layers):

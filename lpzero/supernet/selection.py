@@ -1,7 +1,7 @@
-"""The zero-cost selector of PreNAS: of each group of isomers one, of each size the best.
+"""The zero-cost selector of PreNAS: one isomer of each group, then the best of each size.
 
 Step one elects an isomer by layer-normalised SNIP, step two the best of a size by plain SNIP
-(equations 8 to 10 and 13). Groups are few enough to look at all of them, so nothing is drawn.
+(equations 8 to 10 and 13). There are few enough groups to score all of them, so none is sampled.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def select(
     """The best `per_bin` representatives of every bin of sizes, small bins first, best first.
 
     `bins` are the edges in ascending order, by default every million parameters; `size` is
-    "parameters", "flops" or "multiply-adds". A bin without architectures gives none.
+    "parameters", "flops" or "multiply-adds". Empty bins are skipped.
     """
     measure = _measure(saliency.space, size)
     if bins is None and size != "parameters":
-        raise InputError(f"there are no usual bins of {size}; give their edges")
+        raise InputError(f"there are no default bins of {size}; give their edges")
     if per_bin < 1:
-        raise InputError(f"{per_bin} architectures per bin were asked for; expected at least 1")
+        raise InputError(f"{per_bin} architectures per bin were requested; expected at least 1")
     archs = representatives(saliency)
     sizes = np.array([measure(arch) for arch in archs])
     scores = saliency.scores(archs)
@@ -71,18 +71,18 @@ def select(
 def representatives(saliency: Saliency) -> list[AutoFormerArch]:
     """One architecture of every group of isomers of the space."""
     space = saliency.space
-    # Groups are many and layers few, so layers are shared.
+    # There are many groups but few different layers, so layer objects are shared.
     layer = {pair: AutoFormerLayer(*pair) for pair in itertools.product(space.heads, space.ratios)}
     found = []
     for hidden, depth in itertools.product(space.hidden, space.n_layers):
-        # Heads and ratios do not see each other, so each is placed once for all groups.
-        least = (min(space.heads),) * depth, (min(space.ratios),) * depth
+        # Heads and ratios are independent, so each is placed once for all groups.
+        smallest = (min(space.heads),) * depth, (min(space.ratios),) * depth
         heads = [
-            [placed.heads for placed in _placed(saliency, hidden, wanted, least[1])]
+            [placed.heads for placed in _placed(saliency, hidden, wanted, smallest[1])]
             for wanted in _multisets(space.heads, depth)
         ]
         ratios = [
-            [placed.ratio for placed in _placed(saliency, hidden, least[0], wanted)]
+            [placed.ratio for placed in _placed(saliency, hidden, smallest[0], wanted)]
             for wanted in _multisets(space.ratios, depth)
         ]
         found += [
@@ -93,12 +93,12 @@ def representatives(saliency: Saliency) -> list[AutoFormerArch]:
 
 
 def draw(preferred: Sequence[Preferred], rng: random.Random) -> AutoFormerArch:
-    """One of them, every (hidden, depth) that occurs being as likely (section 3.3)."""
+    """A random one of them; every (hidden, depth) that occurs is equally likely (section 3.3)."""
     groups: dict[tuple[int, int], list[AutoFormerArch]] = {}
     for found in preferred:
         groups.setdefault((found.arch.hidden, len(found.arch.layers)), []).append(found.arch)
     if not groups:
-        raise InputError("there is nothing to draw from: no architecture was selected")
+        raise InputError("cannot draw: no architecture was selected")
     return rng.choice(groups[rng.choice(sorted(groups))])
 
 

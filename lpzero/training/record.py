@@ -1,4 +1,4 @@
-"""A table build's directory, read."""
+"""Reads the directory of a table build."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lpzero.runs.run import Run
 
 
 def read(config: StoredConfig) -> Run:
-    """The build of that config; a remark while the table is not finished."""
+    """The build with that config; a remark if the table is not finished."""
     is_finished = (config.folder / TABLE).exists()
     plan = config.request["plan"]["name"]
     resume = f"lpzero train {plan} --out {config.folder}"

@@ -1,7 +1,7 @@
-"""A nano table made by training: every architecture of a plan, in a run's directory.
+"""Builds a nano table by training every architecture of a plan, in a run's directory.
 
-Each finished training is a line of the journal. A killed build continues with the trainings that
-have no line yet; `table.json` is written when the last one is there.
+Each finished training is a line of the journal. A resumed build runs the trainings that have no
+line yet; `table.json` is written after the last one.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ def build_config(plan: TablePlan) -> RunConfig:
 
 
 def is_training(record: dict[str, Any], number: int) -> bool:
-    """Whether the record may stand in a build's journal."""
+    """Whether the record is valid in a build's journal."""
     return record.keys() >= _FIELDS and math.isfinite(record["target"])
 
 
 def build_table(
     plan: TablePlan, folder: Path, workers: Workers | None = None, label: str | None = None
 ) -> Path:
-    """Train what is missing and write the table; its path."""
+    """Run the missing trainings, write the table and return its path."""
     config = build_config(plan)
     with RunDirectory(folder, config, resume=True, fits=is_training) as directory:
         journal = directory.journal
         runs = {(run["index"], run["seed"]): run for run in journal.records()}
         journal.go_to(len(journal))
         wanted = [(i, seed) for i in range(plan.n_archs) for seed in plan.seeds_of(i)]
-        # Repeated architectures first: the noise is known before the rest is paid for.
+        # Repeated architectures first: their noise is known before the rest is trained.
         missing = [pair for pair in wanted if pair not in runs]
         with closing(stream(_TrainTask(plan), missing, workers, label)) as results:
             for index, run in results:

@@ -2,7 +2,7 @@
 
 Chen et al. 2021 (AutoFormer): a pre-norm encoder with a class token, absolute positions and, in
 every layer, relative positions of keys and values in two dimensions. Shapes: B images, g patches
-along a side, T = g g + 1 tokens, h hidden, n heads, w head width, f MLP width. Blocks carry taps
+along a side, T = g g + 1 tokens, h hidden, n heads, w head width, f MLP width. Blocks have taps
 (see `spaces.taps`) for the statistics A, H and S.
 """
 
@@ -93,7 +93,7 @@ class Block(nn.Module):
 
 
 class Attention(nn.Module):
-    """Self-attention whose scores and values also depend on where a key is seen from a query."""
+    """Self-attention with relative positions of the keys in scores and values."""
 
     def __init__(self, h: int, heads: int, width: int, clip: int) -> None:
         super().__init__()
@@ -119,8 +119,8 @@ class RelativePositions(nn.Module):
     """A vector for every pair of tokens: one for their rows' distance plus one for their columns'.
 
     Row 0 of each table is for pairs with the class token, the others for distances from -clip to
-    clip. The vectors of all pairs are never laid out: a sum over keys of one row or column comes
-    first, which is the same and g times cheaper.
+    clip. The vectors of all pairs are never materialised: summing over the keys of one row or
+    column first gives the same result and is g times cheaper.
     """
 
     def __init__(self, width: int, clip: int) -> None:
@@ -151,7 +151,7 @@ class RelativePositions(nn.Module):
         return torch.cat([probabilities[:, :, :1].sum(-1, keepdim=True) * first, patches], dim=2)
 
     def _vectors(self, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of rows and of columns (g, g, w), and that of pairs with the class token (w,)."""
+        """The vectors of rows and of columns (g, g, w), and of pairs with the class token (w,)."""
         g = math.isqrt(like.shape[2] - 1)
         places = _places(g, self.clip).to(self.vertical.device)
         first = self.vertical[0] + self.horizontal[0]
@@ -189,6 +189,6 @@ class FeedForward(nn.Module):
 def build(space: AutoFormerSpace, arch: AutoFormerArch, seed: int) -> AutoFormer:
     """The untrained encoder: weights, tables, positions and class token N(0, 0.02), biases 0.
 
-    AutoFormer cuts the normal distribution at 100 standard deviations, which is not to cut it.
+    AutoFormer truncates the normal distribution at 100 standard deviations, which has no effect.
     """
     return allocate(lambda: AutoFormer(space, arch), seed, INIT_STD)

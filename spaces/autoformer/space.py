@@ -45,7 +45,7 @@ class AutoFormerArch:
 class AutoFormerSpace(ImageSpace[AutoFormerArch]):
     """The allowed values; the defaults are the tiny space.
 
-    `head_width` is that of one head, `clip` the largest relative position told apart.
+    `head_width` is that of one head, `clip` the largest relative position that is distinguished.
     """
 
     version: ClassVar[int] = 1
@@ -64,7 +64,7 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
 
     @property
     def grid(self) -> int:
-        """How many patches are side by side."""
+        """The number of patches along a side of the image."""
         return self.image // self.patch
 
     @property
@@ -135,7 +135,7 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
         return build(self, arch, seed)
 
     def supernet(self, seed: int) -> Supernet:
-        """Untrained weights that every architecture of the space inherits a part of."""
+        """The supernet: untrained weights of which every architecture inherits a part."""
         from spaces.autoformer.supernet import Supernet
 
         return Supernet(self, seed)
@@ -173,11 +173,11 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
         return 3 * h * q + 3 * q + q * h + h + tables
 
     def flops(self, arch: AutoFormerArch, tokens: int | None = None) -> int:
-        """As everywhere; `tokens` patches and the class token, a square number and one."""
+        """See `Space.flops`; `tokens` must be a square number of patches plus the class token."""
         return 2 * self._to_hidden(arch, tokens)
 
     def multiply_adds(self, arch: AutoFormerArch) -> int:
-        """What papers on these spaces print as FLOPs: multiply-adds, the class head included."""
+        """Multiply-adds including the class head, which papers on these spaces print as FLOPs."""
         return self._to_hidden(arch, None) + arch.hidden * self.classes
 
     def _to_hidden(self, arch: AutoFormerArch, tokens: int | None) -> int:

@@ -1,9 +1,9 @@
 """One set of weights for every architecture of a space: weight entanglement (AutoFormer).
 
-The supernet is the largest architecture. Any other inherits of each parameter the leading slice of
-every axis, and of the blocks the first ones. Queries, keys and values are three matrices here, so a
-layer of n heads inherits the first n heads of each; AutoFormer keeps the three in one matrix whose
-rows take turns (query, key, value, query, ...) and takes its first 3 q rows, which are the same
+The supernet is the largest architecture. Any other inherits the first blocks and, from each
+parameter, the leading slice of every axis. Queries, keys and values are three matrices here, so a
+layer of n heads inherits the first n heads of each; AutoFormer stores the three in one matrix of
+interleaved rows (query, key, value, query, ...) and uses its first 3 q rows, which are the same
 heads.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Supernet(nn.Module):
-    """The space's largest model, and every other one inside it."""
+    """The space's largest model, which contains every other one."""
 
     def __init__(self, space: AutoFormerSpace, seed: int) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Supernet(nn.Module):
         return self._slices(self._skeleton(arch))
 
     def subnet(self, arch: AutoFormerArch) -> AutoFormer:
-        """A model of its own with copies of the inherited weights, in eval mode."""
+        """A separate model with copies of the inherited weights, in eval mode."""
         model = self._skeleton(arch)
         slices = self._slices(model)
         model.to_empty(device=next(self.parameters()).device)
@@ -77,6 +77,6 @@ class Supernet(nn.Module):
 
 
 def largest(space: AutoFormerSpace) -> AutoFormerArch:
-    """The architecture every other one of the space fits in."""
+    """The architecture that contains every other one of the space."""
     layer = AutoFormerLayer(max(space.heads), max(space.ratios))
     return AutoFormerArch(max(space.hidden), (layer,) * max(space.n_layers))

@@ -1,4 +1,4 @@
-"""The FlexiBERT family: encoders whose layers differ in how tokens mix."""
+"""The FlexiBERT family: encoders whose layers differ in how they mix tokens."""
 
 from spaces.flexibert.space import FlexiBertArch, FlexiBertSpace, Layer
 

@@ -2,7 +2,7 @@
 
 Space and parameters: Table 7 of LPZero and Table 1 of "Training-free NAS for RNNs and
 transformers". Shapes: B batch, T tokens, h hidden, n heads, w head width, f FFN, k kernel.
-Blocks carry taps (see `spaces.taps`) for the statistics A, H and S.
+Blocks have taps (see `spaces.taps`) for the statistics A, H and S.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """A dense layer added to what came in, normalised."""
+    """A dense layer added to the residual input, normalised."""
 
     def __init__(self, inputs: int, h: int) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class SelfAttention(nn.Module):
 
 
 class Attention(nn.Module):
-    """The heads themselves: (B, T, h) to (B, T, a)."""
+    """The heads without the output layer: (B, T, h) to (B, T, a)."""
 
     def __init__(self, h: int, a: int, heads: int, multiplicative: bool = False) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class Attention(nn.Module):
 class LinearTransform(nn.Module):
     """One Linear, then an unnormalised 2-D transform per head over (T, w); no residual.
 
-    S is the softmax of what the transform gives, which nothing else uses.
+    S is the softmax of the transform's output; the model itself does not use it.
     """
 
     def __init__(self, h: int, heads: int, cosine: bool) -> None:
@@ -192,7 +192,7 @@ def cosine_transform(x: Tensor) -> Tensor:
 
 
 # Matrices rather than an FFT: sizes here are at most a few hundred, the products are exact to
-# count, and they run and differentiate alike on every device.
+# count, and they run and differentiate the same on every device.
 @lru_cache(maxsize=32)
 def fourier_matrices(n: int) -> tuple[Tensor, Tensor]:
     """cos and sin of 2 pi j k / n, each (n, n) float64."""

@@ -39,7 +39,7 @@ class FlexiBertSpace(Space[FlexiBertArch]):
     """The allowed values; the defaults are the paper's space.
 
     `upstream_dims` builds and counts every architecture with h = 256 and f = 1024, as the
-    published metric file does whatever the architecture says.
+    published metric file does regardless of the architecture.
     """
 
     version: ClassVar[int] = 1
@@ -130,7 +130,7 @@ class FlexiBertSpace(Space[FlexiBertArch]):
         return build(self, self.as_built(arch), seed)
 
     def as_built(self, arch: FlexiBertArch) -> FlexiBertArch:
-        """The architecture whose dimensions are really built."""
+        """The architecture with the dimensions that are actually built."""
         if not self.upstream_dims:
             return arch
         layers = tuple(replace(layer, ffn=UPSTREAM_FFN) for layer in arch.layers)
@@ -182,6 +182,9 @@ class FlexiBertSpace(Space[FlexiBertArch]):
     def width(self, arch: FlexiBertArch) -> int:
         return self.as_built(arch).hidden
 
+    def projections(self, arch: FlexiBertArch) -> int:
+        return sum(mixing_projections(layer) for layer in arch.layers)
+
 
 def is_linear_transform(layer: Layer) -> bool:
     """Whether tokens mix by a fixed transform: no output dense, residual or norm around it."""
@@ -193,8 +196,15 @@ def kernel_size(layer: Layer) -> int:
     return int(layer.operation[3:]) if layer.operation.startswith("dsc") else 0
 
 
+def mixing_projections(layer: Layer) -> int:
+    """Projections that feed the heads of a layer: q, k, v, and one more for wma and dsc."""
+    if is_linear_transform(layer):
+        return 1
+    return 4 if layer.operation == "wma" or kernel_size(layer) else 3
+
+
 def mixing_parameters(h: int, layer: Layer) -> int:
-    """Parameters of the mixing half of a layer, its norm left out."""
+    """Parameters of the mixing half of a layer, without its norm."""
     if is_linear_transform(layer):
         return h * h + h
     output = h * h + h

@@ -3,8 +3,8 @@
 from spaces.gpt2.space import Gpt2Arch, Gpt2Layer, Gpt2Space
 
 GPT2 = Gpt2Space()
-# The ranges gpt2-wt103 was drawn from, which are narrower than the paper's: a surrogate of that
-# table knows these.
+# The ranges that gpt2-wt103 was drawn from, which are narrower than the paper's: a surrogate of
+# that table is valid in these.
 GPT2_RELEASED = Gpt2Space(
     name="gpt2-released", d_model=(64, 128, 256, 512), d_inner=range(512, 2049, 64), min_ratio=1
 )

@@ -3,7 +3,7 @@
 Space: Table 8 of LPZero, section 4.2 of ETAS. Adaptive embeddings and softmax follow Baevski
 and Auli (2019) in the variant of Transformer-XL. Shapes: B batch, T tokens, d model width,
 e embedding width, n heads, w head width, f inner width, N tokens in a row.
-Blocks carry taps (see `spaces.taps`) for the statistics A, H and S.
+Blocks have taps (see `spaces.taps`) for the statistics A, H and S.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class AdaptiveEmbedding(nn.Module):
     """Frequent words get wide vectors, rare ones narrow vectors, all projected to d.
 
     With one width for all (`widths` of length one) it is one plain table. Every cluster's
-    product is computed for every token and the right one kept, so that the cost does not
+    product is computed for every token and the right one selected, so that the cost does not
     depend on the tokens.
     """
 

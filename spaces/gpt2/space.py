@@ -39,8 +39,8 @@ class Gpt2Arch:
 class Gpt2Space(Space[Gpt2Arch]):
     """The allowed values; the defaults are the paper's space.
 
-    `sample` stays in the paper's ranges and gives every layer at least `min_ratio` times the
-    model width; `validate` accepts what the released tables hold, which is wider.
+    `sample` stays in the paper's ranges and makes every layer at least `min_ratio` times the
+    model width; `validate` accepts the wider ranges of the released tables.
     """
 
     version: ClassVar[int] = 1
@@ -79,7 +79,7 @@ class Gpt2Space(Space[Gpt2Arch]):
         return total * len(self.d_embed) * len(self.div_val)
 
     def inner_choices(self, d_model: int) -> Sequence[int]:
-        """The inner widths `sample` may give beside this model width."""
+        """The inner widths that `sample` may return for this model width."""
         return [inner for inner in self.d_inner if inner >= self.min_ratio * d_model]
 
     def sample(self, rng: random.Random) -> Gpt2Arch:
@@ -121,8 +121,8 @@ class Gpt2Space(Space[Gpt2Arch]):
     def _lift(self, inner: list[int], parent: Gpt2Arch, d: int) -> tuple[int, ...]:
         """Inner widths raised to the least allowed one where the model became wider.
 
-        A width that stood beside this model width in the parent stays, because released tables
-        hold narrower layers than `sample` gives.
+        A width that the parent had with this model width is kept, because released tables
+        contain narrower layers than `sample` returns.
         """
         if d == parent.d_model:
             return tuple(inner)
@@ -157,7 +157,7 @@ class Gpt2Space(Space[Gpt2Arch]):
         return build(self, arch, seed)
 
     def cluster_sizes(self) -> tuple[int, ...]:
-        """How many words each cluster of the adaptive embedding holds, frequent ones first."""
+        """The number of words in each cluster of the adaptive embedding, frequent ones first."""
         ends = (*self.cutoffs, self.vocabulary)
         return tuple(end - start for start, end in zip((0, *ends), ends, strict=False))
 

@@ -2,9 +2,9 @@
 
 Heo et al. 2021 (PiT): overlapping patches, a class token, three stages of pre-norm blocks. Between
 stages the grid of tokens is halved and widened. Shapes: B images, g tokens along a side, T = g g +
-1, w the width of a stage, n heads, f MLP width. Blocks carry taps (see `spaces.taps`) for the
-statistics A, H and S. The pooling is the beginning of the first block of the stage it leads to, so
-that the blocks one after the other are the whole way from the embedding to the last norm.
+1, w the width of a stage, n heads, f MLP width. Blocks have taps (see `spaces.taps`) for the
+statistics A, H and S. Pooling belongs to the first block of the stage it leads to, so that the
+blocks in sequence are the whole model from the embedding to the last norm.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PatchEmbedding(nn.Module):
 
 
 class Block(nn.Module):
-    """The pooling, if a stage begins here; then attention and MLP, a norm before each."""
+    """Pooling if a stage starts here; then attention and MLP, each after a norm."""
 
     def __init__(self, pool: nn.Module, w: int, heads: int, f: int) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Block(nn.Module):
 class Pooling(nn.Module):
     """The grid halved and widened by a depth-wise convolution, the class token by a Linear.
 
-    Every outgoing channel sees one incoming one, so the new width is a multiple of the old.
+    Every output channel reads one input channel, so the new width is a multiple of the old.
     """
 
     def __init__(self, before: int, w: int) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PitBlock:
-    """What a block shares: its heads with its stage, its MLP ratio with all blocks."""
+    """A block; its heads are shared by its stage, its MLP ratio by all blocks."""
 
     heads: int
     ratio: int
@@ -58,7 +58,7 @@ class PitSpace(ImageSpace[PitArch]):
 
     @property
     def grids(self) -> tuple[int, ...]:
-        """How many tokens are side by side in each stage."""
+        """The number of tokens along a side of the grid in each stage."""
         return self._grids((self.image - self.patch) // self.stride + 1)
 
     def _grids(self, first: int) -> tuple[int, ...]:
@@ -89,7 +89,7 @@ class PitSpace(ImageSpace[PitArch]):
                 )
 
     def head_choices(self) -> list[tuple[int, ...]]:
-        """The heads that stages can have together."""
+        """The allowed combinations of heads of the stages."""
         drawn = itertools.product(self.heads, repeat=len(self.depths))
         return [heads for heads in drawn if all(b % a == 0 for a, b in itertools.pairwise(heads))]
 
@@ -124,7 +124,7 @@ class PitSpace(ImageSpace[PitArch]):
         return PitArch(base_dim, ratio, depths, heads)
 
     def crossover(self, first: PitArch, second: PitArch, rng: random.Random) -> PitArch:
-        """Stage by stage from either parent; heads from the same parent on where only they fit."""
+        """Each stage from either parent; where only one parent's heads fit, from that one."""
         heads: list[int] = []
         for pair in zip(first.heads, second.heads, strict=True):
             fitting = [h for h in pair if not heads or h % heads[-1] == 0]
@@ -143,8 +143,8 @@ class PitSpace(ImageSpace[PitArch]):
     def with_block(self, arch: PitArch, index: int, block: PitBlock) -> PitArch:
         """The architecture in which that block is the given one, still inside the space.
 
-        What a block shares changes with it: the heads of its stage, the ratio of all blocks. A
-        stage whose heads no longer fit takes those of its neighbour towards the block.
+        Shared fields change too: the heads of its stage and the ratio of all blocks. A stage
+        whose heads no longer fit gets those of its neighbour towards the block.
         """
         ends = list(itertools.accumulate(arch.depths))
         stage = next(i for i, end in enumerate(ends) if index < end)
@@ -159,7 +159,7 @@ class PitSpace(ImageSpace[PitArch]):
         return replace(arch, ratio=block.ratio, heads=tuple(heads))
 
     def redraw_block(self, arch: PitArch, index: int, rng: random.Random) -> PitArch:
-        """Heads and ratio drawn anew, with what that takes along (see `with_block`)."""
+        """The architecture with the block's heads and ratio redrawn (see `with_block`)."""
         return self.with_block(
             arch, index, PitBlock(rng.choice(self.heads), rng.choice(self.ratios))
         )
@@ -214,11 +214,11 @@ class PitSpace(ImageSpace[PitArch]):
         return sum(n * attention_parameters(w) for w, n in stages)
 
     def flops(self, arch: PitArch, tokens: int | None = None) -> int:
-        """As everywhere; `tokens` are those of the first stage, a square number and one."""
+        """See `Space.flops`; `tokens` of the first stage must be a square number plus one."""
         return 2 * self._to_hidden(arch, tokens)
 
     def multiply_adds(self, arch: PitArch) -> int:
-        """What papers on these spaces print as FLOPs: multiply-adds, the class head included."""
+        """Multiply-adds including the class head, which papers on these spaces print as FLOPs."""
         return self._to_hidden(arch, None) + self.widths(arch)[-1] * self.classes
 
     def _to_hidden(self, arch: PitArch, tokens: int | None) -> int:

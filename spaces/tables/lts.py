@@ -1,8 +1,8 @@
 """The LTS tables: GPT-2 decoders with perplexities (Javaheripi et al., 2022).
 
-A folder holds one `model_config.yaml` per architecture and summaries that map names to
-results. Parameter counts in `params_summary.yaml` are never read: one of the released ones
-counts another model, and the space counts for itself.
+A folder contains one `model_config.yaml` per architecture and summaries that map names to
+results. Parameter counts in `params_summary.yaml` are never read: the space computes them, and
+one of the released files counts another model.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _summary(path: Path) -> dict[str, Any]:
         refuse(str(path), "expected names with their results")
     for row in values:
         if not isinstance(row, str) or not _ROW.fullmatch(row):
-            refuse(str(path), f"{row!r} is no name of an architecture")
+            refuse(str(path), f"{row!r} is not the name of an architecture")
     return values
 
 
@@ -89,7 +89,7 @@ def _table(
 
 
 def _config_path(folder: Path, row: str) -> Path:
-    """`config_0_j1` lies in config_0/j1, any other name in the folder of that name."""
+    """The file of an architecture: `config_0_j1` is in config_0/j1, any other in its own folder."""
     match = _RUN.fullmatch(row)
     return folder.joinpath(*(match.groups() if match else (row,)), CONFIG)
 
@@ -102,7 +102,7 @@ def _architecture(space: Gpt2Space, path: Path) -> Any:
     ends = field(config, "cutoffs", list, where)
     if not all(type(end) is int for end in ends):
         refuse(where, f"cutoffs = {ends}, expected a list of integers")
-    # The released code cuts the list at the first entry beyond the vocabulary and closes it.
+    # The released code cuts the list at the first entry beyond the vocabulary.
     beyond = next((i for i, end in enumerate(ends) if end >= n_token), len(ends))
     for name, given, expected in (
         ("n_token", n_token, space.vocabulary),

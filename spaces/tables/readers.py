@@ -1,4 +1,4 @@
-"""Table files to checked values; every failure is one line with the file, the field, the remedy."""
+"""Table files to checked values; an error names the file and the field in one line."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def read_yaml(path: Path) -> Any:
 
 
 def field(record: Any, name: str, kind: type[T], where: str) -> T:
-    """The record's value at a dotted name, if it is there and of that kind.
+    """The record's value at a dotted name; raises TableError if it is missing or of another kind.
 
-    A bool is no number; an int is a float.
+    A bool is not a number; an int is accepted as a float.
     """
     value = record
     for part in name.split("."):
@@ -81,7 +81,7 @@ _KINDS: dict[type[Any], str] = {
 
 @contextmanager
 def architecture_of(where: str) -> Iterator[None]:
-    """Name the file and row in an error about an architecture's field."""
+    """Add the file and row to an error about an architecture's field."""
     try:
         yield
     except ArchitectureError as error:

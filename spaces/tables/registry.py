@@ -1,6 +1,6 @@
-"""Tables by name: what is known of them, and loading them from a data root.
+"""Tables by name: their descriptions, and loading them from a data root.
 
-A module of this package that declares `SOURCES` is found: it is all that a new table needs.
+A module of this package that declares `SOURCES` is discovered; a new table needs nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spaces.tables.table import Table
 
 DATA_VARIABLE = "LPZERO_DATA"
-# They import this module, or what listing the tables does not need.
+# They import this module, or dependencies that listing the tables does not need.
 _NOT_TABLES = ("archive", "fetch", "registry", "splits", "table")
 _SOURCES: dict[str, Source] = {
     source.name: source
@@ -36,9 +36,9 @@ _SOURCES: dict[str, Source] = {
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What `lpzero tables` prints of a table.
+    """The row of a table in `lpzero tables`.
 
-    `n` is counted where the table is present, else what the registry states.
+    `n` is counted if the table is present, else it is what the registry states.
     """
 
     name: str
@@ -56,7 +56,7 @@ def names() -> list[str]:
 
 
 def source(name: str) -> Source:
-    """What the registry knows of the table of that name."""
+    """The registered source of the table of that name."""
     if name not in _SOURCES:
         raise UnknownNameError("table", name, _SOURCES)
     return _SOURCES[name]
@@ -69,7 +69,7 @@ def data_root(data: str | os.PathLike[str] | None = None) -> Path | None:
 
 
 def describe(data: str | os.PathLike[str] | None = None) -> list[Description]:
-    """A line on every table, without loading any; a table that cannot be read is not present."""
+    """A description of every table, without loading any; an unreadable one is not present."""
     return [_describe(entry, data_root(data)) for _, entry in sorted(_SOURCES.items())]
 
 
@@ -96,7 +96,7 @@ def _describe(entry: Source, root: Path | None) -> Description:
 
 
 def locate(entry: Source, root: Path | None) -> Path:
-    """Where the table lies; an error that prints the fetch command if it does not."""
+    """The path of the table; raises TableError with the fetch command if it is missing."""
     if not entry.is_shipped and root is None:
         raise TableError(
             f"table {entry.name} needs a data root and none is set: set {DATA_VARIABLE} "
@@ -110,7 +110,7 @@ def locate(entry: Source, root: Path | None) -> Path:
 
 def _remedy(entry: Source, root: Path | None, force: bool = False) -> str:
     if entry.origin is None:
-        return "it is shipped with the package: install it again"
+        return "it is part of the package: reinstall the package"
     command = f"lpzero tables fetch {entry.name}"
     if root is not None and root != data_root():
         command += f" --data {shlex.quote(str(root))}"

@@ -1,4 +1,4 @@
-"""What the registry knows of a table before reading it: where it lies and where it comes from."""
+"""The registered facts of a table: its path, its origin, and how to read it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Origin:
     """A file or folder of a public repository at one commit.
 
-    `members` is None for a file. For a folder it is a regular expression: the relative paths
-    that matching files have are kept, everything else of the repository is left out. `digest`
+    `members` is None for a file. For a folder it is a regular expression: files whose relative
+    paths match are kept, everything else of the repository is ignored. `digest`
     is the SHA-256 of the file, or of the folder as `fetch.tree_digest` defines it.
     """
 
@@ -51,7 +51,7 @@ class Source:
 
     @property
     def provenance(self) -> str:
-        """One word on where the table comes from."""
+        """Where the table comes from, in one word."""
         if self.origin is None:
             return "shipped"
         return f"github.com/{self.origin.repository}@{self.origin.commit[:8]}"

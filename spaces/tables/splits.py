@@ -1,8 +1,8 @@
-"""Train, valid and test rows of a table: a function of the table's content and a seed alone.
+"""Train, valid and test rows of a table, which depend only on the table's content and a seed.
 
-Half of the rows train, a fifth validates, three tenths test, in every depth alike. Equal
-architectures stay in one part (the FlexiBERT benchmark holds nine twice): the test part never
-repeats an architecture that was trained on. The draw sorts by SHA-256, so that it is the same
+Half of the rows are train, a fifth valid, three tenths test, in the same shares for every depth.
+Equal architectures stay in one part (the FlexiBERT benchmark contains nine twice), so that the test
+part never contains a training architecture. Rows are sorted by SHA-256, so that a split is the same
 in every process, on every platform and with every library version.
 """
 
@@ -18,14 +18,14 @@ from spaces.errors import TableError
 from spaces.tables.table import IntArray, Table
 
 TENTHS = {"train": 5, "valid": 2, "test": 3}
-LEAST = 10
+MIN_ROWS = 10
 
 
 class Split:
-    """Sorted row numbers of the three parts; the test part stays closed until asked for.
+    """Sorted row numbers of the three parts; the test part is hidden until `open_test`.
 
-    A search is given `hide_test(table)`, whose test targets are NaN, and so cannot have read
-    them. `is_open` tells whether anyone asked this split for its test rows.
+    A search gets `hide_test(table)`, whose test targets are NaN, so it cannot have read them.
+    `is_open` is whether `open_test` was called.
     """
 
     def __init__(self, seed: int, train: IntArray, valid: IntArray, test: IntArray) -> None:
@@ -36,13 +36,8 @@ class Split:
         self._is_open = False
 
     @property
-    def n_test(self) -> int:
-        """How many rows the test part has."""
-        return len(self._test)
-
-    @property
     def is_open(self) -> bool:
-        """Whether the test rows were ever given out."""
+        """Whether the test rows were ever returned."""
         return self._is_open
 
     def open_test(self) -> IntArray:
@@ -57,17 +52,17 @@ class Split:
 
 def split(table: Table, seed: int) -> Split:
     """The split of the table with that seed."""
-    if len(table) < LEAST:
+    if len(table) < MIN_ROWS:
         raise TableError(
-            f"table {table.name} has {len(table)} rows, a split needs at least {LEAST}: "
+            f"table {table.name} has {len(table)} rows, a split needs at least {MIN_ROWS}: "
             "use a larger table"
         )
     parts: dict[str, list[int]] = {part: [] for part in TENTHS}
     done = 0
     for rows in _shuffled_units(table, seed):
         done += len(rows)
-        # The part furthest below its share takes the next unit, so every stretch of the order,
-        # and with it every depth, is divided alike.
+        # The part furthest below its share gets the next unit, so every section of the order,
+        # and with it every depth, is divided in the same shares.
         part = max(TENTHS, key=lambda name: TENTHS[name] * done - 10 * len(parts[name]))
         parts[part].extend(rows)
     arrays = {part: np.array(sorted(rows), dtype=np.int64) for part, rows in parts.items()}
@@ -77,7 +72,7 @@ def split(table: Table, seed: int) -> Split:
 
 
 def _shuffled_units(table: Table, seed: int) -> Sequence[list[int]]:
-    """Rows of equal architectures together; depths one after the other, each shuffled."""
+    """Groups of rows with equal architectures, sorted by depth and shuffled within a depth."""
     units: dict[Any, list[int]] = {}
     for row, arch in enumerate(table.archs):
         units.setdefault(arch, []).append(row)

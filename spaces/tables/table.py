@@ -23,10 +23,10 @@ GroupKind = Literal["depth", "width", "depth-width"]
 class Table:
     """Row i is `archs[i]` with `targets[i]` (n,) and, under each name, `extra[name][i]` (n,).
 
-    `digest` names the content (architectures and targets, in order) whatever the space builds
-    from it, so that the splits of a table are the same in every space it is read in. `ceiling`
-    is the rank correlation of the targets with those of independent trainings, where known: no
-    proxy can be expected above it.
+    `digest` depends only on the content (architectures and targets, in order) and not on the
+    space, so that the splits of a table are the same in every space it is read in. `ceiling` is
+    the rank correlation of the targets with those of independent trainings, if known: no proxy
+    can be expected to exceed it.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Table:
         return len(self.archs)
 
     def groups(self, kind: GroupKind) -> IntArray:
-        """A label from 0 upwards for each row (n,): equal labels, equal depth and or width."""
+        """A label from 0 for each row (n,): equal labels mean equal depth, width or both."""
         if kind not in get_args(GroupKind):
             raise UnknownNameError("grouping", kind, get_args(GroupKind))
         columns = {"depth": self.space.depth, "width": self.space.width}
@@ -69,7 +69,7 @@ class Table:
     def hide(self, rows: IntArray) -> Table:
         """The table with the targets and extra columns of these rows made NaN.
 
-        Whoever holds the result has not seen them; the digest stays that of the whole table.
+        The digest stays that of the whole table.
         """
         hidden = {name: _blank(column, rows) for name, column in self.extra.items()}
         return replace(self, targets=_blank(self.targets, rows), extra=hidden)

@@ -2,7 +2,7 @@
 
 One file per space, `torch.save` of a list of {"arch": {...}, "c100_base_acc": ..., ...}: trained
 from scratch on a small dataset, with and without distillation from a ResNet-56, or, for ImageNet,
-taken from a supernet. Read with `weights_only=True`, which makes plain values and tensors alone.
+taken from a supernet. Read with `weights_only=True`, which allows only plain values and tensors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REPOSITORY = "lliai/Auto-Prox-AAAI24"
 COMMIT = "90ed458eff6948a6f0d23e440a8d21bbec50d091"
 LARGEST = 16 << 20
-# The end of a table's name: the file's field, and what it holds.
+# The end of a table's name: the file's field, and a description of the target.
 DATASETS = {
     "c100": ("c100_base_acc", "CIFAR-100 accuracy"),
     "c100-kd": ("c100_kd_acc", "CIFAR-100 accuracy, distilled"),
@@ -60,9 +60,9 @@ def _read(
 
 
 def count(path: Path) -> int:
-    """The number of rows, from the opcodes: nothing is run, and torch is not needed.
+    """The number of rows, from the pickle's opcodes: nothing is executed, torch is not needed.
 
-    A row is an object that holds one other, its architecture.
+    A row is a dict that contains another dict, its architecture.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -71,16 +71,16 @@ def count(path: Path) -> int:
                 refuse(str(path), f"more than {LARGEST} bytes")
             opcodes = [code.name for code, _, _ in pickletools.genops(archive.read(name))]
     except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise TableError(f"{path}: no file of torch.save ({error})") from error
+        raise TableError(f"{path}: not a file of torch.save ({error})") from error
     return opcodes.count("EMPTY_DICT") // 2
 
 
 def _records(path: Path) -> list[Any]:
     import torch
 
-    # Before torch 1.6 files were no archives; torch still reads those, these tables are newer.
+    # Before torch 1.6 files were not archives; torch still reads those, but the tables are newer.
     if not zipfile.is_zipfile(path) or path.stat().st_size > LARGEST:
-        refuse(str(path), "no file of torch.save")
+        refuse(str(path), "not a file of torch.save")
     try:
         records = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken file can make torch raise anything
@@ -122,12 +122,12 @@ def _sources(
 ) -> list[Source]:
     file = f"gt_{family}.pth"
     origin = Origin(REPOSITORY, COMMIT, f"gt_results/{file}", digest)
+    path, licence = Path("vit") / file, "Apache-2.0"
     read = partial(_read, datasets=datasets, architecture=fields)
     return [
-        Source(f"{family}-{name}", space, 100, target, "Apache-2.0", Path("vit") / file, read,
-               count, origin)
+        Source(f"{family}-{name}", space, 100, target, licence, path, read, count, origin)
         for name, (_, target) in datasets.items()
-    ]  # fmt: skip
+    ]
 
 
 SOURCES = (

@@ -1,1 +1,1 @@
-"""The trainer that makes the nano tables: tasks, optimiser loop, resumable table building."""
+"""The trainer of the nano tables: tasks, recipes, optimiser loop, rows of a table."""

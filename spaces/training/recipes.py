@@ -1,4 +1,4 @@
-"""How each nano table is made: its space, task, optimiser settings and seeds."""
+"""How each nano table is trained: its space, task, optimiser settings and seeds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PLANS = {
             n_repeated=32,
             n_repeated_seeds=3,
         ),
-        # Detection is the noisier target: the mean of three seeds instead of one.
+        # Detection is the noisier target, so it is the mean of three seeds instead of one.
         TablePlan(
             "nano-flexibert",
             "replaced",

@@ -22,7 +22,7 @@ LICENCE = "Apache-2.0"
 
 
 def sample_architectures(plan: TablePlan) -> list[Any]:
-    """The plan's architectures: distinct, drawn from its sampling seed; a prefix stays the same."""
+    """The plan's distinct architectures, drawn from its seed; a smaller plan gives a prefix."""
     space = spaces.get(plan.name)
     rng = random.Random(plan.sampling_seed)
     archs: dict[Any, None] = {}
@@ -83,7 +83,7 @@ def to_table(
 
 
 def noise(plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[str, Any]:
-    """The noise ceiling: how alike two independent sets of trainings rank the same architectures.
+    """The noise ceiling: the rank correlation of two independent sets of trainings.
 
     `rho_between_targets` compares the mean over seeds 0 .. k - 1, which is the target, with the
     mean over the next k seeds, on the repeated architectures; `rho_between_seeds` single seeds.
@@ -108,7 +108,7 @@ def noise(plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[
 
 
 def _versions(space: Any) -> dict[str, Any]:
-    """What made the table: the code of the space and of the trainer, Python, torch."""
+    """The versions that produced the table: of the space, the trainer, Python and torch."""
     import torch
 
     from spaces.training.trainer import VERSION

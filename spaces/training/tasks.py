@@ -1,7 +1,7 @@
-"""The two training tasks, on the bytes of the text every CPython carries.
+"""The two training tasks, on the bytes of the text that comes with CPython.
 
-A task wraps a space's untrained model with whatever it needs to be trained, gives the loss of
-a batch of windows, and measures the target (larger is better) on held-out text.
+A task adds to a space's untrained model whatever it needs for training, computes the loss of a
+batch of windows, and measures the target (larger is better) on held-out text.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class CausalLanguageModelling(Task):
 class ReplacedTokenDetection(Task):
     """Telling original bytes from replacements, ELECTRA's discriminator task.
 
-    The generator is not a second network but the text's own statistics: a replacement is drawn
-    by how often a byte occurs in the training text. It is the same for every architecture, so
-    it adds no noise between them. Detection alone hardly leaves its plateau within a
-    nano budget (300 steps end at or near chance), so the encoder also learns to give back the
-    original byte, as COCO-LM does. The target is the held-out balanced accuracy of
-    detection: the mean of the accuracies on original and on replaced bytes.
+    The generator is not a second network: replacements are drawn with the byte frequencies of the
+    training text. They are the same for every architecture, so they add no noise between them.
+    Detection alone hardly leaves its plateau within a nano budget (300 steps end at or near
+    chance), so the encoder also learns to predict the original byte, as COCO-LM does. The target
+    is the held-out balanced accuracy of detection: the mean of the accuracies on original and on
+    replaced bytes.
     """
 
     target_name = "held-out balanced accuracy"
@@ -122,9 +122,9 @@ class ReplacedTokenDetection(Task):
 
 
 def balanced_accuracy(logits: Tensor, replaced: Tensor) -> float:
-    """Mean accuracy over the two classes when as many are called replaced as there are.
+    """The mean accuracy over the two classes when the true number is predicted as replaced.
 
-    The cut is a rank rather than logit zero, because the classes are far from equal.
+    The threshold is a rank rather than logit zero, because the classes are far from balanced.
     """
     suspects = logits.flatten().argsort(descending=True, stable=True)[: int(replaced.sum())]
     called = torch.zeros(logits.numel(), dtype=torch.bool)
@@ -137,7 +137,7 @@ def balanced_accuracy(logits: Tensor, replaced: Tensor) -> float:
 class Discriminator(nn.Module):
     """An encoder with a detection logit and the logits of the original byte per token.
 
-    Both heads start at zero, so the seed decides the encoder alone.
+    Both heads start at zero, so the seed affects only the encoder.
     """
 
     def __init__(self, encoder: nn.Module, width: int) -> None:

@@ -1,4 +1,4 @@
-"""A small, honest trainer: AdamW, warm-up and cosine, deterministic on one thread."""
+"""A small trainer: AdamW, warm-up and cosine, deterministic on one thread."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch import nn
 from spaces.base import Space
 from spaces.training.tasks import Task
 
-# Raised whenever a run of the same recipe and seed would give another target.
+# Raise it whenever a run of the same recipe and seed would give another target.
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides a run besides the architecture and the seed."""
+    """Everything that a run depends on besides the architecture and the seed."""
 
     steps: int
     learning_rate: float
@@ -42,7 +42,7 @@ class Run:
 def train(space: Space[Any], arch: Any, task: Task, recipe: Recipe, seed: int) -> Run:
     """Train one architecture from one seed and measure it.
 
-    The seed decides the initial weights and the order of the data. One thread, because the
+    The seed determines the initial weights and the order of the data. One thread, because the
     order of float additions, and with it the target, depends on the number of threads.
     """
     threads = torch.get_num_threads()
@@ -82,7 +82,7 @@ def _decayed_groups(module: nn.Module, weight_decay: float) -> list[dict[str, An
 
 
 def schedule(step: int, recipe: Recipe) -> float:
-    """The learning rate's share at a step: linear warm-up, then a cosine to a tenth."""
+    """The factor of the learning rate at a step: linear warm-up, then a cosine to a tenth."""
     n_warmup = max(1, int(recipe.warmup * recipe.steps))
     if step < n_warmup:
         return (step + 1) / n_warmup

@@ -47,7 +47,7 @@ def test_each_dataset_of_etas_table_3_has_its_own_columns(
 
 
 def test_a_source_that_prints_nothing_is_an_error() -> None:
-    with pytest.raises(InputError, match="prints nothing on table flexibert; known: LPZero"):
+    with pytest.raises(InputError, match="prints nothing for table flexibert; known: LPZero"):
         printed_in("flexibert", "ETAS Table 4")
 
 

@@ -139,9 +139,9 @@ def test_every_setting_has_a_help_text_and_an_allowed_default(of: Any) -> None:
         (OneOf("colour", ("red",)), "rad", "unknown colour 'rad'; did you mean 'red'"),
         (OneOf("colour", ("red",)), None, "unknown colour None"),
         (SomeOf("colour", ("red",)), (), "no colour is given"),
-        (SomeOf("colour", ("red",)), ("red", "red"), "a colour is given twice"),
+        (SomeOf("colour", ("red",)), ("red", "red"), "a colour is repeated"),
         (SomeOf("colour", ("red",)), "red", "expected a list of names"),
-        (Repeated("TEXT"), (1,), "expected a list of texts"),
+        (Repeated("TEXT"), (1,), "expected a list of strings"),
         (Switch(), 1, "n is 1, expected true or false"),
     ],
 )

@@ -262,6 +262,13 @@ def test_attention_parameters_are_those_of_the_mixing_halves(space: Space[Any]) 
 
 
 @pytest.mark.slow
+def test_projections_are_those_that_are_tapped(space: Space[Any]) -> None:
+    for arch in samples(space, 25):
+        taps = (module for module in layout(space, arch).modules() if isinstance(module, Tap))
+        assert space.projections(arch) == sum(tap.statistic == "H" for tap in taps)
+
+
+@pytest.mark.slow
 def test_flops_are_what_torch_counts(space: Space[Any]) -> None:
     for arch in samples(space, 6):
         model = layout(space, arch)

@@ -1,5 +1,5 @@
-"""Figures: each module holds the data of one kind of figure and draws it.
+"""Figures: each module defines the data of one kind of figure and draws it.
 
-Data first, a frozen value that a test can look at; then `draw(data)`, a matplotlib figure; then
+First the data, a frozen value that a test can inspect; then `draw(data)`, a matplotlib figure; then
 `style.save(figure, path)`, as PDF, PNG or SVG, with equal bytes for equal data.
 """

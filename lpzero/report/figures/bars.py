@@ -21,7 +21,7 @@ _ROW = 0.24  # inches per bar
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A proxy's rho with its 95% interval; the hatching tells counters apart from the rest."""
+    """A proxy's rho with its 95% interval; counters are hatched."""
 
     proxy: str
     rho: float
@@ -32,20 +32,20 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Bars best first, and rho of the parameters if they are among them."""
+    """Bars, best first."""
 
     title: str
     bars: tuple[Bar, ...]
 
     @property
     def parameters(self) -> float | None:
-        """What the number of parameters alone reaches."""
+        """Rho of the number of parameters, if it is among the bars."""
         return next((bar.rho for bar in self.bars if bar.proxy == "parameters"), None)
 
 
 def bars(rows: Iterable[Mapping[str, Any]], title: str = "") -> Bars:
     """The data of the figure from rows with `proxy`, `rho` and `rho_ci`."""
-    sizes = set(counters.names())
+    sizes = {counters.BEST_COUNT, *counters.names()}
     try:
         found = [_bar(row, row["proxy"] in sizes) for row in rows]
     except (KeyError, TypeError, ValueError):
@@ -53,7 +53,7 @@ def bars(rows: Iterable[Mapping[str, Any]], title: str = "") -> Bars:
             "expected rows with 'proxy', 'rho' and 'rho_ci', as `lpzero rank --format json` gives"
         ) from None
     if not found:
-        raise InputError("there is no proxy to draw a bar of")
+        raise InputError("no proxy has a rho to draw")
     return Bars(title, tuple(sorted(found, key=lambda bar: (-bar.rho, bar.proxy))))
 
 
@@ -75,9 +75,16 @@ def draw(data: Bars) -> Figure:
             axes.plot([bar.low, bar.high], [place, place], color="#202020", linewidth=1)
         if data.parameters is not None:
             axes.axvline(data.parameters, color=style.COLOURS[1], linestyle="--", linewidth=1.2)
-            axes.annotate(f"parameters alone: {data.parameters:.3f}", (data.parameters, 1.0),
-                          (-3, 3), xycoords=("data", "axes fraction"), ha="right", fontsize=8,
-                          textcoords="offset points", color=style.COLOURS[1])  # fmt: skip
+            axes.annotate(
+                f"parameters alone: {data.parameters:.3f}",
+                (data.parameters, 1.0),
+                (-3, 3),
+                xycoords=("data", "axes fraction"),
+                ha="right",
+                fontsize=8,
+                textcoords="offset points",
+                color=style.COLOURS[1],
+            )
         axes.axvline(0, color="#404040", linewidth=0.6)
         names = [style.short(bar.proxy, 44) for bar in data.bars]
         axes.set_yticks(range(len(names)), names, fontsize=8)
@@ -87,7 +94,7 @@ def draw(data: Bars) -> Figure:
         axes.set_xlim(low, 1.0)
         axes.spines["left"].set_visible(False)
         figure.supxlabel(
-            "Spearman's ρ with the target, 95% interval; hatched: sizes alone", fontsize=9
+            "Spearman's ρ with the target, 95% interval; hatched: counters", fontsize=9
         )
         if data.title:
             axes.set_title(style.short(data.title, 60), pad=14, loc="left")
@@ -109,6 +116,8 @@ def _figures(material: Material) -> Iterator[Drawn]:
     for table in run.tables:
         name = table["name"]
         rows = [{"proxy": "the winner", **run.judged(name)["test"]}]
+        if run.count is not None and name in run.count["judged"]:
+            rows.append({"proxy": counters.BEST_COUNT, **run.count["judged"][name]["test"]})
         beside = run.counters(name)
         rows += [
             {"proxy": line["proxy"], **line["judged"]["test"]}
@@ -116,8 +125,8 @@ def _figures(material: Material) -> Iterator[Drawn]:
             if "judged" in line
         ]
         caption = (
-            f"The winner beside the sizes alone on the test rows of {name}."
-            " A formula that is not clear of them only counts."
+            f"The winner and the counters on the test rows of {name}."
+            " A formula that does not exceed them is no better than counting."
         )
         yield _drawn(f"counters-{file_name(name)}", bars(rows, f"{name}, test rows"), caption)
 

@@ -107,9 +107,17 @@ def draw(data: Convergence, axes: Any = None) -> Figure:
                 )
         for name, value in data.levels.items():
             axes.axhline(value, color=style.GREY, linewidth=0.8, linestyle=(0, (2, 2)))
-            axes.annotate(f"{name}: {value:.3f}", (1.0, value), (0, 2), color=style.GREY,
-                          xycoords=("axes fraction", "data"), textcoords="offset points",
-                          ha="right", va="bottom", fontsize=8)  # fmt: skip
+            axes.annotate(
+                f"{name}: {value:.3f}",
+                (1.0, value),
+                (0, 2),
+                color=style.GREY,
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                ha="right",
+                va="bottom",
+                fontsize=8,
+            )
         axes.set_xlabel(data.counted)
         axes.set_ylabel(style.short(data.measured, 60))
         if len(data.arms) > 1 or len(data.arms[0].fitness) > 1:
@@ -131,7 +139,7 @@ def _read(rows: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, FloatArray]:
 def _at(run: tuple[FloatArray, FloatArray], evaluated: FloatArray) -> FloatArray:
     """The best so far after each number of evaluations: a generation counts once it is over.
 
-    NaN before the first is, and beyond the end of the run: what it would have found is not known.
+    NaN before the first is over, and beyond the end of the run, where the value is unknown.
     """
     place = np.searchsorted(run[0], evaluated, side="right") - 1
     is_known = (place >= 0) & (evaluated <= run[0][-1])
@@ -165,26 +173,26 @@ FIGURE = FigureKind(40, _figures)
 
 
 def several(n: int, what: str) -> str:
-    """What a caption says of several runs in one figure."""
+    """The part of a caption on several runs in one figure."""
     return f" {n} {what}; those that differ in their seed alone are one line." if n > 1 else ""
 
 
 def arms(
     runs: Sequence[tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]],
 ) -> dict[str, list[Sequence[Mapping[str, Any]]]]:
-    """Histories by what tells their runs apart: each comes with what it was, seed left out.
+    """Histories grouped by their runs' settings without the seed, each group under a name.
 
-    A setting is named only where those named before it leave different runs together.
+    A name contains a setting only if it separates runs that the settings before it do not.
     """
-    told: list[str] = []
+    named: list[str] = []
     for key in dict.fromkeys(key for found, _ in runs for key in found):
-        if len({_words(found, [*told, key]) for found, _ in runs}) > len(
-            {_words(found, told) for found, _ in runs}
+        if len({_words(found, [*named, key]) for found, _ in runs}) > len(
+            {_words(found, named) for found, _ in runs}
         ):
-            told.append(key)
+            named.append(key)
     found_arms: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
     for found, history in runs:
-        found_arms.setdefault(_words(found, told) or "this run", []).append(history)
+        found_arms.setdefault(_words(found, named) or "this run", []).append(history)
     return found_arms
 
 
@@ -199,7 +207,7 @@ def _identity(run: FormulaRun) -> dict[str, Any]:
 
 
 def _levels(run: FormulaRun, objective: str, measured_on: str) -> dict[str, float]:
-    """What the best counter reaches on the training rows, where that is what is maximised."""
+    """Rho of the best counter on the training rows, if that is the fitness."""
     if run.result is None or objective != RHO or measured_on != "train":
         return {}
     lowest: dict[str, float] = {}

@@ -1,6 +1,6 @@
-"""What a figure's module gives to a page, and what it is given.
+"""The interface between the page and the module of a figure.
 
-A module of this package that declares `FIGURE` is found: it is all that a new figure needs.
+A module of this package that declares `FIGURE` is discovered; a new figure needs nothing else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A figure with the name of its files, what stands beneath it, and what it says in words."""
+    """A figure with the name of its files, its caption and its description in words."""
 
     name: str
     caption: str
@@ -31,28 +31,28 @@ class Drawn:
 
     @cached_property
     def svg(self) -> bytes:
-        """The figure as SVG: it is on the page and beside it."""
+        """The figure as SVG, for the page and for its own file."""
         return style.encode(self.figure, "svg")
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """A run and what it may be shown with: other runs, the rows of `lpzero rank`, a transfer."""
+    """A run, and optional material: other runs, the rows of `lpzero rank`, a transfer."""
 
     run: FormulaRun
     beside: Sequence[FormulaRun] = ()
     ranking: Sequence[Mapping[str, Any]] | None = None
-    moved: Transfer | None = None
+    transfer: Transfer | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """`draw` gives the figures that there are data for; kinds follow each other by `place`."""
+    """`draw` yields the figures that the material has data for; kinds are sorted by `place`."""
 
     place: int
     draw: Callable[[Material], Iterator[Drawn]]
 
 
 def file_name(text: str) -> str:
-    """A table's name as part of a file's name: names come from files and may hold a path."""
+    """A table's name as part of a file name; names come from files and may contain a path."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:60]

@@ -29,7 +29,7 @@ class Best:
 
 
 class _Table:
-    """Takes the largest value of each place."""
+    """Collects the largest value of each cell."""
 
     def __init__(self) -> None:
         self.operations = (*BINARIES, ONE_SIDED)
@@ -70,9 +70,15 @@ def draw(data: Best) -> Figure:
             for (row, column), value in np.ndenumerate(shown):
                 if not np.isnan(value):
                     is_dark = (value - low) / max(1e-9, 1 - low) < 0.55
-                    axes.text(column, row, f"{value:.2f}"[1:] if value < 1 else "1", ha="center",
-                              va="center", fontsize=7,
-                              color="white" if is_dark else "black")  # fmt: skip
+                    axes.text(
+                        column,
+                        row,
+                        f"{value:.2f}"[1:] if value < 1 else "1",
+                        ha="center",
+                        va="center",
+                        fontsize=7,
+                        color="white" if is_dark else "black",
+                    )
             axes.set_title(operation)
             ticks = range(len(data.statistics))
             axes.set_xticks(ticks, data.statistics)
@@ -96,7 +102,7 @@ def _figures(material: Material) -> Iterator[Drawn]:
     yield Drawn(
         "pairs",
         "The best |ρ| that was found with each pair of statistics under each operation, on"
-        f" {run.fitness_rows}{lowest}: in sample, and of what the search happened to try."
+        f" {run.fitness_rows}{lowest}: in sample, and only over the formulas that were tried."
         " One-sided formulas are on the diagonal.",
         f"Heat maps; best per operation: {', '.join(shown)}.",
         draw(data),

@@ -37,8 +37,15 @@ def draw(data: Scores) -> Figure:
             by_score, by_target = ranks(data, part)
             n = len(by_score)
             axes.plot([1, n], [1, n], color=style.GREY, linewidth=0.8)
-            axes.plot(by_target, by_score, linestyle="none", marker=style.MARKERS[index],
-                      markersize=3.5, color=style.COLOURS[index], alpha=0.8)  # fmt: skip
+            axes.plot(
+                by_target,
+                by_score,
+                linestyle="none",
+                marker=style.MARKERS[index],
+                markersize=3.5,
+                color=style.COLOURS[index],
+                alpha=0.8,
+            )
             tau = float(kendall_many(-by_score[np.newaxis], -by_target).values[0])
             rho = _rho(by_score, by_target)
             axes.set_title(f"{part or 'all'} (n = {n})\nρ = {rho:.3f}, τ = {tau:.3f}", fontsize=9)

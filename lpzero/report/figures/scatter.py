@@ -1,4 +1,4 @@
-"""Scores against targets: a point per architecture, the three parts told apart."""
+"""Scores against targets: a point per architecture, marked by part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lpzero.report.figures.drawn import Drawn, FigureKind, Material, file_name
 if TYPE_CHECKING:
     from lpzero.runs.formula_run import FormulaRun
 
-# Beyond this ratio of the largest score to the smallest, a logarithm shows more.
+# Beyond this ratio of the largest score to the smallest, the axis is logarithmic.
 _WIDE = 100.0
 
 
@@ -36,7 +36,7 @@ class Scores:
     parts: tuple[str, ...]
 
     def rho(self, part: str) -> float | None:
-        """Spearman's rho on one part; None where it has no two rows."""
+        """Spearman's rho on one part; None if it has fewer than two rows."""
         rows = self.rows(part)
         if len(rows) < 2:
             return None
@@ -70,10 +70,12 @@ def scores(
     """The data of the figure; rows without a part are shown as "all"."""
     n = len(values)
     if not n or len(targets) != n or (parts is not None and len(parts) != n):
-        raise InputError(f"{n} scores, {len(targets)} targets: expected as many of each, and some")
+        raise InputError(
+            f"{n} scores, {len(targets)} targets: expected equal numbers of each, at least one"
+        )
     found = np.array(values, dtype=np.float64), np.array(targets, dtype=np.float64)
     if not all(np.isfinite(array).all() for array in found):
-        raise InputError("a score or a target is not finite: leave such rows out of the figure")
+        raise InputError("a score or a target is not finite: remove such rows")
     return Scores(proxy, table, target, *found, tuple(parts or ("all",) * n))
 
 

@@ -1,4 +1,4 @@
-"""One look for all figures: colours that survive colour blindness and grey print, quiet axes.
+"""One style for all figures: colours safe for colour blindness and grey print, plain axes.
 
 Figures are saved without dates and with fixed identifiers, so that equal data give equal bytes.
 """
@@ -38,9 +38,9 @@ _SETTINGS = {
     "pdf.fonttype": 42,
     "svg.fonttype": "path",
     "svg.hashsalt": "lpzero",
-    "text.parse_math": False,  # names come from files and may hold a dollar sign
+    "text.parse_math": False,  # names come from files and may contain a dollar sign
 }
-# What else would carry the moment or the machine.
+# Metadata that would otherwise contain the date or the machine.
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": "lpzero", "Producer": None},
     "png": {"Software": "lpzero"},
@@ -50,7 +50,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def look() -> Iterator[None]:
-    """The settings of matplotlib while a figure is made or saved; nothing stays behind."""
+    """Matplotlib's settings while a figure is drawn or saved, restored afterwards."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
@@ -65,7 +65,7 @@ def new(width: float = 5.0, height: float = 3.6) -> Figure:
 
 
 def short(text: str, most: int) -> str:
-    """The text on one line, cut to at most so many letters."""
+    """The text on one line, cut to at most this many letters."""
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -76,14 +76,14 @@ def encode(figure: Figure, form: str) -> bytes:
         raise InputError(f"figures are saved as {', '.join(FORMATS)}, not {form!r}")
     buffer = io.BytesIO()
     with look(), warnings.catch_warnings():
-        # A letter that the font does not have is drawn as a box, which says as much.
+        # A letter that the font does not have is drawn as a box; no warning is needed.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(buffer, format=form, dpi=150, metadata=_METADATA[form])
     return buffer.getvalue()
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Write the figure, whole or not at all, in the format that the name ends in."""
+    """Write the figure atomically, in the format of the file's extension."""
     path = Path(path)
     write_bytes(path, encode(figure, path.suffix.lstrip(".")))
     return path

@@ -25,14 +25,14 @@ class Transfer:
 
 
 def of_campaign(top: Sequence[Mapping[str, Any]]) -> Transfer:
-    """From the `top` lines of a campaign on several tables: the best of them on each one's train.
+    """The transfer between the tables of one campaign, from its `top` lines.
 
-    The formulas are those the campaign kept for all tables together, so this is transfer among
-    compromises; `transfer` takes formulas chosen on one table alone.
+    For each table the formula that is best on its training rows is used. The campaign kept these
+    formulas for all tables together; `transfer` compares formulas chosen on one table each.
     """
     lines = [line["rho_by_table"] for line in top if "rho_by_table" in line]
     if not lines or len(lines[0]) < 2:
-        raise InputError("transfer needs a campaign on two tables or more")
+        raise InputError("transfer needs a campaign on at least two tables")
     tables = tuple(lines[0])
     chosen = [max(range(len(lines)), key=lambda i: lines[i][name]["train"]) for name in tables]
     formulas = [str([line for line in top if "rho_by_table" in line][i]["formula"]) for i in chosen]
@@ -58,14 +58,21 @@ def draw(data: Transfer) -> Figure:
         longest = max(map(len, names))
         figure = style.new(1.2 * n + 2.2 + 0.05 * longest, 0.6 * n + 1.9)
         axes = figure.subplots()
-        image = axes.imshow(data.rho, cmap=style.MAP, vmin=min(0.0, float(data.rho.min())), vmax=1,
-                            aspect="auto")  # fmt: skip
+        image = axes.imshow(
+            data.rho, cmap=style.MAP, vmin=min(0.0, float(data.rho.min())), vmax=1, aspect="auto"
+        )
         low = min(0.0, float(data.rho.min()))
         for (row, column), value in np.ndenumerate(data.rho):
             is_dark = (value - low) / (1 - low) < 0.55
-            axes.text(column, row, f"{value:.3f}", ha="center", va="center",
-                      color="white" if is_dark else "black",
-                      fontweight="bold" if row == column else "normal")  # fmt: skip
+            axes.text(
+                column,
+                row,
+                f"{value:.3f}",
+                ha="center",
+                va="center",
+                color="white" if is_dark else "black",
+                fontweight="bold" if row == column else "normal",
+            )
         axes.set_xticks(range(n), names)
         axes.set_yticks(range(n), names)
         axes.tick_params(length=0)
@@ -78,9 +85,9 @@ def draw(data: Transfer) -> Figure:
 
 def _figures(material: Material) -> Iterator[Drawn]:
     run = material.run
-    if material.moved is not None:
+    if material.transfer is not None:
         caption = "The winner of each run on the test rows of every table."
-        yield _drawn(material.moved, caption)
+        yield _drawn(material.transfer, caption)
     elif run.result is not None and len(run.tables) > 1:
         caption = (
             "Of the reported formulas the best on each table's training rows, tested on every"
@@ -97,8 +104,7 @@ def _drawn(data: Transfer, caption: str) -> Drawn:
         for i, one in enumerate(data.tables)
         for j, other in enumerate(data.tables)
     )
-    return Drawn("transfer", f"{caption} {lines}.", f"Matrix of rho: {values}.",
-                 draw(data))  # fmt: skip
+    return Drawn("transfer", f"{caption} {lines}.", f"Matrix of rho: {values}.", draw(data))
 
 
 FIGURE = FigureKind(60, _figures)

@@ -1,6 +1,6 @@
-"""What tells a search how good an architecture is: a table, a surrogate, real training, or nothing.
+"""Evaluators of a search's architectures: a table, a surrogate, training, or the proxy alone.
 
-`proxy` (also `none`) evaluates nothing: the best by the proxy is the result.
+With `proxy` (or `none`) nothing is evaluated: the best by the proxy is the result.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ NAMES = ("table", "surrogate", "training", PROXY)
 
 
 class Evaluator(Protocol):
-    """Targets of architectures, larger being better, and what is known of their making."""
+    """Targets of architectures (larger is better), and a description of their source."""
 
     name: str
     target: str
-    # Whether targets cost nothing, so that a loop may look at some it does not need.
+    # Whether targets cost nothing, so that the trace may show targets that no loop needs.
     is_free: bool
-    # The only architectures it knows; None if it knows all of the space.
+    # The only architectures that it can evaluate; None if it can evaluate the whole space.
     pool: Sequence[Any] | None
 
     def describe(self) -> dict[str, Any]:
-        """Plain values: what it is made of, and its error where it has one."""
+        """A description as JSON values: its source, and its error if it has one."""
 
     def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
-        """The target of each, in order, as they become known."""
+        """The target of each architecture, in order, yielded when known."""
 
 
 def check(name: str) -> str:
-    """The name of an evaluator; an error if it is not one."""
+    """The evaluator's name; raise UnknownNameError if there is none."""
     if name == "none":
         return PROXY
     if name not in NAMES:
@@ -56,7 +56,7 @@ def make(
 ) -> Evaluator | None:
     """The evaluator; None for `proxy`. `steps` shortens training."""
     if steps is not None and name != "training":
-        raise InputError(f"evaluator {name} trains nothing: leave --training-steps out")
+        raise InputError(f"evaluator {name} does not train: leave --training-steps out")
     if name == PROXY:
         if table is not None:
             raise InputError("evaluator proxy reads no table: leave --table out, or name another")
@@ -78,7 +78,7 @@ def make(
 
 @lru_cache(maxsize=2)
 def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Evaluator:
-    """Kept, because many searches in a row ask for the same fit."""
+    """Cached, because a comparison runs many searches with the same surrogate."""
     from lpzero.search.evaluators.surrogate import Surrogate
     from lpzero.search.evaluators.table import LookUp
 
@@ -92,7 +92,7 @@ def table_of(space: Space[Any]) -> str | None:
 
 
 def default(space: Space[Any], table: str | None, data: str | None) -> str:
-    """A surrogate where a table is named or at hand, else the proxy alone."""
+    """A surrogate if a table is named or available, else the proxy alone."""
     if table is not None:
         return "surrogate"
     known = table_of(space)

@@ -1,7 +1,7 @@
-"""A surrogate: a Gaussian process fitted to a table, with its own cross-validated error.
+"""A surrogate: a Gaussian process fitted to a table, with its cross-validated error.
 
-Targets that are all negative (minus a perplexity, minus a loss) may be fitted as minus their
-logarithm; whichever has the smaller cross-validated error is taken.
+Targets that are all negative (minus a perplexity, minus a loss) may be fitted on a logarithmic
+scale; the scale with the smaller cross-validated error is used.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SEED = 0
 
 
 class Scale(NamedTuple):
-    """How targets are seen by the process."""
+    """The transformation of targets before the fit, and its inverse."""
 
     name: str
-    there: Callable[[FloatArray], FloatArray]
-    back: Callable[[FloatArray], FloatArray]
+    transform: Callable[[FloatArray], FloatArray]
+    inverse: Callable[[FloatArray], FloatArray]
 
 
 PLAIN = Scale("target", lambda y: y, lambda z: z)
@@ -49,7 +49,7 @@ class Surrogate:
         held_out = [(scale, cross_validated(table, scale)) for scale in scales]
         self.scale, self.held_out = min(held_out, key=lambda pair: _rmse(pair[1], table.targets))
         self._features = Features(space, table.archs)
-        self._process = Process(self._features(table.archs), self.scale.there(table.targets))
+        self._process = Process(self._features(table.archs), self.scale.transform(table.targets))
 
     @cached_property
     def rmse(self) -> float:
@@ -75,18 +75,18 @@ class Surrogate:
         }
 
     def outside(self, arch: Any) -> list[str]:
-        """The features in which the architecture lies outside the table: a guess, no more."""
+        """The features in which the architecture is outside the table's range: extrapolated."""
         return self._features.outside(arch)
 
     def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
-        # One by one and rounded: sums of another order must not show.
+        # One by one and rounded, so that the order of summation does not change the result.
         for arch in archs:
-            found = self.scale.back(self._process.predict(self._features([arch])))
+            found = self.scale.inverse(self._process.predict(self._features([arch])))
             yield float(f"{found[0]:.9e}")
 
 
 def cross_validated(table: Table, scale: Scale) -> FloatArray:
-    """Predictions (n,) of each row from the other folds, features and constants fitted there."""
+    """Predictions (n,) of each row from the other folds, which also fit the features."""
     n = len(table)
     order = np.random.Generator(np.random.Philox(_SEED)).permutation(n)
     predictions = np.empty(n)
@@ -94,9 +94,9 @@ def cross_validated(table: Table, scale: Scale) -> FloatArray:
         rest = np.setdiff1d(order, part)
         features = Features(table.space, [table.archs[i] for i in rest])
         process = Process(
-            features([table.archs[i] for i in rest]), scale.there(table.targets[rest])
+            features([table.archs[i] for i in rest]), scale.transform(table.targets[rest])
         )
-        predictions[part] = scale.back(process.predict(features([table.archs[i] for i in part])))
+        predictions[part] = scale.inverse(process.predict(features([table.archs[i] for i in part])))
     return predictions
 
 

@@ -1,4 +1,4 @@
-"""Look-up: the search is confined to the architectures of a table."""
+"""Look-up: the search is restricted to the architectures of a table."""
 
 from __future__ import annotations
 

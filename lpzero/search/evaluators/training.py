@@ -1,4 +1,4 @@
-"""Real training of nano architectures, as their tables were made."""
+"""Training of nano architectures, with the recipe that built their tables."""
 
 from __future__ import annotations
 

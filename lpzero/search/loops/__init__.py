@@ -1,8 +1,8 @@
-"""The loops by name; each is a frozen set of constants with a `run`.
+"""The search loops by name; each is a frozen dataclass of constants with a `run` method.
 
-A loop is one module here that ends with `LOOP = ItsClass`: it is found, and the options of
-`lpzero search` come from the fields of the class. The default of a field is its paper's;
-`of_space` may choose others where the paper does.
+A loop is one module here that defines `LOOP = ItsClass`: it is registered automatically, and the
+options of `lpzero search` are derived from the fields of the class. The defaults are those of the
+paper; `of_space` may choose others if the paper does.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class Loop(Protocol):
     """A search loop with its constants."""
 
     name: ClassVar[str]
-    # Whether it compares single blocks, and whether the proxy alone guides it.
+    # Whether it compares single blocks, and whether it uses the proxy alone.
     needs_blocks: ClassVar[bool]
     by_proxy: ClassVar[bool]
-    # What is taken if no proxy is named.
+    # The proxy used if none is named.
     usual_proxy: ClassVar[str | None]
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> Loop:
-        """The paper's constants for such a space."""
+        """The loop with the paper's constants for this space."""
 
     @property
     def last_step(self) -> int | None:
-        """The number of the last step if nothing stops the loop before; None if unknown."""
+        """The number of the last step if the loop does not stop earlier; None if unknown."""
 
     def run(self, environment: Environment) -> Any:
         """The best architecture found."""
@@ -54,7 +54,7 @@ def get(name: str) -> type[Loop]:
 
 
 def make(name: str, space: Space[Any], given: Mapping[str, Any]) -> Loop:
-    """The loop with its paper's constants but for those given."""
+    """The loop with its paper's constants, except for those given."""
     loop: Any = get(name).of_space(space)
     known = names_of(name)
     for option in given:

@@ -1,11 +1,11 @@
-"""ETAS: evolution in which a proxy decides what is worth evaluating (Algorithm 1, A.3 and A.4).
+"""ETAS: evolution in which a proxy selects what is evaluated (Algorithm 1, A.3 and A.4).
 
     draw `samples`, evaluate the `parents` best by proxy
     repeat: `mutants` of the parents, evaluate the `chosen` best by proxy,
             the parents are the best observed so far
-    until `iterations` are done or `patience` of them brought nothing better
+    until `iterations` are done or `patience` of them gave no improvement
 
-The paper does not say what becomes of repeats: mutants are distinct and none was observed before.
+The paper does not specify repeats; here mutants are distinct, and none was observed before.
 """
 
 from __future__ import annotations

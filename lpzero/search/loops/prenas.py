@@ -1,11 +1,11 @@
-"""PreNAS: no search at all, a selection from one pass of the supernet (sections 3.2 and 3.3).
+"""PreNAS: not a search but a selection from one pass of the supernet (sections 3.2 and 3.3).
 
-    of every group of isomers elect one by layer-normalised SNIP
-    of every bin of sizes prefer the `per_bin` best by proxy
+    from every group of isomers, elect one by layer-normalised SNIP
+    from every bin of sizes, prefer the `per_bin` best by proxy
 
-The paper's proxy of the second step is SNIP of the supernet, which is taken if none is named. The
-preferred architectures are evaluated if there is an evaluator; else the best by proxy within the
-constraints is the result.
+The paper's proxy of the second step is SNIP of the supernet, which is the default. The preferred
+architectures are evaluated if there is an evaluator; else the best by proxy within the constraints
+is the result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PreNas:
-    """How many are preferred of each bin, and how many parameters wide a bin is."""
+    """How many architectures are preferred per bin, and the width of a bin in parameters."""
 
     name: ClassVar[str] = "prenas"
     needs_blocks: ClassVar[bool] = False
@@ -53,7 +53,7 @@ class PreNas:
 
     def run(self, environment: Environment) -> Any:
         saliency = environment.scorer.measurements.saliency(environment.space)
-        elected = dict.fromkeys(map(environment.sampler.settle, representatives(saliency)))
+        elected = dict.fromkeys(map(environment.sampler.snap_to_pool, representatives(saliency)))
         allowed = [arch for arch in elected if environment.sampler.allows(arch)]
         if not allowed:
             raise InputError("no elected isomer is within the bounds; choose wider ones")

@@ -1,4 +1,4 @@
-"""Random search, the baseline: draw, then trust the proxy once.
+"""Random search, the baseline: draw once, then rank by the proxy.
 
 Without an evaluator the best of `samples` by proxy is the result (the "Random" rows of Table V of
 T-Razor). With one, the `evaluations` best by proxy are evaluated, best first; under proxy `none`
@@ -22,7 +22,7 @@ _AT_ONCE = 50
 
 @dataclass(frozen=True, slots=True)
 class RandomSearch:
-    """How many are drawn; how many evaluated, by default as many as ETAS evaluates."""
+    """How many are drawn and how many evaluated; by default as many as ETAS evaluates."""
 
     name: ClassVar[str] = "random"
     needs_blocks: ClassVar[bool] = False

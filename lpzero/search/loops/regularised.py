@@ -1,12 +1,12 @@
 """Regularised evolution, the baseline: the oldest dies, not the worst (Real et al. 2019).
 
     evaluate a random `population`
-    repeat: of `tournament` members drawn at random the best has a mutant, which is evaluated and
-            takes the place of the oldest member
+    repeat: mutate the best of `tournament` members drawn at random, evaluate the mutant,
+            replace the oldest member by it
     until `evaluations` are done
 
-The proxy is what is maximised if there is no evaluator, and has no part otherwise. The paper runs
-20,000 evaluations; the default is an amount that a table or a surrogate answers in seconds.
+The proxy is maximised if there is no evaluator, and unused otherwise. The paper runs 20,000
+evaluations; the default is a number that a table or a surrogate evaluates in seconds.
 """
 
 from __future__ import annotations

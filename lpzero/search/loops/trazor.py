@@ -3,16 +3,16 @@
     draw a `population`
     repeat `steps` times: `mutations` mutants, `crossovers` children, keep the best by proxy
 
-A mutant has the worst block of a member drawn anew; a child is the first of two members with every
-block exchanged that is worse than the second's. Which block is worse is decided by its position
-x + v (equation 12): x the value of the block under the proxy, v the member's velocity
+A mutant is a member whose worst block is redrawn; a child is the first of two members with every
+block that is worse than the second's replaced by it. Blocks are compared by their position x + v
+(equation 12): x is the value of the block under the proxy, v the member's velocity
 
     v <- w v + gamma1 (p - x) + gamma2 (g - x)                                        (equation 13)
 
 where p and g are the values of the blocks of the best in the member's line of descent and of the
-best of all. Blocks that p or g do not have pull nothing. A mutant or child goes on with the
-velocity and the line of its (first) parent. The paper gives neither w nor the gammas: 0.5 and 0.25
-are ours, and 0 for all three leaves Algorithm 1 as printed. Children seen before are made again.
+best of all. A block that p or g does not have adds nothing. A mutant or child inherits the velocity
+and the line of its (first) parent. The paper gives neither w nor the gammas: we chose 0.5 and 0.25;
+0 for all three is Algorithm 1 as printed. Offspring seen before are drawn again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lpzero.search.environment import Environment
     from spaces.base import Space
 
-# Draws in a row without a new child: a population that has converged makes few.
+# Draws in a row without a new child before drawing stops: a converged population has few.
 _PATIENCE = 1000
 
 
@@ -65,7 +65,7 @@ class TRazor:
     def __post_init__(self) -> None:
         check(self)
         if self.steps and not self.mutations + self.crossovers:
-            raise InputError("mutations and crossovers are both 0: nothing would ever change")
+            raise InputError("mutations and crossovers are both 0: there would be no offspring")
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> TRazor:
@@ -93,11 +93,11 @@ class TRazor:
         return winner
 
     def _note(self, environment: Environment, step: int, members: Sequence[Member]) -> None:
-        environment.judge(members[0].arch)
+        environment.look_up_target(members[0].arch)
         environment.note(step, members[0].arch)
 
     def _survivors(self, environment: Environment, members: Sequence[Member]) -> list[Member]:
-        """The best by proxy, best first, each with the better of itself and its line."""
+        """The best by proxy, best first; each with its line's best updated."""
         archs = [member.arch for member in members]
         lines = [member.line for member in members]
         scores = environment.scores([*archs, *lines])
@@ -148,7 +148,7 @@ class TRazor:
             child = environment.space.redraw_block(members[index].arch, worst, environment.rng)
             return _remember(environment, child, members[index], parents)
 
-        return _adopted(environment, self.mutations, make, parents, seen)
+        return _offspring(environment, self.mutations, make, parents, seen)
 
     def _crossed(
         self,
@@ -168,7 +168,7 @@ class TRazor:
             )
             return _remember(environment, child, members[i], parents)
 
-        return _adopted(environment, self.crossovers, make, parents, seen)
+        return _offspring(environment, self.crossovers, make, parents, seen)
 
 
 LOOP = TRazor
@@ -177,7 +177,7 @@ LOOP = TRazor
 def exchanged(
     space: Space[Any], first: Any, second: Any, of_first: FloatArray, of_second: FloatArray
 ) -> Any:
-    """The first architecture with every block that is worse exchanged for the second's."""
+    """The first architecture with every worse block replaced by the second's."""
     child = first
     blocks = space.blocks(second)
     for index in range(min(len(of_first), len(of_second))):
@@ -187,7 +187,7 @@ def exchanged(
 
 
 def _gap(other: FloatArray, x: FloatArray) -> FloatArray:
-    """How far the other's blocks are ahead (B,), zero where it has no such block."""
+    """The difference of the other's blocks to these (B,), zero for blocks it does not have."""
     gap = np.zeros(len(x))
     shared = min(len(x), len(other))
     gap[:shared] = other[:shared] - x[:shared]
@@ -197,22 +197,22 @@ def _gap(other: FloatArray, x: FloatArray) -> FloatArray:
 def _remember(
     environment: Environment, child: Any, parent: Member, parents: dict[Any, Member]
 ) -> Any:
-    """The child, moved to the pool if there is one, with the first parent that gave it noted."""
-    settled = environment.sampler.settle(child)
-    parents.setdefault(settled, parent)
-    return settled
+    """The child, replaced by its nearest pool member; its first parent is recorded."""
+    in_pool = environment.sampler.snap_to_pool(child)
+    parents.setdefault(in_pool, parent)
+    return in_pool
 
 
-def _adopted(
+def _offspring(
     environment: Environment, n: int, make: Any, parents: dict[Any, Member], seen: set[Any]
 ) -> list[Member]:
-    """Up to n new architectures as members that go on where their parents are."""
+    """Up to n new architectures as members that inherit velocity and line from their parents."""
     drawn = environment.sampler.draw(n, make, seen, _PATIENCE)
     seen.update(drawn)
-    adopted = []
+    offspring = []
     for arch in drawn:
         velocity = np.zeros(environment.space.depth(arch))
         shared = min(len(velocity), len(parents[arch].velocity))
         velocity[:shared] = parents[arch].velocity[:shared]
-        adopted.append(Member(arch, velocity, parents[arch].line))
-    return adopted
+        offspring.append(Member(arch, velocity, parents[arch].line))
+    return offspring

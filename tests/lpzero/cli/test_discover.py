@@ -53,6 +53,10 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert all(isinstance(count, int) for count in result["rejected"].values())
     assert result["seconds"] > 0
     assert result["out"] == out
+    assert (result["count"], result["stability"]) == (None, None)
+    assert result["verdict"].startswith("It ")
+    low, high = result["difference"]["rho_ci"]
+    assert low <= result["difference"]["rho"] <= high
     names = {path.name for path in Path(out).iterdir()}
     assert {layout.CONFIG, layout.JOURNAL, layout.CHECKPOINT, layout.HALL, layout.HALL_CSV} <= names
 
@@ -63,8 +67,10 @@ def test_people_see_the_winner_beside_the_counters(
     out = str(tmp_path / "c")
     code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
     assert code == 0
-    for word in ("best formula, chosen on valid", "test: parameters", "in " + out, "rho given"):
+    verdict = json.loads((Path(out) / layout.RESULT).read_text())["verdict"]
+    for word in ("best formula, chosen on valid", "test: parameters", "in " + out, "rho untied"):
         assert word in text
+    assert f"\n{verdict}\n" in text
     line = err.splitlines()[-1]
     for word in (
         "generation 3/3",
@@ -154,11 +160,11 @@ def test_every_option_reaches_the_settings(
         (["--out", "c"], "no table is given"),
         (["nonesuch", "--out", "c"], "unknown table"),
         (["tiny", "--out", "c"], "a split needs at least 10"),
-        (["small", "--out", "c"], "leaves 6 to train on"),
+        (["small", "--out", "c"], "6 of them for training"),
         (["made-up", "--out", "c", "--statistics", "Q"], "unknown statistic 'Q'"),
         (["made-up", "--out", "c", "--statistics", "S", "--unaries", "0"], "survives pruning"),
         (["made-up", "--out", "c", "--objective", "tau"], "unknown measure 'tau'"),
-        (["made-up", "--out", "c", "--objective", "within"], "nothing to measure"),
+        (["made-up", "--out", "c", "--objective", "within"], "cannot be measured"),
         (["made-up", "--out", "c", "--population", "1"], "population"),
         (["made-up", "--out", "c", "--population", "x"], "population"),
         (["made-up", "--out", "c", "--crossover", "2"], "crossover"),
@@ -166,7 +172,7 @@ def test_every_option_reaches_the_settings(
         (["made-up", "--out", "c", "--start", "sum(W"], "expected ')'"),
         (["made-up", "--out", "c", "--time-limit", "0"], "time-limit"),
         (["made-up", "--out", "c", "--preset", "nature"], "preset"),
-        (["made-up", "--out", "c", "--mutation", "0", "--crossover", "0"], "nothing new"),
+        (["made-up", "--out", "c", "--mutation", "0", "--crossover", "0"], "no new formulas"),
     ],
 )
 def test_bad_input_is_one_line_and_code_two(
@@ -221,7 +227,7 @@ def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
         code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
     assert code == 130
     assert text == ""
-    assert f"go on with: lpzero discover --out {out} --resume" in err
+    assert f"continue with: lpzero discover --out {out} --resume" in err
     state = json.loads((Path(out) / layout.CHECKPOINT).read_text())
     assert state["next_generation"] == 3
     assert run(capsys, "--out", out, "--resume", "--quiet")[0] == 0

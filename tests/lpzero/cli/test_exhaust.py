@@ -48,6 +48,7 @@ def test_json_holds_what_the_contract_says(
 ) -> None:
     result = exhaust(capsys)
     assert {"best", "top", "evaluated", "rejected", "seconds", "counters"} <= set(result)
+    assert {"count", "difference", "stability", "verdict"} <= set(result)
     for line in [result["best"], *result["top"]]:
         assert set(line["rho"]) == {"train", "valid", "test"}
         assert str(parse(line["formula"])) == line["formula"]
@@ -74,7 +75,8 @@ def test_the_table_form_shows_formulas_counters_and_the_judgement(
 ) -> None:
     assert run(["exhaust", "nano-gpt2", "--top", "2"]) == 0
     text = capsys.readouterr().out
-    for part in ("rho test", "depth-sqrt-width", "rho given params", "formulas evaluated"):
+    shown = ("rho test", "depth-sqrt-width", "rho given params", "(the best counter on train)")
+    for part in (*shown, "formulas evaluated"):
         assert part in text
 
 

@@ -105,7 +105,9 @@ def test_places_ids_and_the_whole_hall(campaign: Path, capsys: pytest.CaptureFix
     assert [one["formula"] for one in top["formulas"]] == [row["formula"] for row in hall[:2]]
 
 
-def test_the_table_has_the_sizes_beside(campaign: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_ends_with_the_counters(
+    campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = exports(capsys, campaign, "--to", "latex", "--top", "3")
     assert all(line in text for line in ("sizes alone", r"attention-{}parameters", r"\toprule"))
     whole = exports(capsys, campaign, "--to", "latex", "--document")
@@ -159,7 +161,7 @@ def test_a_run_is_a_proxy_and_a_file_of_several_is_none(
 ) -> None:
     assert find(str(campaign)).definition == result(campaign)["best"]["formula"]
     exports(capsys, campaign, "--to", "json", "--top", "2", "--out", tmp_path / "two.json")
-    with pytest.raises(InputError, match="holds 2 formulas: choose one with lpzero export"):
+    with pytest.raises(InputError, match="contains 2 formulas: choose one with lpzero export"):
         find(str(tmp_path / "two.json"))
 
 
@@ -216,16 +218,16 @@ def test_a_file_is_written_whole_and_not_over_another(
     assert "def score(" in file.read_text()
     assert os.listdir(tmp_path) == ["best.py"]
     assert "no directory" in refused(capsys, campaign, "--to", "csv", "--out", tmp_path / "a" / "b")
-    assert "cannot be a file" in refused(capsys, campaign, "--to", "csv", "--out", tmp_path)
+    assert "is not a file name" in refused(capsys, campaign, "--to", "csv", "--out", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--to", "python", "--top", "2"], "one formula, 2 were chosen"),
+        (["--to", "python", "--top", "2"], "one formula, but 2 were chosen"),
         (["--to", "json", "--formula", "999"], "none is 999"),
         (["--to", "json", "--formula", "0"], "none is 0"),
-        (["--to", "json", "--formula", "best"], "use a place such as 3"),
+        (["--to", "json", "--formula", "best"], "use a position"),
         (["--to", "json", "--top", "2", "--all"], "exclude each other"),
         (["--to", "json", "--document"], "is for --to latex"),
         (["--to", "json", "--all", "--name", "x"], "is for one formula"),
@@ -244,11 +246,11 @@ def test_bad_options_are_one_line(
     [
         ("sum(blur(W))", "unknown name 'blur'"),
         ("sum(disconnect(W))", "disconnected"),
-        ("synflow", "no formula that says the same"),
+        ("synflow", "no equivalent formula"),
         ("grasp", "is not a formula"),
         ("snap", "did you mean 'snip'"),
         ("none.json", "no file none.json"),
-        ("runs/none", "no directory and no file runs/none"),
+        ("runs/none", "no file or directory runs/none"),
     ],
 )
 def test_bad_sources_are_one_line(
@@ -260,10 +262,10 @@ def test_bad_sources_are_one_line(
 def test_broken_campaigns_are_one_line(
     tmp_path: Path, campaign: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "holds no run" in refused(capsys, tmp_path, "--to", "json")
+    assert "has no run" in refused(capsys, tmp_path, "--to", "json")
     out = tmp_path / "run"
     discovery(out).search()
-    assert "nothing is chosen" in refused(capsys, out, "--to", "json")
+    assert "there is no winner" in refused(capsys, out, "--to", "json")
     assert "rho" in exports(capsys, out, "--to", "csv", "--all")
     for content in ("{}", "[]", '{"best": 3}', '{"tables": [], "best": {}}', "\0"):
         (out / "result.json").write_text(content)

@@ -160,7 +160,7 @@ def test_fetching_what_is_there_does_nothing(
 ) -> None:
     assert cli.run(["tables", "--data", str(real_data), "fetch", "flexibert"]) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("flexibert: already there and whole")
+    assert out.startswith("flexibert: already present and complete")
     assert err == ""
 
 
@@ -186,9 +186,14 @@ def test_cells(value: object, text: str) -> None:
     assert cell(value) == text
 
 
-def test_listing_tables_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [["tables", "--format", "json"], ["search", "--help"], ["export", "--help"]],
+    ids=" ".join,
+)
+def test_listing_tables_and_help_import_nothing_heavy(arguments: list[str]) -> None:
     code = (
-        "import sys; from lpzero.cli.main import run; run(['tables', '--format', 'json']);"
+        f"import sys; from lpzero.cli.main import run; run({arguments});"
         "print([m for m in ('torch', 'sympy', 'scipy', 'deap') if m in sys.modules],"
         " file=sys.stderr)"
     )

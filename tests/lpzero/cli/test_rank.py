@@ -44,6 +44,7 @@ def test_json_is_a_list_of_the_proxies_asked_for(
     for row in rows:
         assert row["n"] == 12
         assert -1 <= row["rho_ci"][0] <= row["rho_ci"][1] <= 1
+        assert abs(row["rho_untied"]) <= abs(row["rho"])
         assert {"tau", "rho_given_params", "train", "valid", "test", "seconds"} <= set(row)
     assert ranked(capsys, "nano-gpt2", *options, "--cache", str(tmp_path)) == rows
 
@@ -93,7 +94,7 @@ def test_the_table_has_sizes_beside_the_proxies(
     arguments = ["--proxy", "depth", "--proxy", "snip", "--seeds", "2", "--cache", str(tmp_path)]
     assert run(["rank", "nano-gpt2", *arguments]) == 0
     out = capsys.readouterr().out
-    assert "beside them, sizes alone" in out
+    assert "for comparison, the counters" in out
     assert [out.count(f"\n{name} ") for name in ("snip", "depth", "parameters")] == [1, 1, 1]
     assert " ± " in out
 

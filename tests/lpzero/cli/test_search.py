@@ -86,7 +86,7 @@ def test_a_broken_request_is_one_line(
     assert (code, text) == (2, "")
     assert err.count("\n") == 1
     assert run(["export", str(out), "--to", "json"]) == 2
-    assert "holds a search, which found no formula" in capsys.readouterr().err
+    assert "is a search, which has no formulas" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ def test_a_broken_request_is_one_line(
         ),
         (["nano-gpt2", *QUICK, "--proxy", "sum(mul(G, W)"], "at character 13"),
         (["nano-gpt2", *QUICK, "--proxy", "missing.json"], "no file missing.json"),
-        (["nano-gpt2", *QUICK, "--proxy", "runs/missing"], "no file runs/missing"),
+        (["nano-gpt2", *QUICK, "--proxy", "runs/missing"], "no file or directory runs/missing"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--resume"], "--resume needs --out"),
         (["nano-gpt2", "--proxy", "depth"], "no loop given"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--proxy", "flops"], "--compare"),
         (["gpt2", *QUICK, "--proxy", "depth", "--evaluator", "training"], "no training recipe"),
-        (["nano-gpt2", *QUICK, "--proxy", "depth", "--training-steps", "9"], "trains nothing"),
+        (["nano-gpt2", *QUICK, "--proxy", "depth", "--training-steps", "9"], "does not train"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
@@ -134,7 +134,7 @@ def test_a_directory_with_something_else_is_left_alone(
     for more, kind in (([], "search"), (["--compare"], "comparison")):
         code, _, err = call(capsys, *words, *more)
         assert code == 2
-        assert f"holds letter.txt and no {kind}" in err
+        assert f"contains letter.txt but no {kind}" in err
     assert {path.name for path in tmp_path.iterdir()} <= {"letter.txt", "lock"}
 
 

@@ -72,10 +72,10 @@ def test_failures_are_listed_on_stderr(
         raise MemoryError("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lpzero.sketches.builder.take", fail)
+        patched.setattr("lpzero.sketches.builder.build_sketch", fail)
         assert run(["stats", "nano-gpt2", "--cache", str(tmp_path)]) == 0
     error = capsys.readouterr().err
-    assert "4 failed; --retry-failed tries them again" in error
+    assert "4 failed; --retry-failed retries them" in error
     assert "MemoryError: no room" in error
     assert stats(capsys, "nano-gpt2", "--cache", str(tmp_path))["failed"] == 4
     assert stats(capsys, "nano-gpt2", "--cache", str(tmp_path), "--retry-failed")["built"] == 4
@@ -126,7 +126,7 @@ def test_ctrl_c_stops_with_the_command_that_goes_on(tmp_path: Path, real_data: P
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in err
-    assert f"go on with: lpzero stats flexibert --cache {tmp_path} --jobs 2" in err
+    assert f"continue with: lpzero stats flexibert --cache {tmp_path} --jobs 2" in err
     assert n_sketches(tmp_path) >= 2
 
 

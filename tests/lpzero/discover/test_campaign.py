@@ -256,7 +256,7 @@ def test_a_campaign_does_not_start_over_another(tmp_path: Path, whole: Path) -> 
     with pytest.raises(RunError, match="holds a campaign: resume it with --resume"):
         discovery(whole).search()
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(RunError, match=r"holds thesis.txt and no campaign"):
+    with pytest.raises(RunError, match=r"contains thesis.txt but no campaign"):
         discovery(tmp_path).search()
 
 
@@ -291,7 +291,7 @@ def test_a_directory_of_another_schema_is_refused_with_its_version(
     content = json.loads((out / layout.CONFIG).read_text())
     content |= {"schema": schema, "versions": {"lpzero": "0.0.7"}}
     (out / layout.CONFIG).write_text(json.dumps(content))
-    message = f"written by lpzero 0.0.7 with schema {schema}, this version reads schema 2"
+    message = f"written by lpzero 0.0.7 with schema {schema}, but this version reads schema 2"
     with pytest.raises(RunError, match=message):
         discovery(out, resume=True, generations=1).search()
 

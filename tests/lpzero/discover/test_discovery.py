@@ -10,15 +10,22 @@ import pytest
 
 from lpzero.discover.campaign import Progress
 from lpzero.discover.discovery import Discovery
+from lpzero.discover.report import report
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import partial_spearman, spearman
 from lpzero.judgement.counters import score
+from lpzero.judgement.rivals import Contest, contest_fields
+from lpzero.judgement.stability import Stability
+from lpzero.judgement.table import JudgedTable
 from lpzero.scores.evaluator import FormulaEvaluator
 from primitives.canonical import key_up_to_sign
 from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula
 from primitives.statistics import STATISTICS
 from spaces.errors import TableError, UnknownNameError
+from spaces.tables.table import Table
+from tests.lpzero.fixed_count import FixedCount
 from tests.lpzero.small_campaign import discovery, sketches, table
 
 
@@ -41,6 +48,28 @@ def test_what_is_found_can_be_looked_at(found: Discovery) -> None:
     assert set(result) >= {"best", "top", "counters", "evaluated", "rejected"}
     assert result["counters"][0]["proxy"] == "parameters"
     assert all(len(line["judged"]["test"]["rho_ci"]) == 2 for line in result["counters"])
+
+
+def test_the_winner_meets_its_rivals_on_the_test_rows(found: Discovery) -> None:
+    made = table()
+    judged = JudgedTable(made, found.objective.tables_fitness[0].parts, with_test=True)
+    winner = FormulaEvaluator(sketches()).score(parse(found.best_["formula"]))
+    assert not isinstance(winner, Rejected)
+    contest = Contest(judged, winner)
+    assert found.result_.items() >= contest_fields([contest]).items()
+    count = FixedCount("sum(params)", score("parameters", made))
+    measured = []
+
+    def stability(formula: AnyFormula, on: Table) -> Stability:
+        measured.append((str(formula), on.name))
+        return Stability(2, 0.9, 0.8)
+
+    counts = {made.name: count}
+    result = report([made], found.objective, found.outcome_, 3, counts, stability)
+    expected = Contest(judged, winner, count, Stability(2, 0.9, 0.8))
+    assert result.items() >= contest_fields([expected]).items()
+    assert measured == [(found.best_["formula"], made.name)]
+    assert result["best"] == found.result_["best"]
 
 
 @pytest.mark.slow
@@ -86,7 +115,7 @@ def test_partial_and_within_are_what_is_selected() -> None:
 
 
 def test_an_objective_without_groups_is_refused() -> None:
-    with pytest.raises(InputError, match="within has nothing to measure"):
+    with pytest.raises(InputError, match="within cannot be measured"):
         discovery(objectives=("within",))
 
 
@@ -116,7 +145,7 @@ def test_deep_trees_and_long_chains_are_judged() -> None:
     assert found.result_["evaluated"] == 36
 
 
-def test_few_architectures_are_drawn_from_the_training_rows() -> None:
+def test_a_sample_of_architectures_is_drawn_from_the_training_rows() -> None:
     fitness = discovery(archs=10).objective.tables_fitness[0]
     assert len(fitness.rows) == 10
     assert set(fitness.rows) <= set(fitness.parts.train)
@@ -128,7 +157,7 @@ def test_few_architectures_are_drawn_from_the_training_rows() -> None:
     assert not np.array_equal(fitness.rows, other.rows)
 
 
-def test_callbacks_are_told_and_can_stop() -> None:
+def test_callbacks_are_called_and_can_stop() -> None:
     told: list[Progress] = []
 
     def watch(progress: Progress) -> bool:
@@ -168,9 +197,9 @@ def test_a_campaign_can_be_resumed_without_naming_anything(
         (lambda: discovery(time_limit=0), InputError, "time_limit is 0"),
         (lambda: discovery(resume=True), InputError, "nothing to resume"),
         (lambda: discovery(generation=3), InputError, "did you mean 'generations'"),
-        (lambda: discovery(jobs=0), InputError, "0 jobs"),
+        (lambda: discovery(jobs=0), InputError, "jobs is 0"),
         (lambda: discovery(table=table(8)), TableError, "a split needs at least 10"),
-        (lambda: discovery(table=table(12)), InputError, "leaves 6 to train on"),
+        (lambda: discovery(table=table(12)), InputError, "6 of them for training"),
         (
             lambda: discovery(statistics=("S",), unaries=0).search(),
             InputError,

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from lpzero.discover.candidate import Candidate, Measures, Verdict
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.generation import State
-from lpzero.discover.language import Language, Scored
+from lpzero.discover.language import Language, ScoredForm
 from lpzero.discover.selection import best_first, by_front
 from lpzero.discover.settings import Settings, preset
-from lpzero.discover.variation import Variation, borrowed, replace_name
+from lpzero.discover.variation import Variation, as_global_rng, replace_name
 from lpzero.errors import InputError
 from primitives.canonical import key_up_to_sign
 from primitives.expressions import walk
@@ -235,10 +235,10 @@ def test_a_starting_formula_outside_the_space_is_refused(
         ({"unaries": -1}, "unaries is -1"),
         ({"crossover": 1.5}, "crossover is 1.5, expected 0 to 1"),
         ({"mutation": float("nan")}, "mutation is nan"),
-        ({"crossover": 0.0, "mutation": 0.0}, "nothing new"),
+        ({"crossover": 0.0, "mutation": 0.0}, "no new formulas"),
         ({"objectives": ("rhoo",)}, "did you mean 'rho'"),
         ({"objectives": ()}, "no objective is given"),
-        ({"objectives": ("rho", "rho")}, "given twice"),
+        ({"objectives": ("rho", "rho")}, "is repeated"),
         ({"statistics": ("Q",)}, "unknown statistic 'Q'"),
         ({"statistics": ()}, "no statistic is given"),
         ({"rules": ("inverse-pairs",)}, "did you mean 'inverse-pair'"),
@@ -286,7 +286,7 @@ def test_variation_stays_in_the_space(seed: int, unaries: int, depth: int) -> No
     variation, rng = Variation(language), random.Random(seed)
     drawn = [f for f in (language.draw(rng) for _ in range(12)) if not language.why_outside(f)]
     assume(len(drawn) >= 2)
-    with borrowed(rng):
+    with as_global_rng(rng):
         made = [variation.crossover(drawn[0], drawn[1]), variation.mutate(drawn[0])]
     for formula in made:
         assert language.why_outside(formula) is None
@@ -322,7 +322,7 @@ def test_one_name_is_replaced() -> None:
 def test_what_is_scored_has_the_formulas_score_up_to_sign() -> None:
     language = Language(preset("default"))
     found = language.examine(parse("sum(add(neg(W), neg(exp(A))))"))
-    assert isinstance(found, Scored)
+    assert isinstance(found, ScoredForm)
     assert (found.sign, found.key) == (-1, "sum(add(W, exp(A)))")
     assert check(found.formula) is None
 

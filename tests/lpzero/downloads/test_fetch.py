@@ -217,12 +217,12 @@ def test_a_part_of_something_else_is_thrown_away_and_fetched_whole(
     assert [wanted for _, wanted in server.requests] == ["bytes=1000-", None]
 
 
-def test_another_range_than_asked_is_refused(server: Server, get: Callable[..., Fetched]) -> None:
+def test_a_different_range_is_refused(server: Server, get: Callable[..., Fetched]) -> None:
     server.body, server.cut_after = CONTENT, [1000]
     with pytest.raises(FetchError, match="closed after"):
         get()
     server.wrong_range = True
-    with pytest.raises(FetchError, match="another range than asked"):
+    with pytest.raises(FetchError, match="a different range"):
         get()
 
 
@@ -320,7 +320,7 @@ def test_a_truncated_archive_of_unknown_length_is_an_error(
             ),
             "'.*b_summary.yaml' is not a regular file",
         ),
-        (lambda tar: add(tar, f"repo-123/{FOLDER}/ppl_summary.yaml", b"y"), "comes twice"),
+        (lambda tar: add(tar, f"repo-123/{FOLDER}/ppl_summary.yaml", b"y"), "is duplicated"),
         (
             lambda tar: add(tar, f"repo-123/{FOLDER}/c_summary.yaml", bytes(17 << 20)),
             "'.*c_summary.yaml' is too large",
@@ -371,7 +371,7 @@ def test_a_shipped_table_needs_no_fetching(
     path = tmp_path / "nano.json"
     shipped = replace(registry.source("nano-gpt2"), path=path)
     monkeypatch.setattr(registry, "_SOURCES", {"nano-gpt2": shipped})
-    with pytest.raises(TableError, match="shipped with the package: install it again"):
+    with pytest.raises(TableError, match="part of the package: reinstall"):
         get("nano-gpt2")
     path.touch()
     assert get("nano-gpt2") == Fetched("nano-gpt2", path, downloaded=False)
@@ -389,7 +389,7 @@ def test_a_place_that_cannot_be_written_is_not_blamed_on_the_server(
 
 def test_fetching_without_a_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LPZERO_DATA", raising=False)
-    with pytest.raises(TableError, match="no place for flexibert: set LPZERO_DATA or give --data"):
+    with pytest.raises(TableError, match="no data folder for flexibert: set LPZERO_DATA"):
         fetch("flexibert")
 
 

@@ -17,6 +17,8 @@ from lpzero.exhaust.results import formula_at
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import partial_spearman, spearman, within_spearman
 from lpzero.judgement.measures import MEASURES
+from lpzero.judgement.rivals import Contest, contest_fields
+from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.report.figures import heatmap
 from lpzero.runs.config import read_config
@@ -24,10 +26,13 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Leaf, walk
 from primitives.formula import REDUCTIONS
+from primitives.parser import parse
+from primitives.rejection import Rejected
 from primitives.sizes import measure
 from spaces.tables.splits import split
 from spaces.tables.table import Table, make_table
 from tests.lpzero import random_sketches
+from tests.lpzero.fixed_count import FixedCount
 
 N = 24
 
@@ -233,3 +238,12 @@ def test_the_report_says_all_a_result_must_show(
     pruned = {k: v for k, v in result["rejected"].items() if k not in ("constant-score",)}
     assert result["evaluated"] + sum(pruned.values()) == 2 * measure(1, True).before
     assert len(result["top"]) == 10
+    count = FixedCount("sum(params)", counters.score("parameters", table))
+    parts = split(table, 0)
+    beside = report(table, parts, sketches, done, Exhaustion(1, True), None, count)
+    winner = FormulaEvaluator(sketches).score(parse(best["formula"]))
+    assert not isinstance(winner, Rejected)
+    judged_table = JudgedTable(table, parts, with_test=True)
+    assert result.items() >= contest_fields([Contest(judged_table, winner)]).items()
+    assert beside.items() >= contest_fields([Contest(judged_table, winner, count)]).items()
+    assert beside["best"] == best

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lpzero.export import Provenance, Selection, export
-from lpzero.export.latex_form import Beside, document, escaped
+from lpzero.export.latex_form import CounterFigures, document, escaped
 from lpzero.export.record import Exported, Figures
 from primitives.parser import parse
 
@@ -48,11 +48,11 @@ def entries() -> list[Exported]:
     return found
 
 
-BESIDE = [Beside("depth-sqrt-width", "nano-gpt2", {"test": 0.563}, (0.2, 0.807), -0.454)]
+COUNTERS = [CounterFigures("depth-sqrt-width", "nano-gpt2", {"test": 0.563}, (0.2, 0.807), -0.454)]
 
 
-def test_a_table_shows_intervals_and_the_sizes_beside() -> None:
-    text = export(Selection(entries(), BESIDE), "latex")
+def test_a_table_shows_intervals_and_the_counters_below() -> None:
+    text = export(Selection(entries(), COUNTERS), "latex")
     assert text.count(r"$-0.250$ [$-0.500$, $0.125$]") == 6
     assert text.count(r"$0.900$ & -- & -- & -- \\") == 2
     assert r"depth-{}sqrt-{}width &  & -- & -- & $0.563$ [$0.200$, $0.807$] & $-0.454$" in text
@@ -85,7 +85,7 @@ def test_a_long_formula_is_an_equation_of_named_parts() -> None:
 @pytest.mark.skipif(bool(TOOLS), reason=f"not installed: {', '.join(TOOLS)}")
 def test_equations_and_table_compile_and_are_not_blank(tmp_path: Path) -> None:
     parts = [export(Selection([one], []), "latex") for one in entries()]
-    parts += [escaped(ODD) + "\n", export(Selection(entries(), BESIDE), "latex")]
+    parts += [escaped(ODD) + "\n", export(Selection(entries(), COUNTERS), "latex")]
     (tmp_path / "all.tex").write_text(document("".join(parts)))
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -17,7 +17,7 @@ from torch import nn
 import spaces
 from lpzero.errors import InputError
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.sketches.builder import take
+from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 from primitives.properties import Interval, Monotone
@@ -51,7 +51,7 @@ def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_module_needs_neither_numpy_nor_us(folder: Path) -> None:
     done = run("-c", WITHOUT_NUMPY, str(folder), folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "self-test: 3 of 3 scores are the engine's\n"
+    assert done.stdout == "self-test: 3 of 3 scores match the engine's\n"
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_models_score_as_in_the_engine(name: str, loss: str, text: str) -> None:
     space = spaces.get(name)
     arch = space.sample(random.Random(4))
     options = SketchOptions(limit=500, loss=loss, batch_seed=2)
-    expected = FormulaEvaluator([take(space, arch, options)]).score(parse(text))
+    expected = FormulaEvaluator([build_sketch(space, arch, options)]).score(parse(text))
     assert not isinstance(expected, Rejected)
     model = space.build(arch, options.seed)
     before = {key: value.clone() for key, value in model.state_dict().items()}

@@ -18,7 +18,7 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.export import Selection, export, json_form, sympy_form, trial
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.sketches.builder import take
+from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import FormulaError
 from primitives.expressions import drop_dead
@@ -66,7 +66,7 @@ def test_three_hundred_scores_are_alike_in_every_form(part: int) -> None:
 def test_what_is_tried_are_the_scores_of_the_reference() -> None:
     formula = parse(ENDS)
     columns = trial.columns(formula.columns)
-    networks = trial.made_up(trial.LIMIT)
+    networks = trial.networks_with_ends(trial.LIMIT)
     expected = [score(formula, n, columns=c) for n, c in zip(networks, columns, strict=True)]
     assert list(exported(formula).trial) == pytest.approx(expected)
     assert len(set(expected)) == 3
@@ -99,7 +99,7 @@ def test_models_score_as_in_the_engine(name: str, text: str) -> None:
     space = spaces.get(name)
     arch = space.sample(random.Random(4))
     options = SketchOptions(limit=500, batch_seed=2)
-    expected = FormulaEvaluator([take(space, arch, options)]).score(parse(text))
+    expected = FormulaEvaluator([build_sketch(space, arch, options)]).score(parse(text))
     assert not isinstance(expected, Rejected)
     model = space.build(arch, options.seed)
     before = {key: value.clone() for key, value in model.state_dict().items()}
@@ -190,11 +190,11 @@ def test_sympy_says_which_columns_it_cannot_hold() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("block_mean(W)", "outside every reduction"),
-        ("sum(sum(block_mean(W)))", "inside of another reduction"),
-        ("sum(block_mean(depth))*depth", "outside every block_mean"),
-        ("sum(block_mean(W))*width", "outside every block_mean"),
-        ("sum(block_mean(W))*other", "not part of any form"),
+        ("block_mean(W)", "must be inside a reduction"),
+        ("sum(sum(block_mean(W)))", "must not be inside another"),
+        ("sum(block_mean(depth))*depth", "must be inside a block_mean"),
+        ("sum(block_mean(W))*width", "must be inside a block_mean"),
+        ("sum(block_mean(W))*other", "is not allowed in a form"),
         ("sum(block_mean(W))*depth", "does not score"),
     ],
 )

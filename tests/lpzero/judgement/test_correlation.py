@@ -27,6 +27,25 @@ def test_spearman_equals_scipys(seed: int, n: int) -> None:
         assert constant == (np.ptp(row) == 0)
 
 
+@pytest.mark.parametrize("n_values", [2, 3, 8])
+def test_untied_rho_is_the_mean_over_ways_of_breaking_ties(n_values: int) -> None:
+    rng = np.random.default_rng(n_values)
+    targets = rng.integers(0, 20, 40).astype(float)
+    scores = np.digitize(targets + 4 * rng.standard_normal(40), np.arange(1, n_values) * 6.0) + 0.0
+    broken = scores + rng.uniform(0, 0.5, (20_000, 40))
+    mean = correlation.spearman_many(broken, ranks.rank_targets(targets)).values.mean()
+    rho = correlation.spearman(scores, targets)
+    assert correlation.untied(rho, scores) == pytest.approx(mean, abs=2e-3)
+    assert correlation.untied(rho, scores) < rho
+
+
+def test_without_ties_nothing_is_broken() -> None:
+    scores, targets = np.random.default_rng(0).random((2, 31))
+    rho = correlation.spearman(scores, targets)
+    assert correlation.untied(rho, scores) == rho
+    assert correlation.untied(0.0, np.ones(31)) == 0
+
+
 @given(seed=Seed, n=st.integers(5, 60))
 def test_kendall_equals_scipys(seed: int, n: int) -> None:
     rows, target = score_rows(seed, n=n), np.random.default_rng(seed).integers(0, n, n) / 3
@@ -91,7 +110,7 @@ def test_within_groups_is_the_weighted_mean_of_the_groups_that_tell() -> None:
     targets = np.array([1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 1, 2.0])
     groups = np.repeat([0, 1, 2, 3], [6, 6, 5, 2])
     found = correlation.within_spearman(scores, targets, groups)
-    assert found == correlation.Within(pytest.approx(0.0), 3, 17)
+    assert found == correlation.GroupedRho(pytest.approx(0.0), 3, 17)
     first = correlation.within_spearman(scores[:17], targets[:17], np.where(groups[:17] == 1, 9, 5))
     assert first is not None
     assert first.n_groups == 2

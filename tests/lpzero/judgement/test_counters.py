@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 import spaces
 from lpzero.judgement import counters
-from lpzero.judgement.correlation import spearman
+from lpzero.judgement.correlation import spearman, untied
 from spaces.errors import UnknownNameError
 from spaces.gpt2.space import Gpt2Arch
 from spaces.tables import load
@@ -27,11 +28,20 @@ ARCH = Gpt2Arch(d_model=32, n_head=(2, 4), d_inner=(64, 32), d_embed=-1, div_val
         ("decoder-parameters", 2 * (4 * 32 * 32 + 4 * 32) + 65 * 96 + 2 * 32 + 4 * 32 * 2 + 2 * 32),
         ("parameters", spaces.NANO_GPT2.parameters(ARCH)),
         ("flops", spaces.NANO_GPT2.flops(ARCH)),
+        ("projections", 6),
     ],
 )
 def test_a_counter_counts(name: str, expected: float) -> None:
     table = make_table("one", spaces.NANO_GPT2, [("0", ARCH, 0.0)], "t", "none")
     assert counters.score(name, table).tolist() == [expected]
+
+
+def test_sept_equals_exact_arithmetic() -> None:
+    L, d, T = spaces.NANO_GPT2.depth(ARCH), spaces.NANO_GPT2.width(ARCH), 3
+    inside = L * Fraction(1 - d ** (T + 1), 1 - d)
+    expected = math.log(L * d) + math.log(float(inside))
+    assert counters.sept(spaces.NANO_GPT2, ARCH, T) == pytest.approx(expected, rel=1e-12)
+    assert math.isfinite(counters.sept(spaces.NANO_GPT2, ARCH, 100_000))
 
 
 def test_the_names_are_those_of_the_contract() -> None:
@@ -42,6 +52,8 @@ def test_the_names_are_those_of_the_contract() -> None:
         "depth",
         "depth-sqrt-width",
         "flops",
+        "sept",
+        "projections",
     ]
 
 
@@ -65,3 +77,12 @@ def test_sizes_alone_rank_the_released_tables(
 ) -> None:
     loaded = load(table, real_data)
     assert round(spearman(counters.score(name, loaded), loaded.targets), 3) == rho
+
+
+@pytest.mark.parametrize(("name", "rho"), [("depth-sqrt-width", 0.896), ("depth", 0.722)])
+def test_sizes_with_few_values_rank_worse_once_ties_are_broken(
+    real_data: Path, name: str, rho: float
+) -> None:
+    table = load("flexibert", real_data)
+    scores = counters.score(name, table)
+    assert round(untied(spearman(scores, table.targets), scores), 3) == rho

@@ -33,7 +33,15 @@ def test_the_order_of_architectures_changes_nothing(seed: int) -> None:
     sizes, groups, order = rng.random(40), rng.integers(0, 4, 40), rng.permutation(40)
     first = judge(scores, targets, parameters=sizes, groups=groups)
     second = judge(scores[order], targets[order], parameters=sizes[order], groups=groups[order])
-    for field in ("rho", "tau", "top_precision", "rho_given_params", "rho_within", "n_within"):
+    for field in (
+        "rho",
+        "rho_untied",
+        "tau",
+        "top_precision",
+        "rho_given_params",
+        "rho_within",
+        "n_within",
+    ):
         assert getattr(second, field) == pytest.approx(getattr(first, field), abs=1e-12)
 
 
@@ -60,14 +68,15 @@ def test_a_flawed_score_is_judged_as_zero_and_says_so(value: float, flaw: str) -
         np.full(10, value), np.arange(10.0), parameters=np.arange(10.0), groups=np.zeros(10, int)
     )
     assert judged.flaw == flaw
-    assert (judged.rho, judged.tau, judged.rho_given_params, judged.rho_within) == (0, 0, 0, 0)
+    assert (judged.rho, judged.rho_untied, judged.tau) == (0, 0, 0)
+    assert (judged.rho_given_params, judged.rho_within) == (0, 0)
     assert judged.n_within == 10
 
 
 @pytest.mark.parametrize(
     ("scores", "targets", "message"),
     [
-        (np.ones(3), np.ones(4), "do not fit"),
+        (np.ones(3), np.ones(4), "do not match"),
         (np.ones(1), np.ones(1), "needs 2 to"),
         (np.ones(3), np.array([1.0, np.nan, 2.0]), "target 1 is nan, expected a finite number"),
     ],

@@ -210,7 +210,7 @@ def test_an_ensemble_is_exported_and_found_again(
     assert run(["export", str(path), "--to", "csv"]) == 0
     assert capsys.readouterr().out.count("\n") == 4
     assert run(["export", str(path), "--to", "python"]) == 2
-    assert "holds one formula, 3 were chosen" in capsys.readouterr().err
+    assert "contains one formula, but 3 were chosen" in capsys.readouterr().err
     assert run(["export", str(path), "--to", "json", "--formula", "2"]) == 0
     assert json.loads(capsys.readouterr().out)["formula"] == "sum(fro(W))"
 
@@ -241,8 +241,8 @@ def changed(**fields: Any) -> str:
     ("text", "message"),
     [
         (changed(combine="sum"), "use one of rank-mean"),
-        (changed(members=[]), "holds 0 formulas"),
-        (changed(members=["sum(W)"]), "formula 1 is no object"),
+        (changed(members=[]), "contains 0 formulas"),
+        (changed(members=["sum(W)"]), "formula 1 is not an object"),
         (changed(members=[{"format": "lpzero-formula", "schema": 1}]), "no 'sha256'"),
         (changed(weights=[1, 2, 3]), "unknown field 'weights'"),
         (changed(schema=2), "schema 2"),

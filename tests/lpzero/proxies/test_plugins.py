@@ -89,7 +89,7 @@ def test_a_broken_plug_in_costs_one_line(
     assert "good" in names()
     (line,) = caplog.messages
     assert reason in line
-    assert line.startswith(f"plug-in {entries.split(' ')[0]} of fake is left out: ")
+    assert line.startswith(f"plug-in {entries.split(' ')[0]} of fake is ignored: ")
     assert "\n" not in line
     assert set(registry.snapshot()) == {*before, "good"}
 
@@ -101,7 +101,7 @@ def test_of_two_packages_with_one_name_the_second_is_left_out(
     offer(package, "same = beta_proxies:TEXT", "beta", "TEXT = 'sum(H)'")
     assert find("same").definition == "sum(A)"
     (line,) = caplog.messages
-    assert "same of beta is left out: InputError: there is a proxy same already" in line
+    assert "same of beta is ignored: InputError: there is a proxy same already" in line
 
 
 def test_a_name_that_nobody_offers_is_still_unknown(package: Path) -> None:
@@ -122,4 +122,4 @@ def test_the_command_line_knows_a_plug_in_and_reports_another(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert '"formula": "sum(fro(W))"' in done.stdout
     (line,) = done.stderr.splitlines()
-    assert line.startswith("plug-in bad of fake is left out: ")
+    assert line.startswith("plug-in bad of fake is ignored: ")

@@ -100,8 +100,8 @@ def read(path: Path) -> _Checker:
 
 def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
     found = read(write(open_run(campaign)).page)
-    titles = ["The result", "What was searched", "Hall of fame", "Figures", "Rejected formulas",
-              "Provenance", "The same again"]  # fmt: skip
+    titles = ["Result", "Search", "Hall of fame", "Figures", "Rejected formulas", "Provenance"]
+    titles += ["Reproduce"]
     assert all(title in found.text for title in titles)
     ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -164,7 +164,35 @@ def test_a_result_older_than_its_journal_is_said(copy: Path) -> None:
     whole = path.read_text().splitlines(keepends=True)
     path.write_text("".join(whole[:-5]))
     (remark,) = open_run(copy).remarks
-    assert f"counts {len(whole)} formulas and journal.jsonl holds {len(whole) - 5}" in remark
+    assert f"counts {len(whole)} formulas, but journal.jsonl has {len(whole) - 5}" in remark
+
+
+def test_the_page_holds_the_verdict_of_the_result(campaign: Path) -> None:
+    result = json.loads((campaign / layout.RESULT).read_text())
+    text = read(write(open_run(campaign)).page).text
+    assert result["verdict"] in text
+    assert "The best count:" not in text
+
+
+def test_the_best_count_stands_beside_the_winner(copy: Path) -> None:
+    result = json.loads((copy / layout.RESULT).read_text())
+    judged = {"made-up": result["counters"][0]["judged"]}
+    result["count"] = {"formula": HOSTILE, "rho": result["counters"][0]["rho"], "judged": judged}
+    (copy / layout.RESULT).write_text(json.dumps(result))
+    page = write(open_run(copy)).page
+    assert f"The best count: {HOSTILE}." in read(page).text
+    assert HOSTILE not in page.read_text()
+    low, high = judged["made-up"]["train"]["rho_ci"]
+    row = f"the best count {judged['made-up']['train']['rho']:.3f} [{low:.3f}, {high:.3f}]"
+    assert row in read(page).text.replace("−", "-")
+
+
+def test_a_result_without_a_verdict_says_how_to_get_one(copy: Path) -> None:
+    result = json.loads((copy / layout.RESULT).read_text())
+    for field in ("count", "difference", "differences", "stability", "verdict"):
+        del result[field]
+    (copy / layout.RESULT).write_text(json.dumps(result))
+    assert "run the same command again" in read(write(open_run(copy)).page).text
 
 
 def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> None:
@@ -209,7 +237,7 @@ def test_an_unfinished_exhaustive_run_says_so(exhausted: Path, tmp_path: Path) -
     copy = shutil.copytree(exhausted, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
     (copy / "result.json").unlink()
     (copy / "scores.json").unlink()
-    assert "without computing anything again" in open_run(copy).remarks[0]
+    assert "nothing is computed again" in open_run(copy).remarks[0]
     next((copy / "shards").iterdir()).unlink()
     written = write(open_run(copy))
     assert "The run is not finished: 1 of " in written.remarks[0]
@@ -261,11 +289,11 @@ def test_a_broken_file_gives_a_page_or_one_line(
     ("make", "said"),
     [
         (lambda d: d / "nowhere", "is not a directory"),
-        (lambda d: d, "holds no run"),
+        (lambda d: d, "has no run"),
         (lambda d: (d / "config.json").write_text("{") and d, "is broken"),
         (
             lambda d: (d / "config.json").write_text('{"schema": 99}') and d,
-            "schema 99, this version reads schema 2",
+            "schema 99, but this version reads schema 2",
         ),
         (
             lambda d: (d / "run.json").write_text(EARLIER) and d,
@@ -289,7 +317,7 @@ def test_a_folder_that_takes_no_files_is_refused_before_anything_is_drawn(
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
     before = sorted(copy.rglob("*"))
     assert command(["report", str(copy)]) == 2
-    assert f"{copy} takes no files from you" in capsys.readouterr().err
+    assert f"{copy} is not writable" in capsys.readouterr().err
     assert sorted(copy.rglob("*")) == before
 
 
@@ -304,7 +332,7 @@ def poison(folder: Path) -> None:
     (folder / layout.HALL).write_text(json.dumps(hall))
     result = json.loads((folder / layout.RESULT).read_text())
     result["counters"][0]["proxy"] = result["tables"][0]["licence"] = HOSTILE
-    result["stopped"] = HOSTILE
+    result["stopped"] = result["verdict"] = HOSTILE
     (folder / layout.RESULT).write_text(json.dumps(result))
     sheet = json.loads((folder / "scores.json").read_text())
     sheet["tables"][f"../../{HOSTILE}"] = sheet["tables"]["made-up"]
@@ -338,7 +366,7 @@ def test_a_journal_of_something_else_is_one_line(
     (copy / layout.JOURNAL).write_text(json.dumps(first | line) + "\n")
     assert command(["report", str(copy)]) == 2
     error = capsys.readouterr().err.strip()
-    assert "do not hold what a run of this version writes" in error
+    assert "have unexpected content" in error
     assert "\n" not in error
 
 
@@ -418,7 +446,7 @@ def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
 
 
 def test_runs_of_two_kinds_do_not_stand_in_one_figure(campaign: Path, searched: Path) -> None:
-    with pytest.raises(InputError, match="cannot stand beside"):
+    with pytest.raises(InputError, match="cannot be compared with"):
         write(open_run(campaign), None, [open_run(searched)])
 
 
@@ -443,7 +471,11 @@ def test_several_tables_have_a_transfer_matrix(tmp_path: Path) -> None:
     discovery(tmp_path / "both", table=both, generations=2).run()
     written = write(open_run(tmp_path / "both"))
     assert "transfer" in {path.stem for path in written.figures}
-    assert "another made-up: the winner beside the counters" in read(written.page).text
+    text = read(written.page).text
+    assert "another made-up: the winner and the counters" in text
+    result = json.loads((tmp_path / "both" / layout.RESULT).read_text())
+    assert all(verdict in text for verdict in result["verdict_by_table"].values())
+    assert len(result["verdict_by_table"]) == 2
 
 
 @pytest.fixture
@@ -532,7 +564,7 @@ def test_the_printed_command_makes_the_same_configuration(
 def test_elements_escape_all_but_markup() -> None:
     assert element("p", "<b>", Markup("<i></i>"), None, 3) == "<p>&lt;b&gt;<i></i>3</p>"
     assert element("a", title='"<', hidden=True, id=None) == '<a title="&quot;&lt;" hidden></a>'
-    with pytest.raises(ValueError, match="no attribute's name"):
+    with pytest.raises(ValueError, match="not the name of an attribute"):
         element("a", **{"on click": "x"})
 
 

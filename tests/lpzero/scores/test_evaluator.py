@@ -16,7 +16,7 @@ from lpzero.errors import InputError
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.sketches.builder import take
+from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives import naive
 from primitives.formula import REDUCTIONS, Formula
@@ -37,7 +37,7 @@ def real(space_name: str) -> list[Sketch]:
     """Sketches of networks that were really run."""
     space = spaces.get(space_name)
     options = SketchOptions(limit=300)
-    return [take(space, space.sample(random.Random(seed)), options) for seed in range(3)]
+    return [build_sketch(space, space.sample(random.Random(seed)), options) for seed in range(3)]
 
 
 @lru_cache(maxsize=4)
@@ -160,7 +160,7 @@ def test_a_formula_without_branches_is_rejected() -> None:
 def test_a_table_of_other_architectures_is_refused() -> None:
     sketches = [random_sketches.sketch(seed) for seed in range(3)]
     table = FormulaEvaluator(sketches, surviving(1)).table
-    with pytest.raises(InputError, match="the branch table has 3 architectures, 2 were asked for"):
+    with pytest.raises(InputError, match="the branch table has 3 architectures, expected 2"):
         FormulaEvaluator(sketches, rows=[0, 1], table=table)
 
 
@@ -175,13 +175,13 @@ def test_sign_and_reduction() -> None:
     np.testing.assert_array_equal(negative, -total)
 
 
-def test_a_shelf_forgets_what_was_used_longest_ago() -> None:
-    shelf: ByteCache[str] = ByteCache(10)
-    shelf.put("a", "A", 4)
-    shelf.put("b", "B", 4)
-    assert shelf.get("a") == "A"
-    shelf.put("c", "C", 4)
-    assert [shelf.get(key) for key in "abc"] == ["A", None, "C"]
-    shelf.put("huge", "H", 11)
-    assert "huge" not in shelf
-    assert shelf.bytes == 8
+def test_the_cache_drops_the_least_recently_used_value() -> None:
+    cache: ByteCache[str] = ByteCache(10)
+    cache.put("a", "A", 4)
+    cache.put("b", "B", 4)
+    assert cache.get("a") == "A"
+    cache.put("c", "C", 4)
+    assert [cache.get(key) for key in "abc"] == ["A", None, "C"]
+    cache.put("huge", "H", 11)
+    assert "huge" not in cache
+    assert cache.bytes == 8

@@ -16,7 +16,7 @@ from lpzero.errors import InputError
 from lpzero.proxies import Measurements, get
 from lpzero.report.search_curves import curve_rows, draw
 from lpzero.search import Request, Resources
-from lpzero.search.comparison import compare, place
+from lpzero.search.comparison import compare, run_folder
 from lpzero.search.environment import Environment
 from lpzero.search.metrics import (
     best_after,
@@ -50,14 +50,14 @@ def test_evaluations_to_reach() -> None:
 def test_the_threshold_is_the_best_hundredth() -> None:
     rng = random.Random(3)
     pool = list(dict.fromkeys(SPACE.sample(rng) for _ in range(400)))
-    place_ = environment(proxy(), pool=pool)
-    found = top_threshold(place_.sampler, Landscape())
+    around = environment(proxy(), pool=pool)
+    found = top_threshold(around.sampler, Landscape())
     expected = sorted((height(SPACE, arch) for arch in pool), reverse=True)
     assert found == expected[round(0.01 * len(pool)) - 1]
-    dear = Landscape()
-    dear.is_free = False
-    with pytest.raises(InputError, match="too dear"):
-        top_threshold(place_.sampler, dear)
+    expensive = Landscape()
+    expensive.is_free = False
+    with pytest.raises(InputError, match="too expensive"):
+        top_threshold(around.sampler, expensive)
 
 
 def test_the_interval_of_a_mean_holds_it() -> None:
@@ -114,7 +114,7 @@ def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
     assert found.rows == again.rows
     for arm, row in zip(arms("none", "parameters"), found.rows, strict=True):
         results = [
-            json.loads((place(tmp_path / "kept", arm, seed) / "result.json").read_text())
+            json.loads((run_folder(tmp_path / "kept", arm, seed) / "result.json").read_text())
             for seed in range(3)
         ]
         best = [result["best"]["target"] for result in results]
@@ -198,7 +198,7 @@ def test_the_command_compares_and_draws(
         (["--loop", "etas", "--proxy", "depth", "--seeds", "3"], "--seeds is for --compare"),
         (
             ["--compare", "--loop", "etas", "--proxy", "depth", "--evaluator", "proxy"],
-            "scores of proxies do not compare",
+            "scores of different proxies are not comparable",
         ),
     ],
 )

@@ -30,7 +30,7 @@ def sampler() -> Sampler:
 
 def test_a_member_stays_where_it_is(sampler: Sampler) -> None:
     assert sampler.pool is not None
-    assert [sampler.settle(arch) for arch in sampler.pool] == sampler.pool
+    assert [sampler.snap_to_pool(arch) for arch in sampler.pool] == sampler.pool
 
 
 def test_every_member_can_be_drawn(sampler: Sampler) -> None:
@@ -40,12 +40,14 @@ def test_every_member_can_be_drawn(sampler: Sampler) -> None:
     assert set(drawn) == set(sampler.pool)
 
 
-def test_a_stranger_goes_to_the_isomer_it_is_most_alike(sampler: Sampler) -> None:
+def test_an_architecture_outside_the_pool_is_replaced_by_the_most_similar_isomer(
+    sampler: Sampler,
+) -> None:
     assert sampler.pool is not None
     for member in sampler.pool[::5]:
         first, second, *rest = member.layers
         swapped = replace(member, layers=(second, first, *rest))
-        settled = sampler.settle(swapped)
+        settled = sampler.snap_to_pool(swapped)
         alike = [
             sum(a == b for a, b in zip(swapped.layers, other.layers, strict=False))
             for other in (settled, member)

@@ -178,7 +178,7 @@ def test_latency_is_a_time() -> None:
         ({"flops": (1e15, None)}, "at least 1e"),
         ({"parameters": (5e5, None), "flops": (None, 1e6)}, "has flops of at most"),
         ({"parameters": (2e5, 1e5)}, "swap the bounds"),
-        ({"parameters": (None, 0)}, "at most 0 parameters leaves no architecture"),
+        ({"parameters": (None, 0)}, "at most 0 parameters excludes everything"),
         ({"latency": (0, 0)}, "at most 0 latency"),
         ({"flops": (None, float("nan"))}, "a bound of flops is nan"),
         ({"memory": (0, 1)}, "cannot be bounded"),

@@ -19,7 +19,7 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.files import read_header
 from lpzero.sketches import sketch as sketches
-from lpzero.sketches.builder import take
+from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import (
     MAGIC,
     Sketch,
@@ -44,13 +44,13 @@ ARCH = FlexiBertArch(32, (Layer("wma", 2, 64, 1), Layer("dsc5", 4, 128, 3)))
 
 @pytest.fixture(scope="module")
 def sketch() -> Sketch:
-    return take(SPACE, ARCH, SketchOptions())
+    return build_sketch(SPACE, ARCH, SketchOptions())
 
 
 @pytest.mark.parametrize("limit", [1, 700, 4096, None])
 def test_a_sketch_is_the_cut_of_the_whole_matrices(limit: int | None) -> None:
     whole = of_architecture(SPACE, ARCH)
-    kept = take(SPACE, ARCH, SketchOptions(limit=limit))
+    kept = build_sketch(SPACE, ARCH, SketchOptions(limit=limit))
     assert kept.n_blocks == len(whole.blocks)
     assert kept.ends == ("embedding", "head")
     pairs = [
@@ -122,7 +122,7 @@ def test_bytes_come_back_as_they_were(sketch: Sketch) -> None:
 
 
 def test_equal_inputs_give_equal_bytes(sketch: Sketch) -> None:
-    assert encode(take(SPACE, ARCH, SketchOptions())) == encode(sketch)
+    assert encode(build_sketch(SPACE, ARCH, SketchOptions())) == encode(sketch)
 
 
 @settings(max_examples=40, deadline=None)
@@ -193,7 +193,7 @@ def test_a_default_sketch_takes_about_a_megabyte() -> None:
     rng = random.Random(0)
     for name, most in (("flexibert", 2e6), ("nano-gpt2", 2e6)):
         space = spaces.get(name)
-        assert len(encode(take(space, space.sample(rng), SketchOptions()))) < most
+        assert len(encode(build_sketch(space, space.sample(rng), SketchOptions()))) < most
 
 
 def test_numbers_that_are_not_finite_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_numbers_that_are_not_finite_are_refused(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(type(space), "build", broken)
     with pytest.raises(SketchError, match="block 0 is not finite"):
-        take(space, arch, SketchOptions())
+        build_sketch(space, arch, SketchOptions())
 
 
 def test_bad_options_are_named() -> None:

@@ -19,7 +19,7 @@ import pytest
 import spaces
 from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
-from lpzero.sketches.builder import Builder, build, sketches, take
+from lpzero.sketches.builder import Builder, build, build_sketch, sketches
 from lpzero.sketches.maintenance import listing, prune
 from lpzero.sketches.sketch import SketchError, SketchOptions, encode
 from lpzero.sketches.store import Store
@@ -67,7 +67,9 @@ def test_two_jobs_write_the_same_bytes(tmp_path: Path, reference: dict[str, byte
 def test_a_second_call_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = SmallTable()
     first = sketches(table, Builder(store=Store(tmp_path)))
-    monkeypatch.setattr("lpzero.sketches.builder.take", lambda *_: pytest.fail("extracted again"))
+    monkeypatch.setattr(
+        "lpzero.sketches.builder.build_sketch", lambda *_: pytest.fail("extracted again")
+    )
     again = sketches(table, Builder(store=Store(tmp_path)))
     assert (first.report.built, again.report.built, again.report.present) == (3, 0, 3)
     for one, other in zip(first, again, strict=True):
@@ -251,7 +253,7 @@ def test_listing_and_pruning(tmp_path: Path) -> None:
 
 def test_a_sketch_of_a_space_that_builds_otherwise_now_is_stale(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    sketch = take(SPACE, ARCHS[0], SketchOptions())
+    sketch = build_sketch(SPACE, ARCHS[0], SketchOptions())
     header = {**sketch.header, "space": {**sketch.header["space"], "version": -1}}
     store.write(SPACE.name, "ab" * 32, encode(type(sketch)(header, sketch.numbers)))
     assert prune(store, "stale")[0] == 1

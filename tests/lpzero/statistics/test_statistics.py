@@ -318,14 +318,16 @@ def test_blocks_are_those_of_a_model_that_names_no_ends(
     space: Any, arch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, batch = space.build(arch, 0), space.batch(0)
-    with_ends = extract(model, batch)
+    with_ends, not_asked = extract(model, batch), extract(model, batch, with_ends=False)
     monkeypatch.delattr(type(model), "ends")
     without = extract(model, batch)
-    assert without.ends == {}
-    for one, other in zip(with_ends.blocks, without.blocks, strict=True):
+    assert without.ends == not_asked.ends == {}
+    found = zip(with_ends.blocks, not_asked.blocks, without.blocks, strict=True)
+    for one, *others in found:
         for name in STATISTICS:
-            for a, b in zip(one[name], other[name], strict=True):
+            for a, b, c in zip(one[name], *(other[name] for other in others), strict=True):
                 assert torch.equal(a.values, b.values)
+                assert torch.equal(a.values, c.values)
 
 
 def test_the_long_axis_of_a_table_is_cut() -> None:

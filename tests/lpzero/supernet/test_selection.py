@@ -99,7 +99,7 @@ def test_widths_and_depths_are_drawn_alike() -> None:
 
 
 def test_bad_requests_are_refused() -> None:
-    with pytest.raises(InputError, match="no usual bins of flops; give their edges"):
+    with pytest.raises(InputError, match="no default bins of flops; give their edges"):
         select(SALIENCY, size="flops")
     with pytest.raises(InputError, match="size 'latency' is unknown; use one of parameters"):
         select(SALIENCY, size="latency")
@@ -107,5 +107,5 @@ def test_bad_requests_are_refused() -> None:
         select(SALIENCY, [3, 1])
     with pytest.raises(InputError, match="0 architectures per bin"):
         select(SALIENCY, per_bin=0)
-    with pytest.raises(InputError, match="nothing to draw from"):
+    with pytest.raises(InputError, match="cannot draw"):
         draw([], random.Random(0))

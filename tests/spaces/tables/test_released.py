@@ -93,7 +93,7 @@ def test_the_benchmark_repeats_nine_architectures_and_splits_keep_them_together(
             {table.archs[i] for i in rows} for rows in (drawn.train, drawn.valid, drawn.open_test())
         )
         assert len(train) + len(valid) + len(test) == 491
-        assert (len(drawn.train), len(drawn.valid), drawn.n_test) == (250, 100, 150)
+        assert (len(drawn.train), len(drawn.valid), len(drawn.open_test())) == (250, 100, 150)
 
 
 def test_there_are_thirteen_vision_tables() -> None:

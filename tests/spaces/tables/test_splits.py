@@ -92,9 +92,9 @@ def test_the_test_part_stays_closed_until_opened() -> None:
     table = a_table(50)
     drawn = split(table, 0)
     hidden = drawn.hide_test(table)
-    assert drawn.n_test == 15
     assert not drawn.is_open
     rows = drawn.open_test()
+    assert len(rows) == 15
     assert drawn.is_open
     assert np.flatnonzero(np.isnan(hidden.targets)).tolist() == rows.tolist()
     assert np.isfinite(hidden.targets[np.concatenate([drawn.train, drawn.valid])]).all()

@@ -233,7 +233,7 @@ def test_a_wrong_gpt2_configuration_is_named(
         ({"config_9_j9": {"valid_ppl": 3.0}}, "config_9/j9/model_config.yaml: the file is missing"),
         ({"config_0_j1": {"test_ppl": 3.0}}, "config_0_j1: the field valid_ppl is missing"),
         ({"config_0_j1": {"valid_ppl": 0.5}}, "config_0_j1: perplexity 0.5, expected at least 1"),
-        ({"../escape": {"valid_ppl": 3.0}}, "'../escape' is no name of an architecture"),
+        ({"../escape": {"valid_ppl": 3.0}}, "'../escape' is not the name of an architecture"),
     ],
 )
 def test_a_wrong_gpt2_summary_is_named(tmp_path: Path, row: dict[str, Any], message: str) -> None:

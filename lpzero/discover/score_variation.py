@@ -1,0 +1,129 @@
+"""New products from old ones, one change at a time: a factor, an exponent, a reduction or a chain.
+
+Products are taken apart into powers of terms, changed, and put together again; block expressions
+inside a term vary by the operators of single terms.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+from lpzero.discover.score_language import EXPONENTS, REDUCTIONS, ScoreLanguage, of_factors
+from lpzero.discover.variation import Variation, changed_expressions
+from primitives.formula import Formula
+from primitives.score import AnyFormula, with_sign
+from primitives.score_canonical import as_product
+
+_TRIES = 30  # to stay inside the space before the parent is returned
+
+Factors = list[tuple[Formula, Fraction]]
+
+
+class ScoreVariation:
+    """Crossover and mutation of products; to be called with the generator as the global one."""
+
+    def __init__(self, language: ScoreLanguage) -> None:
+        self.language = language
+        self.terms = Variation(language)
+        self._mutations: list[Callable[[Factors], Factors]] = [
+            self._other_exponent,
+            self._other_reduction,
+            self._other_expression,
+            self._other_factor,
+            self._more,
+            self._fewer,
+        ]
+
+    def crossover(self, first: AnyFormula, second: AnyFormula) -> AnyFormula:
+        """A product of factors of both parents, at least one of each."""
+
+        def cross() -> AnyFormula | None:
+            mine, theirs = factors_of(first), factors_of(second)
+            most = self.language.settings.terms
+            picked = random.sample(mine, random.randint(1, len(mine)))
+            room = max(1, most - len(picked))
+            picked = picked[: most - 1] if most > 1 else []
+            return of_factors(
+                picked + random.sample(theirs, random.randint(1, min(len(theirs), room)))
+            )
+
+        return self._inside(cross, first)
+
+    def mutate(self, formula: AnyFormula) -> AnyFormula:
+        """The formula after one mutation of a random kind."""
+
+        def change() -> AnyFormula | None:
+            return of_factors(random.choice(self._mutations)(factors_of(formula)))
+
+        return self._inside(change, formula)
+
+    def neighbours(self, formula: AnyFormula) -> Iterator[AnyFormula]:
+        """Every product of the space one change away: an exponent, reduction, chain or factor."""
+        factors = factors_of(formula)
+        for at, (term, exponent) in enumerate(factors):
+            rest = factors[:at] + factors[at + 1 :]
+            others: Factors = [(term, other) for other in EXPONENTS if other != exponent]
+            others += [
+                (Formula(term.expression, reduction), exponent)
+                for reduction in REDUCTIONS
+                if reduction != term.reduction
+            ]
+            others += [
+                (Formula(expression, term.reduction), exponent)
+                for expression in changed_expressions(term.expression, self.language.statistics)
+            ]
+            for one in ([], *([other] for other in others)):
+                made = of_factors([*rest[:at], *one, *rest[at:]])
+                if made is not None and self.language.why_outside(made) is None:
+                    yield with_sign(made, 1)
+
+    def _inside(self, make: Callable[[], AnyFormula | None], otherwise: AnyFormula) -> AnyFormula:
+        for _ in range(_TRIES):
+            made = make()
+            if made is None:
+                continue
+            made = with_sign(made, 1)
+            if made != otherwise and self.language.why_outside(made) is None:
+                return made
+        return otherwise
+
+    def _other_exponent(self, factors: Factors) -> Factors:
+        at = random.randrange(len(factors))
+        return _with(factors, at, (factors[at][0], random.choice(EXPONENTS)))
+
+    def _other_reduction(self, factors: Factors) -> Factors:
+        at = random.randrange(len(factors))
+        term, exponent = factors[at]
+        return _with(factors, at, (Formula(term.expression, random.choice(REDUCTIONS)), exponent))
+
+    def _other_expression(self, factors: Factors) -> Factors:
+        at = random.randrange(len(factors))
+        term, exponent = factors[at]
+        changed = list(changed_expressions(term.expression, self.language.statistics))
+        return _with(factors, at, (Formula(random.choice(changed), term.reduction), exponent))
+
+    def _other_factor(self, factors: Factors) -> Factors:
+        at = random.randrange(len(factors))
+        return _with(factors, at, (self.language.draw_term(random), random.choice(EXPONENTS)))
+
+    def _more(self, factors: Factors) -> Factors:
+        return [*factors, (self.language.draw_term(random), random.choice(EXPONENTS))]
+
+    def _fewer(self, factors: Factors) -> Factors:
+        if len(factors) == 1:
+            return self._other_factor(factors)
+        at = random.randrange(len(factors))
+        return factors[:at] + factors[at + 1 :]
+
+
+def factors_of(formula: AnyFormula) -> Factors:
+    """The formula's terms with their exponents."""
+    plain = with_sign(formula, 1)
+    found = as_product(plain if isinstance(plain, Formula) else plain.tree)
+    return [(p.base, p.exponent) for p in found.powers if isinstance(p.base, Formula)]
+
+
+def _with(factors: Factors, at: int, one: tuple[Formula, Fraction]) -> Factors:
+    return [*factors[:at], one, *factors[at + 1 :]]

@@ -1,0 +1,93 @@
+"""The permutation floor: what a search finds when there is nothing to find.
+
+The targets are shuffled over the architectures and the same search runs again, K times. The mean
+rho on the rows it searched is how well it fits noise; the mean rho on the test rows must be 0
+within its interval, else test rows leak into the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lpzero.arrays import FloatArray
+from lpzero.errors import InputError, LPZeroError
+from lpzero.judgement.bootstrap import RESAMPLES, Interval, draw_counts, percentile_interval
+from lpzero.parallel import Lost, Workers, stream
+
+LEAST_PERMUTATIONS = 2  # of which a mean has an interval
+
+
+class Fitted(NamedTuple):
+    """What a search reached: rho on the rows it searched, rho of its winner on the test rows."""
+
+    train: float
+    test: float
+
+
+# Targets (n,) of all rows -> what the search reached with them. It may run in other processes.
+Search = Callable[[FloatArray], tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationFloor:
+    """Mean rhos over K searches of permuted targets, with 95% intervals of these means."""
+
+    permutations: int
+    train: float
+    train_ci: Interval
+    test: float
+    test_ci: Interval
+    fitted: tuple[Fitted, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as plain JSON values; `fitted` is a train and a test rho per permutation."""
+        return {
+            "permutations": self.permutations,
+            "train": self.train,
+            "train_ci": list(self.train_ci),
+            "test": self.test,
+            "test_ci": list(self.test_ci),
+            "fitted": [fitted._asdict() for fitted in self.fitted],
+        }
+
+
+def permutation_floor(
+    search: Search,
+    targets: FloatArray,
+    permutations: int = 20,
+    seed: int = 0,
+    workers: Workers | None = None,
+    label: str | None = None,
+) -> PermutationFloor:
+    """The floor of a search on targets (n,): the same for equal seeds and any number of jobs."""
+    if permutations < LEAST_PERMUTATIONS:
+        raise InputError(
+            f"{permutations} permutations were asked for; expected at least {LEAST_PERMUTATIONS}"
+        )
+    shuffled = [permuted(targets, seed, number) for number in range(permutations)]
+    found: dict[int, Fitted] = {}
+    for number, reached in stream(search, shuffled, workers, label):
+        if isinstance(reached, Lost):
+            raise LPZeroError(f"the search with permutation {number} failed: {reached.reason}")
+        found[number] = Fitted(*map(float, reached))
+    fitted = tuple(found[number] for number in range(permutations))
+    train, test = np.array(fitted).T
+    return PermutationFloor(
+        permutations, float(train.mean()), _mean_interval(train),
+        float(test.mean()), _mean_interval(test), fitted,
+    )  # fmt: skip
+
+
+def permuted(targets: FloatArray, seed: int, number: int) -> FloatArray:
+    """The targets (n,) in the order of one permutation, which depends on seed and number alone."""
+    drawn = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, number])))
+    return np.asarray(targets)[drawn.permutation(len(targets))]
+
+
+def _mean_interval(values: FloatArray) -> Interval:
+    """The bootstrap interval of the mean of values (K,)."""
+    return percentile_interval(draw_counts(len(values), RESAMPLES) @ values / len(values))

@@ -1,0 +1,35 @@
+"""Whether scores repeat: rank correlations of the same proxy over other weights and batches.
+
+No target is needed, so it can be measured on all rows before anything is chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from lpzero.arrays import FloatArray
+from lpzero.judgement.correlation import spearman_many
+from lpzero.judgement.ranks import rank
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """Median and least rank correlation of a proxy's scores with those of `n` other seeds."""
+
+    n: int
+    median: float
+    least: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return asdict(self)
+
+
+def stability(scores: FloatArray, others: FloatArray) -> Stability:
+    """How far scores (n,) repeat in others (seeds, n); a seed without finite scores is 0."""
+    found = spearman_many(np.atleast_2d(others), rank(scores))
+    values = np.where(found.non_finite, 0.0, found.values)
+    return Stability(len(values), float(np.median(values)), float(values.min()))

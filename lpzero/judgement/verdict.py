@@ -1,0 +1,79 @@
+"""The verdict on a winner, built here alone: what it beats, by how much, and if within groups too.
+
+Result files, the command line and the report page print the text that `verdict` gives.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from lpzero.judgement.correlation import LEAST_IN_GROUP
+from lpzero.judgement.counters import BEST_COUNT
+from lpzero.judgement.differences import Difference, Outcome
+from lpzero.judgement.judgement import Judgement
+from lpzero.judgement.stability import Stability
+
+_NORMAL_QUANTILE = 1.96  # of the 95% level
+
+
+def verdict(
+    winner: Judgement,
+    differences: Mapping[str, Difference],
+    stability: Stability | None = None,
+) -> str:
+    """One sentence on the winner's judgement on test rows; differences by the rivals' names."""
+    if winner.flaw is not None:
+        return f"It ranks nothing: its scores on the {winner.n} test rows are {winner.flaw}."
+    clauses = [_compared(name, found) for name, found in differences.items()]
+    clauses = clauses or [f"It reaches rho {_signed(winner.rho)} on {winner.n} test rows"]
+    clauses += [*_within(winner), *_repeated(stability)]
+    first, *rest = clauses
+    return "; ".join([first, *(clause[0].lower() + clause[1:] for clause in rest)]) + "."
+
+
+def _compared(name: str, found: Difference) -> str:
+    rival = f"the {name}" if name == BEST_COUNT else f"{name} (the best counter on train)"
+    low, high = map(_signed, found.rho_ci)
+    facts = f"[{low}, {high}] on {found.n} test rows ({found.share_above:.0%} of draws above 0)"
+    if found.outcome is Outcome.NOT_AHEAD:
+        return f"It does not beat {rival}: the difference is {_signed(found.rho)} {facts}"
+    settled = "ahead" if found.outcome is Outcome.AHEAD else "not settled"
+    return f"It is ahead of {rival} by {_signed(found.rho)} {facts}: {settled}"
+
+
+def _within(winner: Judgement) -> Iterator[str]:
+    where = "within groups of equal depth and width"
+    if winner.rho_within is None:
+        yield f"nothing can be said {where}: none has {LEAST_IN_GROUP} test rows"
+        return
+    rho = f"(rho {_signed(winner.rho_within)} on {winner.n_within} rows)"
+    if abs(winner.rho_within) <= chance_within(winner.n_within):
+        yield f"{where} it says no more than chance would {rho}"
+    elif winner.rho_within > 0:
+        yield f"{where} it still ranks {rho}"
+    else:
+        yield f"{where} it ranks the wrong way round {rho}"
+
+
+def chance_within(n_archs: int) -> float:
+    """The |rho| within groups that unrelated scores stay below in at least 95% of cases.
+
+    Rho of unrelated scores in a group of m has variance 1 / (m - 1), so the mean weighted by m
+    has at most m / (m - 1) / n_archs of the smallest group there can be.
+    """
+    return _NORMAL_QUANTILE * math.sqrt(LEAST_IN_GROUP / (LEAST_IN_GROUP - 1) / n_archs)
+
+
+def _repeated(stability: Stability | None) -> Iterator[str]:
+    if stability is not None:
+        yield (
+            f"over other weights and batches (n = {stability.n}) its scores repeat at a rank"
+            f" correlation of {_signed(stability.median)}, at least {_signed(stability.least)}"
+        )
+
+
+def _signed(value: float) -> str:
+    """Three decimals, without a minus before nothing."""
+    text = f"{value:.3f}"
+    return text[1:] if text == "-0.000" else text

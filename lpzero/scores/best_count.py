@@ -1,0 +1,59 @@
+"""The best count: the product of at most four sizes that ranks a table best, without any network.
+
+Sizes of blocks under `sum`, `inner` and `last`, sizes of the ends and the depth, found by the same
+search on the same rows as a formula. It is the rival that a discovered formula has to beat: only
+what a formula adds to it comes from the network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lpzero.arrays import FloatArray, IntArray
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman_many
+from lpzero.judgement.ranks import rank_targets
+from lpzero.scores.branch_table import BranchTable, state_sizes
+from lpzero.scores.chains import bare_chains
+from lpzero.scores.products import Beam, search
+from lpzero.scores.terms import COUNTS, TermTable, term_table
+from primitives.score import AnyFormula
+
+if TYPE_CHECKING:
+    from spaces.tables import Table
+
+
+@dataclass(frozen=True, eq=False)
+class BestCount:
+    """A product of sizes with its scores on every row (A,)."""
+
+    formula: AnyFormula
+    scores: FloatArray
+
+
+def count_terms(table: Table) -> TermTable:
+    """The terms of counts on every row of a table; no network is built."""
+    space = table.space
+    sizes, end_sizes = state_sizes(
+        [{"blocks": space.block_sizes(arch), "ends": space.end_sizes(arch)} for arch in table.archs]
+    )
+    n_blocks = np.array([space.depth(arch) for arch in table.archs], dtype=np.int64)
+    branches = BranchTable(bare_chains(), n_blocks, {}, {}, {}, {}, sizes, end_sizes)
+    return term_table(branches, COUNTS, {"depth": counters.score("depth", table)})
+
+
+def best_count(
+    table: Table, searched: IntArray, chosen_on: IntArray | None = None, beam: Beam | None = None
+) -> BestCount:
+    """The best product of sizes: searched on some rows, chosen on these or on more of them."""
+    terms = count_terms(table)
+    found = search(terms.logs[:, searched], rank_targets(table.targets[searched]), beam)
+    rows = searched if chosen_on is None else chosen_on
+    logs = np.stack([one.factors.logs(terms.logs) for one in found])
+    rho = spearman_many(logs[:, rows], rank_targets(table.targets[rows])).values
+    best = int(np.argmax(np.abs(rho)))
+    sign = -1 if rho[best] < 0 else 1
+    return BestCount(found[best].factors.formula(terms, sign), sign * logs[best])

@@ -1,0 +1,25 @@
+"""Stability: how far scores repeat over other seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.stability import Stability, stability
+
+
+def test_it_is_the_median_and_the_least_rank_correlation() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random(40)
+    others = scores + np.array([[0.01], [0.1], [1.0]]) * rng.random((3, 40))
+    expected = sorted(spearman(other, scores) for other in others)
+    found = stability(scores, others)
+    assert (found.n, found.median, found.least) == pytest.approx((3, expected[1], expected[0]))
+
+
+def test_scores_that_are_lost_on_another_seed_do_not_repeat() -> None:
+    scores = np.arange(6.0)
+    others = np.stack([scores, np.where(scores > 3, np.nan, scores)])
+    assert stability(scores, others) == Stability(2, 0.5, 0.0)
+    assert stability(scores, scores).to_json() == {"n": 1, "median": 1.0, "least": 1.0}
