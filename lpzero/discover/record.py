@@ -23,7 +23,7 @@ from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.journal import read_journal
 from lpzero.runs.layout import CONFIG, HALL, HISTORY, JOURNAL, RESULT, SCORES
 from lpzero.runs.run import read_file
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 from primitives.sizes import SpaceSize, measure
 from primitives.statistics import STATISTICS
 
@@ -63,7 +63,7 @@ class CampaignRun(FormulaRun):
         for line in self.lines:
             if "fitness" in line:
                 lowest = min(abs(float(found["rho"])) for found in line["train"].values())
-                yield from pairs_in(parse_paper_formula(line["formula"]), lowest)
+                yield from pairs_in(parse(line["formula"]), lowest)
 
 
 def read(config: StoredConfig) -> CampaignRun:

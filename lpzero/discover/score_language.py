@@ -12,7 +12,7 @@ from lpzero.discover.language import Language, RandomSource, ScoredForm
 from lpzero.discover.settings import Settings
 from lpzero.errors import InputError
 from primitives.block_sizes import SIZES
-from primitives.expressions import Expression, Leaf, branch, walk
+from primitives.expressions import Expression, Leaf, branch, drop_dead, walk
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.powers import Power, product, tree_of
@@ -31,7 +31,9 @@ _SIZE_OPERATIONS = ("sqrt", "square", "log", "inverse")
 
 
 def of_factors(factors: list[tuple[Formula, Fraction]]) -> AnyFormula | None:
-    """The product of powers of terms; None if every factor cancels."""
+    """The product of powers of terms; None if every factor cancels or one has no live branch."""
+    if any(drop_dead(term.expression) is None for term, _ in factors):
+        return None
     made = product(1, (Power(term, exponent) for term, exponent in factors))
     if made.is_empty:
         return None

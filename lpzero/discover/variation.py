@@ -16,6 +16,7 @@ from typing import Any
 from deap import base, gp
 
 from lpzero.discover.language import Language
+from primitives.block_sizes import SIZES
 from primitives.deap_set import from_tree, grow, to_tree
 from primitives.expressions import Apply, Combine, Expression, Leaf, walk
 from primitives.formula import REDUCTIONS, Formula
@@ -130,7 +131,8 @@ def changed_expressions(expression: Expression, statistics: Sequence[str]) -> It
     """The expression with one node replaced, one unary added, or one unary removed."""
     yield from (Apply(name, expression) for name in UNARIES)
     if isinstance(expression, Leaf):
-        yield from (Leaf(name) for name in statistics if name != expression.statistic)
+        names = SIZES if expression.is_size else statistics
+        yield from (Leaf(name) for name in names if name != expression.name)
     elif isinstance(expression, Apply):
         yield expression.operand
         yield from (Apply(n, expression.operand) for n in UNARIES if n != expression.operation)

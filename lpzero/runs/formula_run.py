@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lpzero.runs.run import Run
 from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
-from primitives.formula import Formula
+from primitives.score import AnyFormula
 from primitives.sizes import SpaceSize
 
 Row = Mapping[str, Any]
@@ -108,19 +108,23 @@ class FormulaRun(Run, ABC):
         return [*words, "--upstream-dims"] if is_upstream else words
 
 
-def pairs_in(formula: Formula, rho: float) -> Iterator[PairRho]:
-    """The pairs of statistics in a formula, under its outermost operation.
+def pairs_in(formula: AnyFormula, rho: float) -> Iterator[PairRho]:
+    """The pairs of statistics in each term of a formula, under the term's outermost operation.
 
-    A formula with one binary operation has the pair of its two branches; a deeper formula has every
-    pair of the statistics it contains. A one-sided formula pairs its statistic with itself.
+    In a term of one binary the pair is that of its branches; in deeper terms every pair of
+    statistics that occur together counts. A one-sided term pairs its statistic with itself, a term
+    of sizes alone has no pair.
     """
-    expression = drop_dead(formula.expression)
-    if expression is None:
-        return
-    top = expression
-    while isinstance(top, Apply):
-        top = top.operand
-    leaves = list(dict.fromkeys(n.statistic for n in walk(expression) if isinstance(n, Leaf)))
-    operation = top.operation if isinstance(top, Combine) else ONE_SIDED
-    for one, other in combinations(leaves, 2) if len(leaves) > 1 else [(leaves[0], leaves[0])]:
-        yield PairRho(operation, one, other, rho)
+    for term in formula.terms:
+        expression = drop_dead(term.expression)
+        if expression is None:
+            continue
+        top = expression
+        while isinstance(top, Apply):
+            top = top.operand
+        names = (n.name for n in walk(expression) if isinstance(n, Leaf) and not n.is_size)
+        leaves = list(dict.fromkeys(names))
+        operation = top.operation if isinstance(top, Combine) else ONE_SIDED
+        pairs = combinations(leaves, 2) if len(leaves) > 1 else ((name, name) for name in leaves)
+        for one, other in pairs:
+            yield PairRho(operation, one, other, rho)

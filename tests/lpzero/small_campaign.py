@@ -44,6 +44,7 @@ def sketches(n: int = N) -> list[Sketch]:
 def discovery(out: Path | str | None = None, **options: Any) -> Discovery:
     """A campaign on the table: few generations of chains of one, unless told otherwise."""
     asked = {"generations": 6, "population": 12, "offspring": 12, "unaries": 1, "seed": 3}
+    asked |= {"terms": 1, "choose": "valid"}
     asked |= options
     given = asked.pop("table", None) or table()
     given = given if isinstance(given, list) else [given]
