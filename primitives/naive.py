@@ -7,8 +7,8 @@ together by the operations above them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from primitives.block_values import OVERFLOW, Axis, Tensors, block_values, evaluate
 from primitives.errors import TensorError
@@ -17,7 +17,9 @@ from primitives.network import Block, Network, as_network
 from primitives.rejection import NON_FINITE, Rejected
 from primitives.score import AnyFormula, Column, ScoreTree, Transform
 
-__all__ = ["Axis", "Block", "Network", "Tensors", "block_values", "evaluate", "score"]
+__all__ = ["Axis", "Block", "Network", "Tensors", "block_values", "combine", "evaluate", "score"]
+
+ValueOf = Callable[[Formula | Column], float | Rejected]
 
 _UNDEFINED = Rejected(
     NON_FINITE, "an operation on terms is not defined here: a root or logarithm of a negative, 1/0"
@@ -36,8 +38,29 @@ def score(
     otherwise turn the overflow into a harmless-looking number.
     """
     reader = _Reader(as_network(network), softmax_axis, columns or {})
-    found = reader.term(formula) if isinstance(formula, Formula) else reader.tree(formula.tree)
+    return combine(formula, reader.value)
+
+
+def combine(formula: AnyFormula, value_of: ValueOf) -> float | Rejected:
+    """The formula's value from those of its terms and columns, which `value_of` gives."""
+    tree = replace(formula, sign=1) if isinstance(formula, Formula) else formula.tree
+    found = _combined(tree, value_of)
     return found if isinstance(found, Rejected) else formula.sign * found
+
+
+def _combined(tree: ScoreTree, value_of: ValueOf) -> float | Rejected:
+    if isinstance(tree, Formula | Column):
+        return value_of(tree)
+    if isinstance(tree, Transform):
+        inside = _combined(tree.operand, value_of)
+        return inside if isinstance(inside, Rejected) else _transform(tree.operation, inside)
+    values: list[float] = []
+    for operand in tree.operands:
+        value = _combined(operand, value_of)
+        if isinstance(value, Rejected):
+            return value
+        values.append(value)
+    return _join(tree.operation, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +71,9 @@ class _Reader:
     softmax_axis: Axis
     columns: Mapping[str, float]
 
-    def tree(self, tree: ScoreTree) -> float | Rejected:
-        """The value of a score's tree."""
-        if isinstance(tree, Formula):
-            return self.term(tree)
-        if isinstance(tree, Column):
-            return self._column(tree.name)
-        if isinstance(tree, Transform):
-            inside = self.tree(tree.operand)
-            return inside if isinstance(inside, Rejected) else _transform(tree.operation, inside)
-        values: list[float] = []
-        for operand in tree.operands:
-            value = self.tree(operand)
-            if isinstance(value, Rejected):
-                return value
-            values.append(value)
-        return _join(tree.operation, values)
+    def value(self, leaf: Formula | Column) -> float | Rejected:
+        """The value of a term or a column."""
+        return self.term(leaf) if isinstance(leaf, Formula) else self._column(leaf.name)
 
     def term(self, formula: Formula) -> float | Rejected:
         """The reduced value of one term, without its sign."""

@@ -37,7 +37,12 @@ def _own_options(command: Any) -> Any:
 @click.option(
     "--formula", metavar="PLACE|id:NUMBER", help="Export one formula of the hall of fame."
 )
-@click.option("--name", help="The name of the exported formula.")
+@click.option("--name", help="The name of the exported formula or ensemble.")
+@click.option(
+    "--ensemble",
+    is_flag=True,
+    help="Export the formulas as one proxy, which is the mean of their ranks.",
+)
 @click.option(
     "--exact", is_flag=True, help="Score on whole tensors instead of the engine's sketches."
 )
@@ -54,6 +59,7 @@ def export(
     everything: bool,
     formula: str | None,
     name: str | None,
+    ensemble: bool,
     exact: bool,
     **own: Any,
 ) -> None:
@@ -68,19 +74,22 @@ def export(
     from lpzero.export.forms import write_file
     from lpzero.export.source import exact as with_whole_tensors
     from lpzero.export.untrusted import check_text
-    from lpzero.proxies.lookup import named_formula
+    from lpzero.proxies.lookup import named_formulas
 
     if (top is not None) + everything + (formula is not None) > 1:
         raise click.UsageError("--top, --all and --formula exclude each other; give only one")
-    found = select(source, Choice(top, everything, formula), named_formula)
-    entries = found.entries
-    if name is not None:
+    found = select(source, Choice(top, everything, formula), named_formulas)
+    entries, called = found.entries, found.ensemble or ("ensemble" if ensemble else None)
+    if name is not None and called is not None:
+        called = check_text(name, "--name")
+    elif name is not None:
         if len(entries) != 1:
             raise click.UsageError(f"--name is for one formula, but {len(entries)} were chosen")
         entries = [replace(entries[0], name=check_text(name, "--name"))]
     if exact:
         entries = with_whole_tensors(entries)
-    text = write(Selection(entries, found.counters), form, **given_settings(context, _OWN, own))
+    chosen = Selection(entries, found.counters, called)
+    text = write(chosen, form, **given_settings(context, _OWN, own))
     if out is None:
         click.echo(text, nl=False)
     else:

@@ -18,7 +18,7 @@ from lpzero.export.untrusted import check_text, read_text
 from lpzero.files import to_csv
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 
 _MAX_ROWS = 1000
 _RISKY = ("=", "+", "-", "@")  # a spreadsheet would execute a name that starts with one of these
@@ -90,7 +90,7 @@ def _read(row: dict[Any, Any], where: str, stem: str) -> Exported:
         _number(row.get("seed") or "0", f"{where}: seed"),
         _number(row.get("batch_seed") or "0", f"{where}: batch_seed"),
     )
-    return Exported(name, parse_paper_formula(row["formula"]), Provenance("file"), options)
+    return Exported(name, parse(row["formula"]), Provenance("file"), options)
 
 
 def _number(text: str, where: str) -> int:

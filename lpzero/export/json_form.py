@@ -1,8 +1,9 @@
 """Formulas as JSON, and back: every field is checked and every score recomputed.
 
 One formula is an object with `format` "lpzero-formula"; several are the list `formulas` of an
-object with `format` "lpzero-formulas". Unknown fields are rejected. In a file without `format`
-(a plain file) `formula` and, if present, `name` are read and everything else is ignored.
+object with `format` "lpzero-formulas"; an ensemble has `format` "lpzero-ensemble", its `name`, how
+it combines its members, and the list `members`. Unknown fields are rejected. In a file without
+`format` (a plain file) `formula` and, if present, `name` are read and everything else is ignored.
 """
 
 from __future__ import annotations
@@ -16,28 +17,41 @@ from typing import Any, get_args
 from lpzero.errors import InputError
 from lpzero.export import trial
 from lpzero.export.exporter import Exporter
-from lpzero.export.record import Batch, Exported, Figures, Provenance
+from lpzero.export.record import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.losses import LOSSES
-from primitives.formula import REDUCTIONS, Formula
+from primitives.formula import SCHEMA as _PLAIN_SCHEMA
+from primitives.formula import Formula
 from primitives.naive import Axis
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
+from primitives.reductions import POSITION_REDUCTIONS
+from primitives.score import AnyFormula
 
-ONE, SEVERAL = "lpzero-formula", "lpzero-formulas"
+ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
 SCHEMA = 1
-_PLAIN_SCHEMA = 1
 _MAX_FORMULAS = 1000
+_COMBINED_BY = "rank-mean"
 _EACH = {"n": None, "rho": 1.0, "rho_ci": 1.0, "rho_given_params": 1.0}
 
 
-def write(exported: list[Exported]) -> str:
-    """The text of a JSON file."""
+def write(exported: list[Exported], ensemble: str | None = None) -> str:
+    """The text of a JSON file; with a name, of the ensemble of the formulas."""
     values = [to_value(one) for one in exported]
-    several = {"format": SEVERAL, "schema": SCHEMA, "formulas": values}
-    whole = values[0] if len(values) == 1 else several
+    if ensemble is not None:
+        whole = _ensemble_value(ensemble, values)
+    elif len(values) == 1:
+        whole = values[0]
+    else:
+        whole = {"format": SEVERAL, "schema": SCHEMA, "formulas": values}
     return json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=True) + "\n"
+
+
+def _ensemble_value(name: str, members: list[dict[str, Any]]) -> dict[str, Any]:
+    value = {"format": ENSEMBLE, "schema": SCHEMA, "name": name, "combine": _COMBINED_BY}
+    value |= {"members": members}
+    return {**value, "sha256": _digest(value)}
 
 
 def to_value(one: Exported) -> dict[str, Any]:
@@ -47,7 +61,7 @@ def to_value(one: Exported) -> dict[str, Any]:
         "schema": SCHEMA,
         "name": one.name,
         "formula": str(one.formula),
-        "reduction": one.formula.reduction,
+        "reduction": _reduction(one.formula),
         "sign": one.formula.sign,
         "softmax_axis": one.softmax_axis,
         "sketch": asdict(one.options),
@@ -59,47 +73,65 @@ def to_value(one: Exported) -> dict[str, Any]:
     return {**value, "sha256": _digest(value)}
 
 
-def load(path: str | Path) -> list[Exported]:
+def _reduction(formula: AnyFormula) -> str | None:
+    """The reduction of a single term; None where each term has its own."""
+    return formula.reduction if isinstance(formula, Formula) else None
+
+
+def load(path: str | Path) -> Formulas:
     """The formulas of a file, verified; a plain file gives one with default options."""
     place = Path(path)
     value = read_json(read_text(place), str(place))
     if not isinstance(value, dict):
         raise InputError(f"{place} contains no formula; expected an object with 'formula'")
     if "format" not in value:
-        return [_plain(value, place)]
+        return Formulas([_plain(value, place)])
     return from_value(value, str(place))
 
 
-def from_value(value: dict[str, Any], where: str) -> list[Exported]:
+def from_value(value: dict[str, Any], where: str) -> Formulas:
     """The formulas in an object with `format`."""
     kind = value["format"]
-    if kind not in (ONE, SEVERAL):
-        raise InputError(f"{where}: format is {kind!a:.60}, expected {ONE!r} or {SEVERAL!r}")
+    if kind not in (ONE, SEVERAL, ENSEMBLE):
+        known = f"{ONE!r}, {SEVERAL!r} or {ENSEMBLE!r}"
+        raise InputError(f"{where}: format is {kind!a:.60}, expected {known}")
     schema = value.get("schema")
     if schema != SCHEMA or isinstance(schema, bool):
         raise InputError(
             f"{where} has schema {schema!a:.60}, this version reads {SCHEMA}; update lpzero"
         )
     if kind == ONE:
-        return [_exported(value, where)]
+        return Formulas([_exported(value, where)])
     fields = Fields(value, where)
     fields.take("format"), fields.take("schema")
-    items = fields.items("formulas")
+    name = None
+    if kind == ENSEMBLE:
+        _check_digest(value, fields)
+        name = fields.text("name")
+        fields.choice("combine", [_COMBINED_BY])
+    items = fields.items("formulas" if kind == SEVERAL else "members")
     fields.done()
     if not 1 <= len(items) <= _MAX_FORMULAS:
         raise InputError(f"{where} contains {len(items)} formulas, expected 1 to {_MAX_FORMULAS}")
     for index, item in enumerate(items):
         if not isinstance(item, dict) or item.get("format") != ONE:
             raise InputError(f"{where}: formula {index + 1} is not an object of format {ONE!r}")
-    return [_exported(item, f"{where}: formula {i + 1}") for i, item in enumerate(items)]
+        if item.get("schema") != SCHEMA or isinstance(item["schema"], bool):
+            raise InputError(f"{where}: formula {index + 1} has another schema than {SCHEMA}")
+    entries = [_exported(item, f"{where}: formula {i + 1}") for i, item in enumerate(items)]
+    return Formulas(entries, name)
 
 
 def _plain(value: dict[str, Any], place: Path) -> Exported:
     if not isinstance(value.get("formula"), str):
         raise InputError(f"{place} contains no formula; expected an object with 'formula'")
-    formula = Formula.from_json(
-        {"schema": value.get("schema", _PLAIN_SCHEMA), "formula": value["formula"]}
-    )
+    schema = value.get("schema", _PLAIN_SCHEMA)
+    if schema != _PLAIN_SCHEMA:
+        raise InputError(
+            f"{place} has formula schema {schema!a:.60}, this version reads {_PLAIN_SCHEMA};"
+            " update lpzero"
+        )
+    formula = parse(value["formula"])
     name = check_text(value.get("name") or place.stem, f"{place}: name")
     return Exported(name, formula, Provenance("file"))
 
@@ -107,9 +139,7 @@ def _plain(value: dict[str, Any], place: Path) -> Exported:
 def _exported(value: dict[str, Any], where: str) -> Exported:
     fields = Fields(value, where)
     fields.take("format"), fields.take("schema")
-    claimed = fields.take("sha256")
-    if claimed != _digest({k: v for k, v in value.items() if k != "sha256"}):
-        raise InputError(f"{where} was changed after it was written: its digest does not match")
+    _check_digest(value, fields)
     formula = _formula(fields)
     axes: dict[str, Axis] = {axis: axis for axis in get_args(Axis)}
     tried = fields.inner("trial")
@@ -133,13 +163,25 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
     return one
 
 
-def _formula(fields: Fields) -> Formula:
+def _check_digest(value: dict[str, Any], fields: Fields) -> None:
+    """Raise InputError unless the fields are those that the digest was taken of."""
+    claimed = fields.take("sha256")
+    if claimed != _digest({k: v for k, v in value.items() if k != "sha256"}):
+        raise InputError(
+            f"{fields.where} was changed after it was written: its digest does not match"
+        )
+
+
+def _formula(fields: Fields) -> AnyFormula:
     text = fields.take("formula")
-    formula = parse_paper_formula(text)
+    formula = parse(text)
     if str(formula) != text:
         raise InputError(f"{fields.where}: the formula is not in canonical spelling: {formula}")
-    reduction, sign = fields.choice("reduction", REDUCTIONS), fields.integer("sign")
-    if (reduction, sign) != (formula.reduction, formula.sign):
+    if isinstance(formula, Formula):
+        reduction: Any = fields.choice("reduction", list(POSITION_REDUCTIONS))
+    else:
+        reduction = fields.take("reduction")
+    if (reduction, fields.integer("sign")) != (_reduction(formula), formula.sign):
         raise InputError(f"{fields.where}: reduction and sign are not those of {formula}")
     return formula
 
@@ -224,6 +266,6 @@ def _digest(value: dict[str, Any]) -> str:
 
 EXPORTER = Exporter(
     "json",
-    "one formula or several, with their options, results and provenance",
-    lambda found, _: write(found.entries),
+    "one formula, several or an ensemble, with their options, results and provenance",
+    lambda found, _: write(found.entries, found.ensemble),
 )

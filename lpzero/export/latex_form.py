@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lpzero.export.exporter import Exporter
-from lpzero.export.record import Exported, Figures, Pair
+from lpzero.export.record import Exported, Figures, Pair, is_papers
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.options import Switch, option
-from primitives.formula import Formula
 from primitives.latex import in_parts, right_side
+from primitives.score import AnyFormula
 
 if TYPE_CHECKING:
     from lpzero.export.source import Selection
@@ -30,6 +30,10 @@ _SPECIAL = {
     "·": r"\textperiodcentered{}", "√": r"\ensuremath{\surd}",
 }  # fmt: skip
 _LEGIBLE = 18  # nodes that can be scaled to a line or a column
+_POSITIONS = (
+    r" $\ell = 1, \dots, L$ are the blocks, $E$ is the embedding and $O$ the head; $P$, $d$, $f$"
+    " and $h$ are the parameters, width, feed-forward width and heads there."
+)
 _NEEDS = r"% needs \usepackage{textcomp,amsmath,booktabs,graphicx}"
 _FIT = (
     r"\providecommand{\lpzerofit}[2]{{\setbox0=\hbox{$#2$}"
@@ -54,9 +58,14 @@ class CounterFigures:
     rho_given_params: float | None
 
 
-def write(exported: Sequence[Exported], counters: Sequence[CounterFigures] = ()) -> str:
-    """An equation for one formula, a table for several."""
-    body = equation(exported[0]) if len(exported) == 1 else table(exported, counters)
+def write(
+    exported: Sequence[Exported],
+    counters: Sequence[CounterFigures] = (),
+    ensemble: str | None = None,
+) -> str:
+    """An equation for one formula, a table for several and for the members of an ensemble."""
+    is_one = len(exported) == 1 and ensemble is None
+    body = equation(exported[0]) if is_one else table(exported, counters, ensemble)
     return f"{_NEEDS}\n{_FIT}\n{body}"
 
 
@@ -70,7 +79,7 @@ class LatexOptions:
 
 
 def _write(found: Selection, options: LatexOptions) -> str:
-    text = write(found.entries, found.counters)
+    text = write(found.entries, found.counters, found.ensemble)
     return document(text) if options.document else text
 
 
@@ -97,7 +106,11 @@ def equation(one: Exported) -> str:
     )
 
 
-def table(exported: Sequence[Exported], counters: Sequence[CounterFigures] = ()) -> str:
+def table(
+    exported: Sequence[Exported],
+    counters: Sequence[CounterFigures] = (),
+    ensemble: str | None = None,
+) -> str:
     """The formulas, best first, in a section for each table that ends with the counters."""
     names: list[str | None] = list(
         dict.fromkeys(f.table for one in exported for f in one.provenance.figures)
@@ -105,7 +118,7 @@ def table(exported: Sequence[Exported], counters: Sequence[CounterFigures] = ())
     lines = [
         r"\begin{table}",
         r"\centering\small",
-        rf"\caption{{{_caption(exported, names)}}}\par\medskip",
+        rf"\caption{{{_caption(exported, names, ensemble)}}}\par\medskip",
         r"\renewcommand{\arraystretch}{1.25}",
         r"\begin{tabular}{@{}lrrrlr@{}}",
         r"\toprule",
@@ -143,7 +156,9 @@ def _comment(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9 .,:_+-]", "?", text)
 
 
-def _caption(exported: Sequence[Exported], names: Sequence[str | None]) -> str:
+def _caption(
+    exported: Sequence[Exported], names: Sequence[str | None], ensemble: str | None
+) -> str:
     told = []
     for name in names:
         known = [f for one in exported for f in one.provenance.figures if f.table == name]
@@ -151,11 +166,17 @@ def _caption(exported: Sequence[Exported], names: Sequence[str | None]) -> str:
         rows = f", {tested[0]} test architectures" if tested else ""
         told.append(f"{escaped(str(name))} (split seed {known[0].split_seed}{rows})")
     where = f" on {', '.join(told)}" if told else ""
-    return (
-        f"Formulas{where}, best on train first. $N$ is the number of blocks, and the mean over a"
+    what = "Formulas"
+    if ensemble is not None:
+        what = (
+            f"Members of the ensemble {escaped(ensemble)}, whose score is the mean of their ranks"
+        )
+    caption = (
+        f"{what}{where}, best on train first. $N$ is the number of blocks, and the mean over a"
         " block's elements is left unwritten. Train and valid took part in the choice, test did"
         " not."
     )
+    return caption if all(is_papers(one.formula) for one in exported) else caption + _POSITIONS
 
 
 def _formula_row(one: Exported, table: str | None) -> str:
@@ -165,7 +186,7 @@ def _formula_row(one: Exported, table: str | None) -> str:
     )
 
 
-def _cell(formula: Formula) -> str:
+def _cell(formula: AnyFormula) -> str:
     """The formula fitted to its column: scaled, or as text over several lines."""
     if formula.complexity <= _LEGIBLE:
         return rf"\lpzerofit{{0.42\linewidth}}{{{right_side(formula)}}}"

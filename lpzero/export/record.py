@@ -14,8 +14,10 @@ from lpzero.sketches.sketch import SketchOptions
 from lpzero.version import VERSION
 from primitives.errors import FormulaError
 from primitives.expressions import drop_dead
-from primitives.formula import Formula
+from primitives.formula import PAPER_REDUCTIONS, Formula
 from primitives.naive import Axis
+from primitives.score import AnyFormula
+from primitives.score_pruning import check
 
 if TYPE_CHECKING:
     from spaces.base import Space
@@ -74,7 +76,7 @@ class Exported:
     """
 
     name: str
-    formula: Formula
+    formula: AnyFormula
     provenance: Provenance
     options: SketchOptions = field(default_factory=SketchOptions)
     softmax_axis: Axis = "first"
@@ -82,10 +84,28 @@ class Exported:
     trial: tuple[float | None, ...] = ()
 
     def __post_init__(self) -> None:
-        if drop_dead(self.formula.expression) is None:
-            raise FormulaError(f"every branch of {self.formula} is disconnected; connect one")
+        for term in self.formula.terms:
+            if drop_dead(term.expression) is None:
+                raise FormulaError(f"every branch of {term} is disconnected; connect one")
+            if check(term, ("not-at-ends",)) is not None:
+                raise FormulaError(f"{term} reads what the {term.reduction} of a network has not")
         if not self.trial:
             object.__setattr__(self, "trial", trial.scores(self.formula, self.softmax_axis))
+
+
+@dataclass(frozen=True, slots=True)
+class Formulas:
+    """What a file holds; `ensemble` is the name of the proxy that they are the members of."""
+
+    entries: list[Exported]
+    ensemble: str | None = None
+
+
+def is_papers(formula: AnyFormula) -> bool:
+    """Whether it has the paper's form: one sum or mean over blocks, of statistics alone."""
+    return (
+        isinstance(formula, Formula) and formula.reduction in PAPER_REDUCTIONS and not formula.sizes
+    )
 
 
 def batch_of(space: Space[Any]) -> Batch:

@@ -12,7 +12,7 @@ from lpzero.export.record import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.untrusted import Fields, check_number, check_text
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
 from lpzero.runs.formula_run import FormulaRun
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 from spaces.errors import UnknownNameError
 
 Line = Mapping[str, Any]
@@ -100,7 +100,7 @@ class RunRecords:
             f"{self.folder}: settings",
         )
         number = fields.optional_integer("id", 0)
-        formula = parse_paper_formula(fields.take("formula"))
+        formula = parse(fields.take("formula"))
         provenance = Provenance(
             self.run.kind,
             campaign=check_text(self.run.config.hash, f"{self.folder}: hash"),

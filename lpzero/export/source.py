@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lpzero.errors import InputError
 from lpzero.export import csv_form, json_form, sympy_form
 from lpzero.export.latex_form import CounterFigures
-from lpzero.export.record import Exported, Provenance
+from lpzero.export.record import Exported, Formulas, Provenance
 from lpzero.export.run_records import RunRecords
 from lpzero.export.untrusted import read_text
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.layout import RESULT
 from lpzero.runs.run import open_run, report_unexpected_content
 from primitives.classics import CLASSICS, Fidelity
-from primitives.formula import Formula
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 
 _REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
 
@@ -69,42 +68,59 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Formulas to export, and the counters to compare them with."""
+    """Formulas to export, and the counters to compare them with.
+
+    With the name of an `ensemble`, they are its members and are exported as one proxy.
+    """
 
     entries: list[Exported]
-    counters: list[CounterFigures]
+    counters: list[CounterFigures] = field(default_factory=list)
+    ensemble: str | None = None
 
 
 def select(
-    source: str, choice: Choice | None = None, named: Callable[[str], Formula] | None = None
+    source: str, choice: Choice | None = None, named: Callable[[str], Formulas] | None = None
 ) -> Selection:
     """The formulas of the source: a directory, a file, a name or a formula.
 
-    A name is that of a classic proxy, or one that `named` finds a formula for.
+    A name is that of a classic proxy, or one that `named` finds formulas for. An ensemble gives all
+    its members as an ensemble; members that `choice` selects are formulas of their own.
     """
     choice = choice or Choice()
     if os.path.isdir(source):
         return _run(Path(source), choice)
     if source.endswith((".json", ".csv")) or os.path.exists(source):
-        return Selection(choice.of(from_file(Path(source)), None, source), [])
+        return _chosen(read_file(Path(source)), choice, source)
     if os.sep in source and "(" not in source:
         raise InputError(f"there is no file or directory {source}")
-    return Selection(choice.of([_named(source, named)], None, "the formula"), [])
+    return _chosen(_named(source, named), choice, "the formula")
+
+
+def _chosen(found: Formulas, choice: Choice, where: str) -> Selection:
+    if found.ensemble is not None and choice == Choice():
+        return Selection(found.entries, ensemble=found.ensemble)
+    return Selection(choice.of(found.entries, None, where))
 
 
 def from_file(path: Path) -> list[Exported]:
-    """The formulas of an exported file of any readable form."""
+    """The formulas of an exported file of any readable form; of an ensemble its members."""
+    return read_file(path).entries
+
+
+def read_file(path: Path) -> Formulas:
+    """What an exported file of any readable form holds."""
     if path.suffix == ".csv":
-        return csv_form.load(path)
+        return Formulas(csv_form.load(path))
     if path.suffix != ".json" and read_text(path).startswith("# lpzero-sympy"):
-        return [Exported(path.stem, sympy_form.load(path).formula, Provenance("file"))]
+        formula = sympy_form.load(path).formula
+        return Formulas([Exported(path.stem, formula, Provenance("file"))])
     return json_form.load(path)
 
 
-def _named(source: str, named: Callable[[str], Formula] | None) -> Exported:
-    """A formula as it is written, or the formula of a known name."""
+def _named(source: str, named: Callable[[str], Formulas] | None) -> Formulas:
+    """A formula as it is written, or what is known by the name."""
     if "(" in source:
-        return Exported("formula", parse_paper_formula(source), Provenance("formula"))
+        return Formulas([Exported("formula", parse(source), Provenance("formula"))])
     for classic in CLASSICS:
         if classic.name == source and classic.formula is not None:
             if classic.fidelity is not Fidelity.EXACT:
@@ -112,10 +128,10 @@ def _named(source: str, named: Callable[[str], Formula] | None) -> Exported:
                     f"proxy {source} has no equivalent formula ({classic.note});"
                     f" {classic.text!r} can be exported instead"
                 )
-            return Exported(source, classic.formula, Provenance("proxy"))
+            return Formulas([Exported(source, classic.formula, Provenance("proxy"))])
     if named is None:
         raise InputError(f"{source!a} is not a directory, a file, a formula or a formula's name")
-    return Exported(source, named(source), Provenance("proxy"))
+    return named(source)
 
 
 def _run(folder: Path, choice: Choice) -> Selection:

@@ -1,6 +1,7 @@
 """A formula as sympy text, and back.
 
-The text is what sympy prints of the block's value on whole tensors, every guard written out.
+The text is what sympy prints of the block's value on whole tensors, every guard written out; of a
+formula beyond the paper's form, what it prints of the whole score.
 Untrusted text is never passed to sympy: `primitives.symbolic` builds the sympy expression from the
 formula, and the text is parsed against a list of allowed names and evaluated on synthetic networks,
 where it must score as the formula does.
@@ -9,20 +10,23 @@ where it must score as the formula does.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.export import trial
 from lpzero.export.exporter import Exporter
-from lpzero.export.record import Exported
+from lpzero.export.record import Exported, is_papers
 from lpzero.export.sympy_text import FormText
 from lpzero.export.untrusted import read_text
 from primitives import naive
 from primitives.formula import Formula
-from primitives.parser import parse_paper_formula
+from primitives.network import Network, as_network
+from primitives.parser import parse
+from primitives.score import AnyFormula
 
 _MARK = "# lpzero-sympy 1"
 _FORMULA = re.compile(r"# formula: (.+)")
@@ -35,12 +39,15 @@ _CONVENTIONS = """\
 # add_matrices and its kin are x + y and so on if the shapes agree, else that of the means;
 # first_that_holds(condition, value, ..., otherwise) is a Piecewise.
 # The engine keeps {limit} elements of a tensor and rescales sums to the true size."""
+_OF_A_SCORE = """\
+# The whole score on whole tensors; a larger one is better. sum and mean are over all blocks, inner
+# over all but the last (of a single block half of it); last, first, embedding and head are the
+# value there; params, width, ffn and heads are sizes of a position; other names are columns.
+"""
 
 
 def write(exported: list[Exported]) -> str:
     """The text of a file with the sympy form of one formula."""
-    from primitives.symbolic import to_sympy
-
     if len(exported) != 1:
         raise InputError(f"a sympy form contains one formula, but {len(exported)} were chosen")
     formula, limit = exported[0].formula, exported[0].options.limit
@@ -48,10 +55,10 @@ def write(exported: list[Exported]) -> str:
         raise InputError(
             "a sympy form takes softmax along axis 0, but this formula along the last axis"
         )
-    conventions = _CONVENTIONS.format(
-        reduction=formula.reduction, sign=formula.sign, limit="all" if limit is None else limit
+    _check_columns(formula)
+    text = (
+        f"{_MARK}\n# formula: {formula}\n{_conventions(formula, limit)}\n{_expression(formula)}\n"
     )
-    text = f"{_MARK}\n# formula: {formula}\n{conventions}\n{to_sympy(formula)}\n"
     try:
         read(text)
     except InputError:
@@ -62,23 +69,55 @@ def write(exported: list[Exported]) -> str:
     return text
 
 
+def _conventions(formula: AnyFormula, limit: int | None) -> str:
+    """The conventions, as comments."""
+    kept = "all" if limit is None else limit
+    if isinstance(formula, Formula) and is_papers(formula):
+        return _CONVENTIONS.format(reduction=formula.reduction, sign=formula.sign, limit=kept)
+    _, *of_tensors = _CONVENTIONS.splitlines(keepends=True)
+    return _OF_A_SCORE + "".join(of_tensors).format(limit=kept)
+
+
+def _expression(formula: AnyFormula) -> Any:
+    """The sympy expression of a block's value, or of a whole score."""
+    from primitives.score_symbolic import score_to_sympy
+    from primitives.symbolic import to_sympy
+
+    if isinstance(formula, Formula) and is_papers(formula):
+        return to_sympy(formula)
+    return score_to_sympy(formula)
+
+
+def _check_columns(formula: AnyFormula) -> None:
+    for name in formula.columns:
+        if not name.isidentifier() or iskeyword(name):
+            raise InputError(
+                f"a sympy form cannot hold the column {name!r}: it is not a plain word"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """A formula and the equivalent text of its sympy form."""
 
-    formula: Formula
+    formula: AnyFormula
     text: FormText
 
     @property
     def expression(self) -> Any:
-        """The sympy expression of a block's value."""
-        from primitives.symbolic import to_sympy
+        """The sympy expression of a block's value; beyond the paper's form, of the whole score."""
+        return _expression(self.formula)
 
-        return to_sympy(self.formula)
-
-    def score(self, blocks: Sequence[naive.Block]) -> float:
-        """The score on blocks of whole tensors, computed from the text."""
-        values = [self.text.value(block) for block in blocks]
+    def score(
+        self,
+        network: Network | Sequence[naive.Block],
+        columns: Mapping[str, float] | None = None,
+    ) -> float:
+        """The score on a network, or blocks, of whole tensors, computed from the text."""
+        whole = as_network(network)
+        if not isinstance(self.formula, Formula) or not is_papers(self.formula):
+            return self.text.score(whole, columns or {})
+        values = [self.text.value(block) for block in whole.blocks]
         total = sum(values)
         mean = total / len(values) if self.formula.reduction == "mean" else total
         return self.formula.sign * mean
@@ -98,8 +137,11 @@ def read(text: str, where: str = "the text") -> Form:
     if len(named) != 1:
         raise InputError(f"{where} names {len(named)} formulas, expected one line '# formula: ...'")
     body = " ".join(line for line in lines if not line.startswith("#"))
-    form = Form(parse_paper_formula(named[0]), FormText(body, where))
-    mine = [form.score(network) for network in trial.blocks(None)]
+    formula = parse(named[0])
+    _check_columns(formula)
+    form = Form(formula, FormText(body, where, None if is_papers(formula) else formula.columns))
+    tried = zip(trial.networks_with_ends(None), trial.columns(formula.columns), strict=True)
+    mine = [form.score(network, columns) for network, columns in tried]
     if not trial.agree(mine, trial.scores(form.formula, limit=None)):
         raise InputError(f"{where}: the form does not score as its formula does")
     return form

@@ -1,20 +1,23 @@
 """The text of a sympy form, evaluated on NumPy arrays without sympy and without eval.
 
 Python's parser builds the tree; every node must be on the lists below. All numbers are floats, so
-the work is proportional to the length of the text.
+the work is proportional to the length of the text. A text is a block's value, or a whole score,
+which may contain reductions over positions and columns.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from lpzero.errors import InputError
-from primitives.naive import Block
+from primitives.block_sizes import SIZES
+from primitives.network import Block, Network
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 
@@ -66,10 +69,14 @@ _COMPARE = {
 class FormText:
     """A form that was checked to contain only allowed names and operations."""
 
-    def __init__(self, text: str, where: str) -> None:
+    def __init__(self, text: str, where: str, columns: Collection[str] | None = None) -> None:
+        """`columns` are the names that a score may contain; None for a block's value."""
         from primitives.lambdified import of_tensors  # imports sympy, which other forms do not need
 
         self.text, self.where = text.strip(), where
+        self._columns = frozenset(columns or ())
+        self._reductions = {} if columns is None else POSITION_REDUCTIONS
+        self._beside = self._columns if columns is None else self._columns.union(SIZES)
         self._functions = {**of_tensors(), **_FUNCTIONS}
         try:
             self._check_text()
@@ -84,6 +91,12 @@ class FormText:
         """The value of one block of whole tensors."""
         with np.errstate(all="ignore"):  # every piece of a Piecewise is computed
             return float(self._run(self._tree, {}, block))
+
+    def score(self, network: Network, columns: Mapping[str, float]) -> float:
+        """The value of a whole score on a network of whole tensors."""
+        with np.errstate(all="ignore"):
+            given = {name: float(columns[name]) for name in self._columns}
+            return float(self._run(self._tree, given, network))
 
     def _check_text(self) -> None:
         if len(self.text) > _MAX_LENGTH:
@@ -106,7 +119,7 @@ class FormText:
 
     def _is_known(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
-            return node.id in STATISTICS or node.id in _CONSTANTS
+            return any(node.id in of for of in (STATISTICS, _CONSTANTS, self._beside))
         if isinstance(node, ast.Constant):
             return isinstance(node.value, (int, float))
         if isinstance(node, ast.BinOp):
@@ -126,9 +139,10 @@ class FormText:
             self._check(*(part for piece in pieces for part in piece))
             return len(pieces) == len(node.args) > 0 and all(len(piece) == 2 for piece in pieces)
         self._check(*node.args)
-        return name in self._functions or (name == "block_mean" and len(node.args) == 1)
+        takes_one = name == "block_mean" or name in self._reductions
+        return name in self._functions or (takes_one and len(node.args) == 1)
 
-    def _run(self, node: Any, tensors: Mapping[str, Any], block: Block) -> Any:
+    def _run(self, node: Any, tensors: Mapping[str, Any], block: Block | Network) -> Any:
         if isinstance(node, ast.Name):
             return tensors[node.id] if node.id in tensors else self._constant(node.id)
         if isinstance(node, ast.Constant):
@@ -142,6 +156,8 @@ class FormText:
             left = self._run(node.left, tensors, block)
             right = self._run(node.comparators[0], tensors, block)
             return _COMPARE[type(node.ops[0])](left, right)
+        if node.func.id in self._reductions:
+            return self._reduced(node, block)
         if node.func.id == "block_mean":
             return self._block_mean(node.args[0], block)
         if node.func.id == "Piecewise":
@@ -161,13 +177,25 @@ class FormText:
             raise InputError(f"{self.where}: {name} must be inside a block_mean")
         return _CONSTANTS[name]
 
-    def _block_mean(self, node: ast.AST, block: Block) -> float:
+    def _reduced(self, node: Any, network: Block | Network) -> float:
+        if not isinstance(network, Network):
+            raise InputError(f"{self.where}: {node.func.id} must not be inside another reduction")
+        positions = network.read(node.func.id)
+        if positions is None:
+            raise InputError(f"{self.where}: the network has no {node.func.id}")
+        values = [float(self._run(node.args[0], {}, position)) for position in positions]
+        return self._reductions[node.func.id].combine(values, len(network.blocks))
+
+    def _block_mean(self, node: ast.AST, block: Block | Network) -> float:
+        if isinstance(block, Network):
+            raise InputError(f"{self.where}: a block_mean must be inside a reduction")
+        sizes = {name: block[name][0].values for name in _names(node) if name in SIZES}
         names = sorted({n for n in _names(node) if n in STATISTICS})
         columns = [[_whole(matrix) for matrix in block[name]] for name in names]
         if len({len(column) for column in columns}) > 1:
             raise InputError(f"{self.where}: {', '.join(names)} do not correspond one to one")
         means = [
-            np.mean(self._run(node, dict(zip(names, values, strict=True)), block))
+            np.mean(self._run(node, sizes | dict(zip(names, values, strict=True)), block))
             for values in (zip(*columns, strict=True) if names else [()])
         ]
         return float(np.mean(means))

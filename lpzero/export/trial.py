@@ -1,25 +1,28 @@
 """Synthetic networks on which a reader of an export checks that it computes the same scores.
 
-`networks` needs only Python and is copied into exported modules. It contains tensors of every kind:
-wide and tall, cut and whole, one and several per block.
+`networks`, `ends` and `sizes` need only Python and are copied into exported modules. They contain
+tensors of every kind: wide and tall, cut and whole, one and several per block.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from typing import get_args
 
 import numpy as np
 
 from primitives import naive
 from primitives.changes import on_change
 from primitives.expressions import Apply, walk
-from primitives.formula import Formula
 from primitives.naive import Axis
+from primitives.network import Block, Network, number
+from primitives.reductions import End
 from primitives.registry import get_unary
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula, Score, Transform, nodes
 from primitives.statistics import STATISTICS, get_statistic
 from primitives.tensors import Matrix, cut, whole
 
@@ -28,6 +31,8 @@ TOLERANCE = 1e-5
 _JITTER = 1e-12  # a score that changes with it is rounding noise, which cannot be reproduced
 _STABLE = 1e-7
 _FEW, _MANY = 2, 8  # perturbations, for formulas that cannot and that can jump
+
+END_NAMES = get_args(End)
 
 Rows = list[list[float]]
 
@@ -61,6 +66,62 @@ def networks() -> list[list[dict[str, list[Rows]]]]:
     return [[block(2 + (n + i) % 3) for i in range(n)] for n in (1, 2, 3)]
 
 
+def ends() -> list[dict[str, dict[str, list[Rows]]]]:
+    """The ends of these networks: network[end][statistic][tensor][row][column]."""
+    state = 20261116
+
+    def tensor(shape: tuple[int, int], low: float, high: float) -> list[list[float]]:
+        nonlocal state
+        rows = []
+        for _ in range(shape[0]):
+            row = []
+            for _ in range(shape[1]):
+                state = (state * 1103515245 + 12345) % 2**31
+                row.append(low + (high - low) * state / 2**31)
+            rows.append(row)
+        return rows
+
+    def end(n_weights: int) -> dict[str, list[list[list[float]]]]:
+        weights = [(8, 20), (8, 6), (8, 5)][:n_weights]
+        return {
+            "A": [tensor((10, 8), -1.1, 1.4)],
+            "J": [tensor((10, 8), -0.4, 0.3)],
+            "G": [tensor(shape, -0.6, 0.5) for shape in weights],
+            "H": [tensor((10, 8), -1.5, 1.8)],
+            "W": [tensor(shape, -0.8, 0.9) for shape in weights],
+            "S": [tensor((12, 6), 0.01, 0.6)],
+        }
+
+    return [{"embedding": end(3 - n), "head": end(1 + n)} for n in range(3)]
+
+
+def sizes() -> list[dict[str, list[dict[str, float]]]]:
+    """The sizes of their positions: network["blocks" or end][position][size]."""
+    return [
+        {
+            "blocks": [
+                {
+                    "params": 96 + 17 * n + 40 * i,
+                    "width": 8 + i,
+                    "ffn": 12 + n + 3 * i,
+                    "heads": i + 1,
+                }
+                for i in range(n)
+            ],
+            "embedding": [{"params": 160 + 31 * n, "width": 4 + n}],
+            "head": [{"params": 50 + 9 * n, "width": 8 + n}],
+        }
+        for n in (1, 2, 3)
+    ]
+
+
+def columns(names: Sequence[str]) -> list[dict[str, float]]:
+    """Of each network the values of the columns, positive and different from name to name."""
+    return [
+        {name: 1.5 + (n + 1) * sum(map(ord, name)) % 89 / 10 for name in names} for n in range(3)
+    ]
+
+
 _DRAWN = tuple(networks()[0][0])
 
 
@@ -77,21 +138,28 @@ def drawn_as(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def scores(
-    formula: Formula, softmax_axis: Axis = "first", limit: int | None = LIMIT
+    formula: AnyFormula, softmax_axis: Axis = "first", limit: int | None = LIMIT
 ) -> tuple[float | None, ...]:
     """The formula's score on each network; None where it has none, or only rounding noise."""
     n = _MANY if _can_jump(formula) else _FEW
+    beside = columns(formula.columns)
     found = [
-        [naive.score(formula, network, softmax_axis) for network in blocks(limit, perturbation)]
+        [
+            naive.score(formula, network, softmax_axis, values)
+            for network, values in zip(networks_with_ends(limit, perturbation), beside, strict=True)
+        ]
         for perturbation in range(n)
     ]
     return tuple(_stable(values) for values in zip(*found, strict=True))
 
 
-def _can_jump(formula: Formula) -> bool:
+def _can_jump(formula: AnyFormula) -> bool:
     """Whether the sign of a rounding error could decide the score: 1/x, log x jump at zero."""
-    unaries = [node for node in walk(formula.expression) if isinstance(node, Apply)]
-    return any(get_unary(node.operation).traits.jumps_at_zero for node in unaries)
+    inside = [node for term in formula.terms for node in walk(term.expression)]
+    above = nodes(formula.tree) if isinstance(formula, Score) else ()
+    unaries = [node.operation for node in inside if isinstance(node, Apply)]
+    unaries += [node.operation for node in above if isinstance(node, Transform)]
+    return any(get_unary(operation).traits.jumps_at_zero for operation in unaries)
 
 
 def _stable(values: Sequence[float | Rejected]) -> float | None:
@@ -103,7 +171,7 @@ def _stable(values: Sequence[float | Rejected]) -> float | None:
 
 
 @lru_cache(maxsize=2 * _MANY)
-def blocks(limit: int | None, perturbation: int = 0) -> list[list[naive.Block]]:
+def networks_with_ends(limit: int | None, perturbation: int = 0) -> list[Network]:
     """The networks for the reference evaluation, cut or whole; 0 perturbs nothing."""
 
     def matrix(rows: Rows) -> Matrix:
@@ -114,17 +182,22 @@ def blocks(limit: int | None, perturbation: int = 0) -> list[list[naive.Block]]:
         perturbed = values * (1 + _JITTER * steps) if perturbation else values
         return whole(perturbed) if limit is None else cut(perturbed, limit)
 
-    sources = {name: drawn_as(name) for name in STATISTICS}
-    return [
-        [
-            {name: [matrix(rows) for rows in block[drawn]] for name, drawn in sources.items()}
-            for block in network
-        ]
-        for network in networks()
-    ]
+    def position(
+        drawn: Mapping[str, list[Rows]], counts: Mapping[str, float], is_end: bool
+    ) -> Block:
+        names = [name for name, one in STATISTICS.items() if one.at_ends or not is_end]
+        tensors = {name: [matrix(rows) for rows in drawn[drawn_as(name)]] for name in names}
+        return tensors | {name: number(count) for name, count in counts.items()}
+
+    found = []
+    for blocks, at_ends, counts in zip(networks(), ends(), sizes(), strict=True):
+        embedding, head = (position(at_ends[end], counts[end][0], True) for end in END_NAMES)
+        pairs = zip(blocks, counts["blocks"], strict=True)
+        found.append(Network([position(*pair, False) for pair in pairs], embedding, head))
+    return found
 
 
-for _cache in (scores, blocks):
+for _cache in (scores, networks_with_ends):
     on_change(_cache.cache_clear)
 
 

@@ -1,12 +1,16 @@
 """Formulas as proxies: scored on sketches of the architectures, which are built once.
 
-The two published formulas are registered as `lpzero-flexibert` and `lpzero-gpt2`.
+A formula that reads only sizes and columns needs no sketches. The two published formulas are
+registered as `lpzero-flexibert` and `lpzero-gpt2`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,21 +18,29 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.proxies.context import Context
-from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, register
+from lpzero.proxies.formula_terms import (
+    BlockValues,
+    TermValues,
+    column_values,
+    size_network,
+)
+from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, applies, get, register
 from lpzero.sketches.sketch import SketchOptions
-from lpzero.statistics.extraction import extract
 from primitives.classics import CLASSICS
-from primitives.expressions import Leaf, walk
-from primitives.formula import Formula
-from primitives.naive import Axis, block_values
+from primitives.errors import TensorError
+from primitives.formula import PAPER_REDUCTIONS, Formula
+from primitives.naive import Axis, block_values, combine
+from primitives.naive import score as naive_score
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula, Column
 from primitives.statistics import gradient_statistics
-from primitives.tensors import Matrix
 from spaces.base import Space
+from spaces.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from lpzero.proxies.measurements import Measurements
+
+_NO_COLUMN = Rejected("missing-column", "a column has no value for this architecture")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +49,12 @@ class FormulaProxy:
 
     An exported formula brings the `options` of its sketches and its `softmax_axis`, and is scored
     with them. The context's seeds are added to its own; a loss other than "auto" overrides its own.
-    `chosen_on` lists the tables it was found on, each with the seed of the split.
+    `chosen_on` lists the tables it was found on, each with the seed of the split. Its columns are
+    counters and other proxies, by their registered names.
     """
 
     name: str
-    formula: Formula
+    formula: AnyFormula
     paper: str = ""
     options: SketchOptions | None = None
     softmax_axis: Axis = "first"
@@ -49,9 +62,11 @@ class FormulaProxy:
 
     @property
     def needs(self) -> Needs:
-        used = {n.statistic for n in walk(self.formula.expression) if isinstance(n, Leaf)}
-        forward = Needs.FORWARD | Needs.TAPS
-        return forward | Needs.GRADIENT | Needs.LABELS if used & gradient_statistics() else forward
+        used = set(self.formula.statistics)
+        own = Needs.FORWARD | Needs.TAPS if used else Needs.NOTHING
+        if used & gradient_statistics():
+            own |= Needs.GRADIENT | Needs.LABELS
+        return reduce(or_, (column.needs for column in self.columns().values()), own)
 
     @property
     def direction(self) -> int:
@@ -59,7 +74,8 @@ class FormulaProxy:
 
     @property
     def has_blocks(self) -> bool:
-        return True
+        """Whether it is a sum or mean of values of single blocks."""
+        return isinstance(self.formula, Formula) and self.formula.reduction in PAPER_REDUCTIONS
 
     @property
     def definition(self) -> str:
@@ -71,13 +87,31 @@ class FormulaProxy:
         own, usual = self.options or SketchOptions(), SketchOptions()
         return replace(own, limit=usual.limit) != usual
 
+    def columns(self) -> dict[str, Proxy]:
+        """The proxies that the columns name; raises InputError if one is unknown."""
+        found: dict[str, Proxy] = {}
+        todo = list(self.formula.columns)
+        for name in todo:  # grows by the columns of columns
+            if name not in found:
+                found[name] = column = self._column(name)
+                todo += column.formula.columns if isinstance(column, FormulaProxy) else ()
+        if self in found.values():
+            raise InputError(f"proxy {self.name} is a column of itself; remove it from the formula")
+        return {name: found[name] for name in self.formula.columns}
+
+    def applies_to(self, space: Space[Any]) -> bool:
+        """Whether every column does."""
+        return all(applies(column, space) for column in self.columns().values())
+
     def exact(self) -> FormulaProxy:
         """The formula on whole tensors instead of cut ones."""
         return replace(self, options=replace(self.options or SketchOptions(), limit=None))
 
-    def on_networks(self) -> NetworkProxy:
+    def on_networks(self) -> Proxy:
         """The same scores, up to rounding, computed as each network runs: no sketch is stored."""
         own, usual = self.options or SketchOptions(), SketchOptions()
+        if not self.formula.statistics:
+            return self
         if self.needs_sketches:
             raise InputError(
                 f"{self.name} was exported with its own loss or seeds, which cannot be used on"
@@ -86,7 +120,11 @@ class FormulaProxy:
         name = str(self.formula)
         if (own.limit, self.softmax_axis) != (usual.limit, "first"):
             name += f" limit {own.limit} axis {self.softmax_axis}"
-        values = _BlockValues(self.formula, own.limit, self.softmax_axis)
+        how = own.limit, self.softmax_axis
+        if not isinstance(self.formula, Formula) or not self.has_blocks:
+            terms = Measure(f"terms of {name}", TermValues(self.formula, *how))
+            return _OnNetworks(self, terms)
+        values = BlockValues(self.formula, *how)
         measure = Measure(name, values, by_block=True)
         is_mean = self.formula.reduction == "mean"
         known = self.name, self.needs, self.paper, self.definition
@@ -95,23 +133,36 @@ class FormulaProxy:
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> FloatArray:
+        columns = column_values(self.columns(), space, archs, measurements)
+        if not self.formula.statistics:
+            return self._from_sizes(space, archs, columns)
         options = self.sketching(measurements.context)
         evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
         scores = np.full(len(archs), np.nan)
-        found = evaluator.score(self.formula)
+        beside = {name: _filled(values[usable]) for name, values in columns.items()}
+        found = evaluator.score(self.formula, beside)
         if not isinstance(found, Rejected):
             scores[usable] = found
+        for values in columns.values():
+            scores[~np.isfinite(values)] = np.nan
         return scores
 
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         """The values of each architecture's blocks, before the sum or mean over them."""
+        if not isinstance(self.formula, Formula) or not self.has_blocks:
+            raise InputError(f"proxy {self.name} has no values of single blocks")
+        sign, expression = self.formula.sign, self.formula.expression
+        if not self.formula.statistics:
+            networks = [size_network(space, arch) for arch in archs]
+            values = [block_values(self.formula, network.blocks) for network in networks]
+            return [sign * np.array(of, dtype=np.float64) for of in values]
         options = self.sketching(measurements.context)
         evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
         if len(usable) < len(archs):
             raise InputError("an architecture has no sketch; `lpzero stats` shows which and why")
-        found = self.formula.sign * evaluator.block_means(self.formula.expression)
+        found = sign * evaluator.block_means(expression)
         return [found[row, : space.depth(arch)] for row, arch in enumerate(archs)]
 
     def sketching(self, context: Context) -> SketchOptions:
@@ -124,41 +175,91 @@ class FormulaProxy:
             own.batch_seed + context.batch_seed,
         )
 
+    def _column(self, name: str) -> Proxy:
+        try:
+            return get(name)
+        except UnknownNameError:
+            raise InputError(
+                f"the formula {self.formula} has a column {name!r}, and no counter or proxy is"
+                " called so; `lpzero counters` and `lpzero rank` list those there are"
+            ) from None
+
+    def _from_sizes(
+        self, space: Space[Any], archs: Sequence[Any], columns: dict[str, FloatArray]
+    ) -> FloatArray:
+        """The scores of a formula that reads no network."""
+        scores = np.full(len(archs), np.nan)
+        for row, arch in enumerate(archs):
+            beside = {name: float(values[row]) for name, values in columns.items()}
+            try:
+                found = naive_score(self.formula, size_network(space, arch), columns=beside)
+            except TensorError:  # an end without parameters, as the head of an encoder
+                continue
+            if not isinstance(found, Rejected):
+                scores[row] = found
+        return scores
+
 
 @dataclass(frozen=True, slots=True)
-class _BlockValues:
-    """The formula's value on each block of a network, on tensors cut as in sketches."""
+class _OnNetworks:
+    """A formula whose terms are measured on each network as it is run."""
 
-    formula: Formula
-    limit: int | None
-    softmax_axis: Axis
+    proxy: FormulaProxy
+    measure: Measure
 
-    def __call__(self, network: Network) -> Terms:
-        if callable(network.loss):
-            raise InputError("a formula needs one of the named losses, not a function")
-        found = extract(
-            network.model,
-            network.tokens,
-            loss=network.loss,
-            seed=network.seed,
-            chunk=network.chunk,
-            limit=self.limit,
-            with_ends=False,
-        )
-        blocks = [
-            {
-                name: [
-                    Matrix(p.values.float().cpu().numpy().astype(np.float64), p.true_columns)
-                    for p in pieces
-                ]
-                for name, pieces in block.items()
-            }
-            for block in found.blocks
-        ]
-        values = block_values(self.formula, blocks, self.softmax_axis)
-        if isinstance(values, Rejected):
-            return [[np.nan] for _ in blocks]
-        return [[value] for value in values]
+    @property
+    def name(self) -> str:
+        return self.proxy.name
+
+    @property
+    def needs(self) -> Needs:
+        return self.proxy.needs
+
+    @property
+    def paper(self) -> str:
+        return self.proxy.paper
+
+    @property
+    def definition(self) -> str:
+        return self.proxy.definition
+
+    @property
+    def direction(self) -> int:
+        return self.proxy.direction
+
+    @property
+    def has_blocks(self) -> bool:
+        return False
+
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        formula = self.proxy.formula
+        records = measurements.records(space, archs, [self.measure])[self.measure.name]
+        columns = column_values(self.proxy.columns(), space, archs, measurements)
+        scores = np.full(len(archs), np.nan)
+        for row, record in enumerate(records):
+            if record.blocks is None:  # some term has no value
+                continue
+            values = dict(zip(formula.terms, record.blocks, strict=True))
+            beside = {name: float(of[row]) for name, of in columns.items()}
+            found = combine(formula, partial(_known, values, beside))
+            if not isinstance(found, Rejected):
+                scores[row] = found
+        return scores
+
+
+def _filled(values: FloatArray) -> FloatArray:
+    """The column with missing values replaced, lest they reject the formula on every row."""
+    known = np.isfinite(values)
+    return np.where(known, values, values[known][0]) if known.any() else values
+
+
+def _known(
+    terms: Mapping[Formula, float], columns: Mapping[str, float], leaf: Formula | Column
+) -> float | Rejected:
+    value = terms[leaf] if isinstance(leaf, Formula) else columns[leaf.name]
+    return value if math.isfinite(value) else _NO_COLUMN
 
 
 for _classic in CLASSICS:

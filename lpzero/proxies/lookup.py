@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lpzero.errors import InputError
-from lpzero.export import select
+from lpzero.export import Exported, Provenance, select
+from lpzero.export.record import Formulas
 from lpzero.proxies.combined import Combined, rank_mean, rank_sum
+from lpzero.proxies.ensemble import ensemble, members_of
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.registry import Proxy, get, known
 from lpzero.sketches.sketch import SketchOptions
-from primitives.formula import Formula
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum)\s*\((.*)\)\s*", re.DOTALL)
 _WEIGHTED = re.compile(r"\s*([0-9]*\.?[0-9]+)\s+(\S.*?)\s*", re.DOTALL)
@@ -34,27 +35,43 @@ def find(text: str) -> Proxy:
     if text.endswith((".json", ".csv")) or os.path.exists(text):
         return from_file(text)
     if "(" in text:
-        formula = parse_paper_formula(text)
+        formula = parse(text)
         return FormulaProxy(str(formula), formula)
     if os.sep in text:
         raise InputError(f"there is no file or directory {text}")
     return get(text)
 
 
-def from_file(path: str | Path) -> FormulaProxy:
-    """The formula in an exported file or a plain one, or the one that a run's directory chose."""
-    (one,) = select(str(path)).entries
+def from_file(path: str | Path) -> FormulaProxy | Combined:
+    """The formula or ensemble in an exported file, or the formula that a run's directory chose."""
+    found = select(str(path))
+    members = [_from_record(one) for one in found.entries]
+    if found.ensemble is not None:
+        return ensemble(found.ensemble, members)
+    (one,) = members
+    return one
+
+
+def named_formulas(name: str) -> Formulas:
+    """The formula of the proxy of that name, or the members of the ensemble."""
+    proxy = get(name)
+    if isinstance(proxy, FormulaProxy):
+        return Formulas([_to_record(proxy)])
+    members = members_of(proxy)
+    if members is None:
+        raise InputError(f"proxy {name} is not a formula; only formulas can be exported")
+    return Formulas([_to_record(member) for member in members], name)
+
+
+def _from_record(one: Exported) -> FormulaProxy:
     options = None if one.options == SketchOptions() else one.options
     tables = tuple((found.table, found.split_seed) for found in one.provenance.figures)
     return FormulaProxy(one.name, one.formula, "", options, one.softmax_axis, tables)
 
 
-def named_formula(name: str) -> Formula:
-    """The formula of the proxy of that name."""
-    proxy = get(name)
-    if not isinstance(proxy, FormulaProxy):
-        raise InputError(f"proxy {name} is not a formula; only formulas can be exported")
-    return proxy.formula
+def _to_record(proxy: FormulaProxy) -> Exported:
+    options = proxy.options or SketchOptions()
+    return Exported(proxy.name, proxy.formula, Provenance("proxy"), options, proxy.softmax_axis)
 
 
 def _combined(how: str, inside: str) -> Combined:

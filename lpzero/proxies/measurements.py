@@ -224,7 +224,8 @@ class _MeasureTask:
         model = self.space.build(arch, self.options.seed).to(resolve_device(self.device))
         seed = self.options.batch_seed
         tokens = self.space.batch(seed)
-        return Network(model, tokens, self.options.loss, seed=seed, chunk=self.chunk)
+        sizes = {"blocks": self.space.block_sizes(arch), "ends": self.space.end_sizes(arch)}
+        return Network(model, tokens, self.options.loss, seed=seed, chunk=self.chunk, sizes=sizes)
 
 
 def evaluate(measure: Measure, network: Network) -> Record:

@@ -11,7 +11,7 @@ proxy compares inputs, is a sequence or an image.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -80,6 +80,7 @@ class Network:
     `loss` is "auto", "next-token", "labels", "cotangent" or "ones" for models of our spaces,
     for any other model a function (see `Loss`). `blocks` are found if not given. `chunk` sequences
     go through at a time, to save memory. `seed` draws labels, cotangents, probes and noise.
+    `sizes` are a space's `block_sizes` under "blocks" and `end_sizes` under "ends", for formulas.
     """
 
     def __init__(
@@ -92,8 +93,10 @@ class Network:
         layout: Layout | None = None,
         seed: int = 0,
         chunk: int | None = None,
+        sizes: Mapping[str, Any] | None = None,
     ) -> None:
         self.model, self.layout, self.seed = model, layout or Layout(), seed
+        self.sizes = sizes
         self.blocks = find_blocks(model) if blocks is None else list(blocks)
         self.device = next(model.parameters()).device
         self.tokens = as_input(tokens, model)

@@ -16,7 +16,7 @@ from typing import Any
 from lpzero.errors import InputError
 from lpzero.proxies import registry
 from lpzero.proxies.formula import FormulaProxy
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 
 GROUP = "lpzero.proxies"
 _PARTS = ("name", "needs", "paper", "definition", "direction", "has_blocks", "score")
@@ -47,7 +47,7 @@ def _register(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
     was_imported = found.module in sys.modules  # then it declared its proxies earlier
     offered = found.load()
     if isinstance(offered, str):
-        registry.register(FormulaProxy(found.name, parse_paper_formula(offered)))
+        registry.register(FormulaProxy(found.name, parse(offered)))
     elif _is_proxy(offered):
         if registry.snapshot().get(offered.name) is not offered:
             registry.register(offered)

@@ -82,6 +82,8 @@ def measures_of(proxy: Proxy) -> list[Measure]:
         return [proxy.measure]
     if isinstance(proxy, Combined):
         return [measure for part in proxy.parts for measure in measures_of(part)]
+    if isinstance(proxy, FormulaProxy):
+        return [m for column in proxy.columns().values() for m in measures_of(column)]
     return []
 
 
@@ -152,8 +154,10 @@ class _RankedTable:
     def seconds(self, proxy: Proxy) -> float | None:
         """The median cost of an architecture; None where it is unknown (formulas)."""
         measures = measures_of(proxy)
+        if isinstance(proxy, FormulaProxy) and proxy.formula.statistics:
+            return None
         if not measures:
-            return 0.0 if isinstance(proxy, SizeProxy) else None
+            return 0.0 if isinstance(proxy, SizeProxy | FormulaProxy) else None
         table = self.table
         found = self.measurements.records(table.space, table.archs, measures)
         return float(np.median(np.sum([[r.seconds for r in rs] for rs in found.values()], axis=0)))

@@ -17,7 +17,7 @@ from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.search import constraints, loops
 from lpzero.search.record import SearchRun
 from primitives.errors import PrimitiveError
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
 
@@ -139,8 +139,10 @@ def _searched(run: SearchRun) -> Markup:
 
 def _proxy(text: str) -> Child:
     """A formula as mathematics, any other proxy by its name."""
+    if "(" not in text:  # a bare name is a registered proxy, not a column
+        return text
     try:
-        parse_paper_formula(text)
+        parse(text)
     except PrimitiveError:
         return text
     return shown(text)

@@ -13,7 +13,7 @@ from lpzero.errors import InputError
 from lpzero.judgement.table import JudgedTable
 from lpzero.report.figures.transfer import Transfer, transfer
 from lpzero.runs.formula_run import FormulaRun
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
@@ -55,7 +55,7 @@ def measure(
         judged = JudgedTable(table, parts, with_test=True)
         measurements = Measurements(context)
         for row, text in zip(rho, formulas, strict=True):
-            proxy = FormulaProxy(text, parse_paper_formula(text))
+            proxy = FormulaProxy(text, parse(text))
             scores = proxy.score(table.space, table.archs, measurements)
             row.append(judged.rho(scores, "test"))
     return transfer(names, formulas, rho)

@@ -59,7 +59,7 @@ def test_a_thousand_formulas_score_alike_in_every_form(part: int) -> None:
     compared = 0
     for formula in formulas(2 * N, seed=part, kept=True):
         one, name = exported(formula, limit=LIMIT), str(formula)
-        assert json_form.from_value(json.loads(written(one, "json")), name) == [one]
+        assert json_form.from_value(json.loads(written(one, "json")), name).entries == [one]
         module = module_of(one)
         found, expected = module.score(tensors()), engine().score(formula)
         if isinstance(expected, Rejected):
@@ -91,7 +91,7 @@ def test_softmax_along_the_cut_axis_is_rescaled() -> None:
     expected = score(formula, blocks(LIMIT), "last")
     assert not isinstance(expected, Rejected)
     assert close(module_of(one).score(tensors()), expected)
-    assert json_form.from_value(json.loads(written(one, "json")), "text") == [one]
+    assert json_form.from_value(json.loads(written(one, "json")), "text").entries == [one]
 
 
 def record() -> Exported:

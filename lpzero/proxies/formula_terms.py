@@ -1,0 +1,118 @@
+"""What the terms and columns of a formula are computed from: networks, sizes, other proxies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lpzero.arrays import FloatArray
+from lpzero.errors import InputError
+from lpzero.proxies.network import Network
+from lpzero.proxies.registry import Proxy, Terms
+from lpzero.statistics.extraction import PositionStatistics, extract
+from primitives import network as formulas
+from primitives.errors import TensorError
+from primitives.formula import Formula
+from primitives.naive import Axis, block_values, score
+from primitives.network import number
+from primitives.rejection import Rejected
+from primitives.score import AnyFormula
+from primitives.tensors import Matrix
+from spaces.base import EMBEDDING, HEAD, Space
+
+if TYPE_CHECKING:
+    from lpzero.proxies.measurements import Measurements
+
+
+def column_values(
+    columns: Mapping[str, Proxy],
+    space: Space[Any],
+    archs: Sequence[Any],
+    measurements: Measurements,
+) -> dict[str, FloatArray]:
+    """The scores (n,) of the architectures under each proxy."""
+    return {name: proxy.score(space, archs, measurements) for name, proxy in columns.items()}
+
+
+def size_network(space: Space[Any], arch: Any) -> formulas.Network:
+    """The architecture as a network that has sizes and no statistics."""
+    blocks = [_sizes(of) for of in space.block_sizes(arch)]
+    ends = {end: _sizes(of) for end, of in space.end_sizes(arch).items()}
+    return formulas.Network(blocks, ends.get(EMBEDDING), ends.get(HEAD))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockValues:
+    """A measure: the formula's value on each block, on tensors cut as in sketches."""
+
+    formula: Formula
+    limit: int | None
+    softmax_axis: Axis
+
+    def __call__(self, network: Network) -> Terms:
+        blocks = _positions(network, self.limit, with_ends=False).blocks
+        values = block_values(self.formula, blocks, self.softmax_axis)
+        if isinstance(values, Rejected):
+            return [[np.nan] for _ in blocks]
+        return [[value] for value in values]
+
+
+@dataclass(frozen=True, slots=True)
+class TermValues:
+    """A measure: the value of each of the formula's terms, in their order."""
+
+    formula: AnyFormula
+    limit: int | None
+    softmax_axis: Axis
+
+    def __call__(self, network: Network) -> Terms:
+        with_ends = any(term.positions.end is not None for term in self.formula.terms)
+        positions = _positions(network, self.limit, with_ends)
+        return [[self._value(term, positions)] for term in self.formula.terms]
+
+    def _value(self, term: Formula, positions: formulas.Network) -> float:
+        try:
+            found = score(term, positions, self.softmax_axis)
+        except TensorError:  # a position has not what the term reads there: the head of an encoder
+            return math.nan
+        return math.nan if isinstance(found, Rejected) else found
+
+
+def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas.Network:
+    """The statistics of a network, which runs once, and its sizes if they are known."""
+    if callable(network.loss):
+        raise InputError("a formula needs one of the named losses, not a function")
+    found = extract(
+        network.model,
+        network.tokens,
+        loss=network.loss,
+        seed=network.seed,
+        chunk=network.chunk,
+        limit=limit,
+        with_ends=with_ends,
+    )
+    sizes = network.sizes or {"blocks": [{}] * len(found.blocks), "ends": {}}
+    pairs = zip(found.blocks, sizes["blocks"], strict=True)
+    blocks = [_matrices(block) | _sizes(of) for block, of in pairs]
+    ends = {
+        end: _matrices(of) | _sizes(sizes["ends"].get(end, {})) for end, of in found.ends.items()
+    }
+    return formulas.Network(blocks, ends.get(EMBEDDING), ends.get(HEAD))
+
+
+def _matrices(position: PositionStatistics) -> dict[str, list[Matrix]]:
+    return {
+        name: [
+            Matrix(piece.values.float().cpu().numpy().astype(np.float64), piece.true_columns)
+            for piece in pieces
+        ]
+        for name, pieces in position.items()
+    }
+
+
+def _sizes(sizes: Mapping[str, float]) -> dict[str, list[Matrix]]:
+    return {name: number(value) for name, value in sizes.items()}
