@@ -26,7 +26,7 @@ _KEY = "option"
 T = TypeVar("T")
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """How a setting's values are validated, and how the command line spells them."""
 
     def check(self, name: str, value: Any) -> None:
@@ -200,7 +200,7 @@ class Bytes:
         return [flag, f"{value // _UNITS[unit]}{unit}"]
 
 
-def option(default: T, help: str, kind: Kind, flag: str | None = None) -> T:
+def option(default: T, help: str, kind: ValueKind, flag: str | None = None) -> T:
     """A field of a frozen dataclass that is also an option.
 
     `flag` is the option's spelling if it differs from the field's name.
@@ -217,7 +217,7 @@ class Option:
 
     name: str
     help: str
-    kind: Kind
+    kind: ValueKind
     flag: str
     default: Any
 

@@ -17,7 +17,7 @@ from primitives.errors import (
 from primitives.expressions import Apply, Combine, Expression, Leaf, branch
 from primitives.formula import Formula
 from primitives.naive import score
-from primitives.network import Network
+from primitives.network import NetworkValues
 from primitives.parser import parse
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
@@ -41,7 +41,7 @@ __all__ = [
     "Join",
     "Leaf",
     "Matrix",
-    "Network",
+    "NetworkValues",
     "PrimitiveError",
     "Rejected",
     "Score",

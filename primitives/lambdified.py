@@ -14,19 +14,19 @@ from primitives.block_sizes import SIZES
 from primitives.errors import TensorError
 from primitives.formula import Formula
 from primitives.guards import SPREAD_FLOOR
-from primitives.network import Block, Network, as_network
+from primitives.network import Block, NetworkValues, as_network
 from primitives.reductions import POSITION_REDUCTIONS, Reduction
 from primitives.registry import BINARIES, UNARIES, Binary
 from primitives.statistics import STATISTICS
 from primitives.symbolic import OF_MATRICES, VOCABULARY, outermost, symbol
 
 
-def score_form(form: Any, formula: Formula, network: Network | Sequence[Block]) -> float:
+def score_form(form: Any, formula: Formula, network: NetworkValues | Sequence[Block]) -> float:
     """The value of a sympy form of the formula on a network of whole tensors."""
     return formula.sign * reduce_form(form, formula.reduction, as_network(network))
 
 
-def reduce_form(form: Any, reduction: Reduction, network: Network) -> float:
+def reduce_form(form: Any, reduction: Reduction, network: NetworkValues) -> float:
     """The form's values at the positions that the reduction reads, as one number."""
     positions = network.read(reduction)
     if positions is None:

@@ -13,11 +13,20 @@ from dataclasses import dataclass, replace
 from primitives.block_values import OVERFLOW, Axis, Tensors, block_values, evaluate
 from primitives.errors import TensorError
 from primitives.formula import Formula
-from primitives.network import Block, Network, as_network
+from primitives.network import Block, NetworkValues, as_network
 from primitives.rejection import NON_FINITE, Rejected
 from primitives.score import AnyFormula, Column, ScoreTree, Transform
 
-__all__ = ["Axis", "Block", "Network", "Tensors", "block_values", "combine", "evaluate", "score"]
+__all__ = [
+    "Axis",
+    "Block",
+    "NetworkValues",
+    "Tensors",
+    "block_values",
+    "combine",
+    "evaluate",
+    "score",
+]
 
 ValueOf = Callable[[Formula | Column], float | Rejected]
 
@@ -28,7 +37,7 @@ _UNDEFINED = Rejected(
 
 def score(
     formula: AnyFormula,
-    network: Network | Sequence[Block],
+    network: NetworkValues | Sequence[Block],
     softmax_axis: Axis = "first",
     columns: Mapping[str, float] | None = None,
 ) -> float | Rejected:
@@ -67,7 +76,7 @@ def _combined(tree: ScoreTree, value_of: ValueOf) -> float | Rejected:
 class _Reader:
     """The values of one architecture: its network's terms and its columns."""
 
-    network: Network
+    network: NetworkValues
     softmax_axis: Axis
     columns: Mapping[str, float]
 

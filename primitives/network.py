@@ -17,7 +17,7 @@ Block = Mapping[str, Sequence[Matrix]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class NetworkValues:
     """What was taken at each position of one network."""
 
     blocks: Sequence[Block]
@@ -37,9 +37,9 @@ class Network:
         return None if end is None else (end,)
 
 
-def as_network(value: Network | Sequence[Block]) -> Network:
+def as_network(value: NetworkValues | Sequence[Block]) -> NetworkValues:
     """The network; a plain sequence of blocks is one without ends."""
-    return value if isinstance(value, Network) else Network(value)
+    return value if isinstance(value, NetworkValues) else NetworkValues(value)
 
 
 def number(value: float, like: Array | None = None) -> list[Matrix]:

@@ -15,7 +15,7 @@ import sympy
 from primitives.errors import TensorError
 from primitives.formula import Formula
 from primitives.lambdified import reduce_form
-from primitives.network import Block, Network, as_network
+from primitives.network import Block, NetworkValues, as_network
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.score import AnyFormula, Column, ScoreTree, Transform
 from primitives.symbolic import outermost, to_sympy
@@ -42,7 +42,7 @@ def score_to_sympy(formula: AnyFormula) -> Any:
 
 def score_sympy(
     form: Any,
-    network: Network | Sequence[Block],
+    network: NetworkValues | Sequence[Block],
     columns: Mapping[str, float] | None = None,
 ) -> float:
     """The value of such a form on a network of whole tensors and the architecture's columns."""

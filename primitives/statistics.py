@@ -17,7 +17,7 @@ from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_m
 from primitives.properties import REALS, UNIT, Interval
 
 
-class Source(Enum):
+class StatisticSource(Enum):
     """Which tensors of a block a statistic reads."""
 
     TAP = "tap"  # those that pass the model's taps of the statistic's name
@@ -37,7 +37,7 @@ class Statistic:
     meaning: str
     group: str
     range: Interval
-    source: Source
+    source: StatisticSource
     is_gradient: bool
     at_ends: bool = False
 
@@ -48,7 +48,7 @@ class Statistic:
         In two dimensions these are (out, everything else) and the gradients of parts of a batch
         add up. Other tensors are (everything else, features) and grow along the batch.
         """
-        return self.source is Source.WEIGHTS
+        return self.source is StatisticSource.WEIGHTS
 
 
 _statistics: dict[str, Statistic] = {}
@@ -61,7 +61,7 @@ def statistic(
     *,
     group: str | None = None,
     range: Interval = REALS,
-    source: Source = Source.TAP,
+    source: StatisticSource = StatisticSource.TAP,
     is_gradient: bool = False,
     at_ends: bool = False,
 ) -> Statistic:
@@ -95,7 +95,7 @@ statistic("A", "FFN activation outputs, tokens x features", at_ends=True)
 statistic(
     "J",
     "gradient of the loss at the block's input, tokens x features",
-    source=Source.INPUT,
+    source=StatisticSource.INPUT,
     is_gradient=True,
     at_ends=True,
 )
@@ -103,10 +103,10 @@ statistic(
     "G",
     "gradients of the weight matrices",
     group="weights",
-    source=Source.WEIGHTS,
+    source=StatisticSource.WEIGHTS,
     is_gradient=True,
     at_ends=True,
 )
 statistic("H", "projections feeding the heads, tokens x features")
-statistic("W", "weight matrices", group="weights", source=Source.WEIGHTS, at_ends=True)
+statistic("W", "weight matrices", group="weights", source=StatisticSource.WEIGHTS, at_ends=True)
 statistic("S", "attention probabilities, (heads x queries) x keys", range=UNIT)

@@ -12,13 +12,13 @@ from click.core import ParameterSource
 from lpzero.errors import InputError
 from lpzero.options import (
     Bytes,
-    Kind,
     OneOf,
     Option,
     Real,
     Repeated,
     SomeOf,
     Switch,
+    ValueKind,
     Whole,
     options,
 )
@@ -29,7 +29,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 class _Word(click.ParamType[Any]):
     """A word that the setting's kind parses."""
 
-    def __init__(self, kind: Kind, name: str) -> None:
+    def __init__(self, kind: ValueKind, name: str) -> None:
         self.kind, self.name = kind, name
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
@@ -119,7 +119,7 @@ def click_option(entry: Option, text: str) -> Callable[[Command], Command]:
     return click.option(*names, type=_type(kind), default=None, help=text)
 
 
-def _type(kind: Kind) -> click.ParamType[Any]:
+def _type(kind: ValueKind) -> click.ParamType[Any]:
     if isinstance(kind, Whole):
         if kind.none is not None:
             return _NumberOr(kind)

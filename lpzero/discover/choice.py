@@ -21,7 +21,7 @@ MEMBERS = 20  # of an ensemble
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class StableChoice:
     """Formulas by index, best first: those that may be chosen, with rho on the rows and stability.
 
     `signs` (K,) make larger scores better on the rows; `stability` (K,) is NaN where it was not
@@ -51,7 +51,7 @@ def choose(
     rows: IntArray,
     complexity: Sequence[int],
     threshold: float = STABLE,
-) -> Choice:
+) -> StableChoice:
     """The order of formulas with scores (K, A) by rho on `rows`, the stable ones first.
 
     `repeated` (K, A) are the scores with other seeds; without them every formula counts as stable.
@@ -64,7 +64,9 @@ def choose(
     if repeated is not None:
         stability = agreement(scores, repeated)
     steady = None if repeated is None else stability
-    return Choice(order_of(rho, steady, complexity, threshold), rho, signs, stability, threshold)
+    return StableChoice(
+        order_of(rho, steady, complexity, threshold), rho, signs, stability, threshold
+    )
 
 
 def order_of(
@@ -95,7 +97,7 @@ def agreement(scores: FloatArray, repeated: FloatArray) -> FloatArray:
     return result
 
 
-def ensemble_scores(scores: FloatArray, choice: Choice, n: int = MEMBERS) -> FloatArray:
+def ensemble_scores(scores: FloatArray, choice: StableChoice, n: int = MEMBERS) -> FloatArray:
     """The mean rank (A,) of the ensemble's members."""
     members = choice.members(n)
     mean: FloatArray = rank_many(choice.signs[members, np.newaxis] * scores[members]).mean(axis=0)

@@ -30,7 +30,7 @@ from primitives.formula import Formula
 from primitives.properties import Gives, Kind
 from primitives.registry import get_binary, get_unary
 from primitives.score import AnyFormula, Column, ScoreTree, operands
-from primitives.statistics import STATISTICS, Source
+from primitives.statistics import STATISTICS, StatisticSource
 
 _WIDTH = 96
 _OPENING, _CLOSING = ("score", "score_model"), ("networks", "self_test", "main")
@@ -144,7 +144,9 @@ class _ScoreSource:
                 end: tuple(name for name in SIZES if any(name in t.sizes for t in of))
                 for end, of in ends.items()
             },
-            "TAPPED": tuple(n for n in _ordered(needed) if STATISTICS[n].source is Source.TAP),
+            "TAPPED": tuple(
+                n for n in _ordered(needed) if STATISTICS[n].source is StatisticSource.TAP
+            ),
             "TRIAL_COLUMNS": tuple(trial.columns(self.formula.columns)),
         }
 

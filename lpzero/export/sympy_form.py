@@ -24,7 +24,7 @@ from lpzero.export.sympy_text import FormText
 from lpzero.export.untrusted import read_text
 from primitives import naive
 from primitives.formula import Formula
-from primitives.network import Network, as_network
+from primitives.network import NetworkValues, as_network
 from primitives.parser import parse
 from primitives.score import AnyFormula
 
@@ -110,7 +110,7 @@ class Form:
 
     def score(
         self,
-        network: Network | Sequence[naive.Block],
+        network: NetworkValues | Sequence[naive.Block],
         columns: Mapping[str, float] | None = None,
     ) -> float:
         """The score on a network, or blocks, of whole tensors, computed from the text."""

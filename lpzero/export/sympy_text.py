@@ -16,7 +16,7 @@ import numpy as np
 
 from lpzero.errors import InputError
 from primitives.block_sizes import SIZES
-from primitives.network import Block, Network
+from primitives.network import Block, NetworkValues
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
@@ -92,7 +92,7 @@ class FormText:
         with np.errstate(all="ignore"):  # every piece of a Piecewise is computed
             return float(self._run(self._tree, {}, block))
 
-    def score(self, network: Network, columns: Mapping[str, float]) -> float:
+    def score(self, network: NetworkValues, columns: Mapping[str, float]) -> float:
         """The value of a whole score on a network of whole tensors."""
         with np.errstate(all="ignore"):
             given = {name: float(columns[name]) for name in self._columns}
@@ -142,7 +142,7 @@ class FormText:
         takes_one = name == "block_mean" or name in self._reductions
         return name in self._functions or (takes_one and len(node.args) == 1)
 
-    def _run(self, node: Any, tensors: Mapping[str, Any], block: Block | Network) -> Any:
+    def _run(self, node: Any, tensors: Mapping[str, Any], block: Block | NetworkValues) -> Any:
         if isinstance(node, ast.Name):
             return tensors[node.id] if node.id in tensors else self._constant(node.id)
         if isinstance(node, ast.Constant):
@@ -177,8 +177,8 @@ class FormText:
             raise InputError(f"{self.where}: {name} must be inside a block_mean")
         return _CONSTANTS[name]
 
-    def _reduced(self, node: Any, network: Block | Network) -> float:
-        if not isinstance(network, Network):
+    def _reduced(self, node: Any, network: Block | NetworkValues) -> float:
+        if not isinstance(network, NetworkValues):
             raise InputError(f"{self.where}: {node.func.id} must not be inside another reduction")
         positions = network.read(node.func.id)
         if positions is None:
@@ -186,8 +186,8 @@ class FormText:
         values = [float(self._run(node.args[0], {}, position)) for position in positions]
         return self._reductions[node.func.id].combine(values, len(network.blocks))
 
-    def _block_mean(self, node: ast.AST, block: Block | Network) -> float:
-        if isinstance(block, Network):
+    def _block_mean(self, node: ast.AST, block: Block | NetworkValues) -> float:
+        if isinstance(block, NetworkValues):
             raise InputError(f"{self.where}: a block_mean must be inside a reduction")
         sizes = {name: block[name][0].values for name in _names(node) if name in SIZES}
         names = sorted({n for n in _names(node) if n in STATISTICS})

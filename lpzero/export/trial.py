@@ -18,7 +18,7 @@ from primitives import naive
 from primitives.changes import on_change
 from primitives.expressions import Apply, walk
 from primitives.naive import Axis
-from primitives.network import Block, Network, number
+from primitives.network import Block, NetworkValues, number
 from primitives.reductions import End
 from primitives.registry import get_unary
 from primitives.rejection import Rejected
@@ -171,7 +171,7 @@ def _stable(values: Sequence[float | Rejected]) -> float | None:
 
 
 @lru_cache(maxsize=2 * _MANY)
-def networks_with_ends(limit: int | None, perturbation: int = 0) -> list[Network]:
+def networks_with_ends(limit: int | None, perturbation: int = 0) -> list[NetworkValues]:
     """The networks for the reference evaluation, cut or whole; 0 perturbs nothing."""
 
     def matrix(rows: Rows) -> Matrix:
@@ -193,7 +193,7 @@ def networks_with_ends(limit: int | None, perturbation: int = 0) -> list[Network
     for blocks, at_ends, counts in zip(networks(), ends(), sizes(), strict=True):
         embedding, head = (position(at_ends[end], counts[end][0], True) for end in END_NAMES)
         pairs = zip(blocks, counts["blocks"], strict=True)
-        found.append(Network([position(*pair, False) for pair in pairs], embedding, head))
+        found.append(NetworkValues([position(*pair, False) for pair in pairs], embedding, head))
     return found
 
 

@@ -38,11 +38,11 @@ def column_values(
     return {name: proxy.score(space, archs, measurements) for name, proxy in columns.items()}
 
 
-def size_network(space: Space[Any], arch: Any) -> formulas.Network:
+def size_network(space: Space[Any], arch: Any) -> formulas.NetworkValues:
     """The architecture as a network that has sizes and no statistics."""
     blocks = [_sizes(of) for of in space.block_sizes(arch)]
     ends = {end: _sizes(of) for end, of in space.end_sizes(arch).items()}
-    return formulas.Network(blocks, ends.get(EMBEDDING), ends.get(HEAD))
+    return formulas.NetworkValues(blocks, ends.get(EMBEDDING), ends.get(HEAD))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class TermValues:
         positions = _positions(network, self.limit, with_ends)
         return [[self._value(term, positions)] for term in self.formula.terms]
 
-    def _value(self, term: Formula, positions: formulas.Network) -> float:
+    def _value(self, term: Formula, positions: formulas.NetworkValues) -> float:
         try:
             found = score(term, positions, self.softmax_axis)
         except TensorError:  # a position has not what the term reads there: the head of an encoder
@@ -82,7 +82,7 @@ class TermValues:
         return math.nan if isinstance(found, Rejected) else found
 
 
-def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas.Network:
+def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas.NetworkValues:
     """The statistics of a network, which runs once, and its sizes if they are known."""
     if callable(network.loss):
         raise InputError("a formula needs one of the named losses, not a function")
@@ -101,7 +101,7 @@ def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas
     ends = {
         end: _matrices(of) | _sizes(sizes["ends"].get(end, {})) for end, of in found.ends.items()
     }
-    return formulas.Network(blocks, ends.get(EMBEDDING), ends.get(HEAD))
+    return formulas.NetworkValues(blocks, ends.get(EMBEDDING), ends.get(HEAD))
 
 
 def _matrices(position: PositionStatistics) -> dict[str, list[Matrix]]:

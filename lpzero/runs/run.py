@@ -77,8 +77,8 @@ def report_unexpected_content(folder: Path) -> Iterator[None]:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"the files in {folder} have unexpected content ({type(error).__name__}: {error}):"
-            " another version wrote them, or they were edited"
+            f"the files in {folder} are not those of a run of this version"
+            f" ({type(error).__name__}: {error}): another version wrote them, or they were edited"
         ) from error
 
 

@@ -81,15 +81,16 @@ class BranchTable:
 
 
 def rows_of(table: BranchTable, rows: IntArray) -> BranchTable:
-    """The table of some of its architectures."""
+    """The table of some of its architectures, as deep as the deepest of them."""
+    most = int(table.n_blocks[rows].max())
     return BranchTable(
         table.chains,
         table.n_blocks[rows],
-        {name: found[rows] for name, found in table.counts.items()},
-        {name: found[:, rows] for name, found in table.means.items()},
+        {name: found[rows, :most] for name, found in table.counts.items()},
+        {name: found[:, rows, :most] for name, found in table.means.items()},
         {pair: found[..., rows] for pair, found in table.products.items()},
         {at: found[:, rows] for at, found in table.ends.items()},
-        {name: found[rows] for name, found in table.sizes.items()},
+        {name: found[rows, :most] for name, found in table.sizes.items()},
         {at: found[rows] for at, found in table.end_sizes.items()},
     )
 

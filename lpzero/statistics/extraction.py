@@ -26,7 +26,7 @@ from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.isolation import as_input, resolve_device, single_thread, untouched
 from lpzero.statistics.objective import Objective, objective
 from lpzero.statistics.trace import Trace, find_blocks, first_tensor, named_weights, trace
-from primitives.statistics import STATISTICS, Source, Statistic
+from primitives.statistics import STATISTICS, Statistic, StatisticSource
 from primitives.tensors import columns_that_fit, kept_columns
 from spaces.base import Space
 from spaces.ends import EMBEDDING, HEAD, EndWeight, ends_of
@@ -62,10 +62,10 @@ EndWeights = Mapping[str, Sequence[EndWeight]]
 # From a pass, its blocks, a block's index and a statistic to the tensors that it reads there.
 Rule = Callable[[Trace[Any], Sequence[nn.Module], int, str], Sequence[Any]]
 
-RULES: Mapping[Source, Rule] = {
-    Source.TAP: lambda seen, blocks, index, name: seen.taps[index][name],
-    Source.INPUT: lambda seen, blocks, index, name: [seen.inputs[index]],
-    Source.WEIGHTS: lambda seen, blocks, index, name: weight_matrices(blocks[index]),
+RULES: Mapping[StatisticSource, Rule] = {
+    StatisticSource.TAP: lambda seen, blocks, index, name: seen.taps[index][name],
+    StatisticSource.INPUT: lambda seen, blocks, index, name: [seen.inputs[index]],
+    StatisticSource.WEIGHTS: lambda seen, blocks, index, name: weight_matrices(blocks[index]),
 }
 
 
@@ -137,7 +137,7 @@ def _check_taps(model: nn.Module, blocks: Sequence[nn.Module]) -> None:
     if not marked:
         raise StatisticsError(f"the blocks of {type(model).__name__} carry no taps (spaces.taps)")
     for name in sorted(marked):
-        if name not in STATISTICS or STATISTICS[name].source is not Source.TAP:
+        if name not in STATISTICS or STATISTICS[name].source is not StatisticSource.TAP:
             raise StatisticsError(
                 f"{type(model).__name__} has a tap {name!r}, which is not declared as a tapped"
                 " statistic in primitives.statistics"
@@ -161,7 +161,7 @@ def _one_pass(
         statistic = STATISTICS[name]
         return tensor if statistic.is_gradient else cut(statistic, tensor)
 
-    tapped = [name for name, one in STATISTICS.items() if one.source is Source.TAP]
+    tapped = [name for name, one in STATISTICS.items() if one.source is StatisticSource.TAP]
     seen = trace(model, blocks, tokens[part], tapped, keep, reaches_embedding=bool(ends))
     loss = part_loss(seen.output, tokens[part], part)
     read: list[dict[str, Sequence[Read]]] = [

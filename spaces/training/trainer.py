@@ -30,7 +30,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TrainingRun:
     """One finished training run."""
 
     seed: int
@@ -39,7 +39,7 @@ class Run:
     seconds: float
 
 
-def train(space: Space[Any], arch: Any, task: Task, recipe: Recipe, seed: int) -> Run:
+def train(space: Space[Any], arch: Any, task: Task, recipe: Recipe, seed: int) -> TrainingRun:
     """Train one architecture from one seed and measure it.
 
     The seed determines the initial weights and the order of the data. One thread, because the
@@ -54,7 +54,7 @@ def train(space: Space[Any], arch: Any, task: Task, recipe: Recipe, seed: int) -
         target = task.target(module)
     finally:
         torch.set_num_threads(threads)
-    return Run(seed, target, recipe.steps, time.perf_counter() - started)
+    return TrainingRun(seed, target, recipe.steps, time.perf_counter() - started)
 
 
 def _descend(module: nn.Module, task: Task, recipe: Recipe, seed: int) -> None:

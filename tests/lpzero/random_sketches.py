@@ -8,7 +8,7 @@ import numpy as np
 
 from lpzero.sketches.sketch import Sketch, end_statistics
 from primitives import naive
-from primitives.network import Network, number
+from primitives.network import NetworkValues, number
 from primitives.statistics import STATISTICS
 
 # (rows, kept, true) of a block's tensors: square and not, whole and cut.
@@ -80,7 +80,7 @@ def blocks_of(one: Sketch) -> list[naive.Block]:
     ]
 
 
-def network_of(one: Sketch) -> Network:
+def network_of(one: Sketch) -> NetworkValues:
     """The sketch for the reference evaluation: blocks and ends, with their sizes."""
     sizes = one.sizes or {"blocks": [{} for _ in range(one.n_blocks)], "ends": {}}
     blocks = [
@@ -94,4 +94,4 @@ def network_of(one: Sketch) -> Network:
         }
         for end in one.ends
     }
-    return Network(blocks, **ends)
+    return NetworkValues(blocks, **ends)

@@ -9,7 +9,7 @@ import pytest
 
 from primitives import Matrix, cut
 from primitives.block_sizes import SIZES
-from primitives.network import Block, Network, number
+from primitives.network import Block, NetworkValues, number
 from primitives.statistics import STATISTICS
 
 Architecture = list[Block]
@@ -39,7 +39,7 @@ def make_architecture(
             for _ in range(n_blocks)]  # fmt: skip
 
 
-def make_network(seed: int, **options: int) -> Network:
+def make_network(seed: int, **options: int) -> NetworkValues:
     """Random blocks with sizes, between an embedding and a head that have what ends have."""
     rng = np.random.default_rng(seed)
     depth = int(rng.integers(1, 4))
@@ -49,7 +49,7 @@ def make_network(seed: int, **options: int) -> Network:
         positions.append({**block, **sizes})
     end = [name for name in positions[0] if (STATISTICS.get(name) or SIZES[name]).at_ends]
     embedding, *blocks, head = positions
-    return Network(
+    return NetworkValues(
         blocks, {name: embedding[name] for name in end}, {name: head[name] for name in end}
     )
 

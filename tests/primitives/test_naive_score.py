@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from primitives import Network, Rejected, TensorError, parse, score, whole
+from primitives import NetworkValues, Rejected, TensorError, parse, score, whole
 from primitives.network import Block, number
 
 
@@ -22,8 +22,8 @@ def block(weight: float, params: int, width: int = 4) -> Block:
     }
 
 
-THREE = Network([block(1, 10), block(2, 20), block(3, 40)], block(5, 7), block(6, 9))
-ONE = Network([block(2, 16)])
+THREE = NetworkValues([block(1, 10), block(2, 20), block(3, 40)], block(5, 7), block(6, 9))
+ONE = NetworkValues([block(2, 16)])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_what_is_not_defined_is_rejected(text: str) -> None:
 
 def test_only_the_positions_that_are_read_must_hold_what_is_asked_for() -> None:
     bare: Mapping[str, list[object]] = {}
-    network = Network([bare, THREE.blocks[0]])  # type: ignore[list-item]
+    network = NetworkValues([bare, THREE.blocks[0]])  # type: ignore[list-item]
     assert score(parse("last(params)"), network) == 10
     with pytest.raises(TensorError, match="no size 'params'"):
         score(parse("sum(params)"), network)

@@ -25,7 +25,7 @@ from lpzero.statistics.extraction import (
 from lpzero.statistics.isolation import resolve_device, single_thread
 from lpzero.statistics.objective import objective
 from primitives import Matrix, parse, score
-from primitives.statistics import STATISTICS, Source, forget_statistic, statistic
+from primitives.statistics import STATISTICS, StatisticSource, forget_statistic, statistic
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.flexibert.space import OPERATIONS
@@ -511,7 +511,7 @@ class Tapped(Doubling):
 
 @pytest.fixture
 def two_more_statistics() -> Iterator[None]:
-    statistic("X", "what enters the block", source=Source.INPUT)
+    statistic("X", "what enters the block", source=StatisticSource.INPUT)
     statistic("Y", "the loss's gradient at the taps Y", group="Y", is_gradient=True)
     yield
     forget_statistic("X")
