@@ -196,7 +196,7 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     from lpzero.judgement.counters import BEST_COUNT
 
     best = result["best"]
-    click.echo(f"best formula, chosen on {result['chosen_on']}: {best['formula']}\n")
+    click.echo(f"best formula, chosen by --choose {result['chosen_on']}: {best['formula']}\n")
     for table in result["tables"]:
         name = table["name"]
         rows = [

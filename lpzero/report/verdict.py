@@ -27,7 +27,7 @@ def section(run: FormulaRun) -> Markup:
         element(
             "p",
             f"{best['complexity']} nodes, sign {'+' if best['sign'] > 0 else '−'} ({sign}, fitted"
-            f" on train so that larger means better), chosen on {chosen}.",
+            f" on train so that larger means better), chosen by --choose {chosen}.",
         ),
     ]
     if run.count is not None:

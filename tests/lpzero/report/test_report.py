@@ -366,7 +366,7 @@ def test_a_journal_of_something_else_is_one_line(
     (copy / layout.JOURNAL).write_text(json.dumps(first | line) + "\n")
     assert command(["report", str(copy)]) == 2
     error = capsys.readouterr().err.strip()
-    assert "have unexpected content" in error
+    assert "are not those of a run of this version" in error
     assert "\n" not in error
 
 
