@@ -68,7 +68,7 @@ class Data(NamedTuple):
 
 @click.command()
 @click.option("--table", "names", multiple=True, default=("flexibert", "gpt2-wt103"))
-@click.option("--language", "arms", multiple=True, type=click.StableChoice(list(ARMS)))
+@click.option("--language", "arms", multiple=True, type=click.Choice(list(ARMS)))
 @click.option("--splits", default=20, show_default=True)
 @click.option("--stable", default=0.998, show_default=True, help="The least stability.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/beyond_counting"))

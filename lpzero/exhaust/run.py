@@ -48,8 +48,8 @@ class Exhaustion:
     """The settings of an exhaustive run: which formulas, and how much memory."""
 
     unaries: int = option(1, "Operations per chain.", Whole(1, 2))
-    terms: int = option(1, "2 takes every product of two terms.", Whole(1, 2))
     same_statistic: bool = option(False, "Pair each statistic with itself, too.", Switch())
+    terms: int = option(1, "2 takes every product of two terms.", Whole(1, 2))
     memory: int = option(4 * GIGABYTE, "What the search may take, all processes together.", Bytes())
     workers: Workers | None = None
     progress: bool = False
