@@ -157,7 +157,7 @@ def n_changed(parent: Any, child: Any) -> int:
 def test_the_first_population_has_the_beams_best_and_nothing_falls_below_it(
     whole: tuple[Path, Discovery],
 ) -> None:
-    out, found = whole
+    _, found = whole
     (fitness,) = found.objective.tables_fitness
     beam = fitness.products()
     assert beam[0].rho == max(one.rho for one in beam)
