@@ -53,7 +53,11 @@ class CampaignRun(FormulaRun):
 
     def space_size(self) -> SpaceSize | None:
         asked = self.settings
-        is_paper = asked["depth"] == 1 and set(asked["statistics"]) == set(STATISTICS)
+        is_paper = (
+            asked["terms"] == 1
+            and asked["depth"] == 1
+            and set(asked["statistics"]) == set(STATISTICS)
+        )
         if not is_paper or asked["unaries"] not in (1, 2):
             return None
         rules = frozenset(asked["rules"])

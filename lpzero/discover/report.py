@@ -128,15 +128,21 @@ def _ensemble(
     chosen: Sequence[Candidate], objective: Objective, opened: Sequence[JudgedTable]
 ) -> dict[str, Any] | None:
     """The rank mean of the best that may win, judged as the winner is; None for fewer than two."""
-    members = [canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
-    if objective.settings.choose != "stable" or len(members) < 2:
+    if objective.settings.choose != "stable":
         return None
-    judged = {}
-    for table, fitness in zip(opened, objective.tables_fitness, strict=True):
-        scores = _stacked(fitness.all_rows.scores(members), len(fitness.table))
-        scores = scores[np.isfinite(scores).all(axis=1)]
-        judged[table.table.name] = table.judge_chosen(rank_many(scores).mean(axis=0))
-    return {"members": [str(member) for member in members], "judged": judged}
+    formulas = [canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
+    scores = [
+        _stacked(fitness.all_rows.scores(formulas), len(fitness.table))
+        for fitness in objective.tables_fitness
+    ]
+    usable = np.flatnonzero(np.all([np.isfinite(of).all(axis=1) for of in scores], axis=0))
+    if len(usable) < 2:
+        return None
+    judged = {
+        table.table.name: table.judge_chosen(rank_many(of[usable]).mean(axis=0))
+        for table, of in zip(opened, scores, strict=True)
+    }
+    return {"members": [str(formulas[i]) for i in usable], "judged": judged}
 
 
 @dataclass(frozen=True, eq=False)

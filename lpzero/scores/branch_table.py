@@ -81,13 +81,18 @@ class BranchTable:
 
 
 def rows_of(table: BranchTable, rows: IntArray) -> BranchTable:
-    """The table of some of its architectures, as deep as the deepest of them."""
-    most = int(table.n_blocks[rows].max())
+    """The table of some of its architectures, padded to the largest of these."""
+    n_blocks = table.n_blocks[rows]
+    most = int(n_blocks.max())
+    counts = {name: found[rows, :most] for name, found in table.counts.items()}
     return BranchTable(
         table.chains,
-        table.n_blocks[rows],
-        {name: found[rows, :most] for name, found in table.counts.items()},
-        {name: found[:, rows, :most] for name, found in table.means.items()},
+        n_blocks,
+        counts,
+        {
+            name: found[:, rows, :most, : int(counts[name].max())]
+            for name, found in table.means.items()
+        },
         {pair: found[..., rows] for pair, found in table.products.items()},
         {at: found[:, rows] for at, found in table.ends.items()},
         {name: found[rows, :most] for name, found in table.sizes.items()},

@@ -53,7 +53,11 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert all(isinstance(count, int) for count in result["rejected"].values())
     assert result["seconds"] > 0
     assert result["out"] == out
-    assert (result["count"], result["stability"]) == (None, None)
+    assert set(result["count"]["rho"]) == {"train", "valid", "test"}
+    # Every seed has the same made-up sketches here, so that all scores repeat.
+    assert result["stability"] == {"table": "made-up", "n": 1, "median": 1.0, "least": 1.0}
+    assert result["ensemble"]["members"][0] == result["best"]["formula"]
+    assert set(result["ensemble"]["judged"]) == {"made-up"}
     assert result["verdict"].startswith("It ")
     low, high = result["difference"]["rho_ci"]
     assert low <= result["difference"]["rho"] <= high
@@ -68,7 +72,12 @@ def test_people_see_the_winner_beside_the_counters(
     code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
     assert code == 0
     verdict = json.loads((Path(out) / layout.RESULT).read_text())["verdict"]
-    for word in ("best formula, chosen on valid", "test: parameters", "in " + out, "rho untied"):
+    for word in (
+        "best formula, chosen by --choose stable",
+        "test: parameters",
+        "in " + out,
+        "rho untied",
+    ):
         assert word in text
     assert f"\n{verdict}\n" in text
     line = err.splitlines()[-1]
@@ -162,7 +171,10 @@ def test_every_option_reaches_the_settings(
         (["tiny", "--out", "c"], "a split needs at least 10"),
         (["small", "--out", "c"], "6 of them for training"),
         (["made-up", "--out", "c", "--statistics", "Q"], "unknown statistic 'Q'"),
-        (["made-up", "--out", "c", "--statistics", "S", "--unaries", "0"], "survives pruning"),
+        (
+            ["made-up", "--out", "c", "--statistics", "S", "--unaries", "0", "--terms", "1"],
+            "survives pruning",
+        ),
         (["made-up", "--out", "c", "--objective", "tau"], "unknown measure 'tau'"),
         (["made-up", "--out", "c", "--objective", "within"], "cannot be measured"),
         (["made-up", "--out", "c", "--population", "1"], "population"),

@@ -31,7 +31,9 @@ from primitives.parser import parse
 from primitives.pruning import check
 from primitives.rejection import Rejected
 
-SMALL = {"population": 10, "generations": 5, "offspring": 10}
+# The space of single terms; products have tests of their own.
+TERM = {"terms": 1, "choose": "valid"}
+SMALL = {"population": 10, "generations": 5, "offspring": 10, **TERM}
 
 
 class Oracle:
@@ -169,7 +171,7 @@ def test_generations_evaluate_as_many_as_asked(method: str) -> None:
     assert counts == [10] * 6
 
 
-LONGER = {"population": 20, "generations": 15, "offspring": 20}
+LONGER = {"population": 20, "generations": 15, "offspring": 20, **TERM}
 
 
 def best_by_generation(asked: Settings, judge: Oracle) -> list[float]:
@@ -265,13 +267,15 @@ def test_settings_survive_json() -> None:
 
 
 def test_a_space_without_survivors_is_refused() -> None:
-    language = Language(preset("default", statistics=("S",), unaries=0, depth=1))
+    language = Language(preset("default", statistics=("S",), unaries=0, depth=1, **TERM))
     with pytest.raises(InputError, match="no formula of this space survives pruning"):
         language.check_not_empty()
 
 
 def test_a_small_space_is_exhausted_and_the_search_ends() -> None:
-    asked = preset("default", statistics=("W", "A"), unaries=0, population=10, generations=50)
+    asked = preset(
+        "default", statistics=("W", "A"), unaries=0, population=10, generations=50, **TERM
+    )
     states = evolve(asked)
     assert states[-1].exhausted
     assert len(states) < 50
@@ -282,7 +286,8 @@ def test_a_small_space_is_exhausted_and_the_search_ends() -> None:
 @given(st.integers(0, 10**9), st.integers(0, 4), st.integers(0, 3))
 @settings(max_examples=60)
 def test_variation_stays_in_the_space(seed: int, unaries: int, depth: int) -> None:
-    language = Language(preset("default", unaries=unaries, depth=depth, statistics=tuple("AJWG")))
+    asked = {"unaries": unaries, "depth": depth, "statistics": tuple("AJWG")}
+    language = Language(preset("default", **asked, **TERM))
     variation, rng = Variation(language), random.Random(seed)
     drawn = [f for f in (language.draw(rng) for _ in range(12)) if not language.why_outside(f)]
     assume(len(drawn) >= 2)
@@ -294,7 +299,7 @@ def test_variation_stays_in_the_space(seed: int, unaries: int, depth: int) -> No
 
 
 def test_neighbours_are_one_change_away_and_distinct() -> None:
-    language = Language(preset("default", unaries=1))
+    language = Language(preset("default", unaries=1, **TERM))
     start = parse("sum(add(log(W), G))")
     found = [str(formula) for formula in Variation(language).neighbours(start)]
     assert len(found) == len(set(found))
@@ -320,7 +325,7 @@ def test_one_name_is_replaced() -> None:
 
 
 def test_what_is_scored_has_the_formulas_score_up_to_sign() -> None:
-    language = Language(preset("default"))
+    language = Language(preset("default", **TERM))
     found = language.examine(parse("sum(add(neg(W), neg(exp(A))))"))
     assert isinstance(found, ScoredForm)
     assert (found.sign, found.key) == (-1, "sum(add(W, exp(A)))")

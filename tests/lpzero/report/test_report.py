@@ -282,7 +282,7 @@ def test_a_broken_file_gives_a_page_or_one_line(
         assert code == 2
         assert len(lines) == 1
         assert str(copy) in lines[0]
-    assert not any("unexpected" in line for line in lines)
+    assert not any(line.startswith("error: unexpected") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,340 @@
+"""Campaigns on products of terms: the space, its variation, the beam, the choice of the winner."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import spaces
+from lpzero.discover import campaign as running
+from lpzero.discover.choice import agreement, choose, ensemble_scores, order_of
+from lpzero.discover.discovery import Discovery
+from lpzero.discover.report import choose_stable
+from lpzero.discover.score_language import EXPONENTS, ScoreLanguage
+from lpzero.discover.score_variation import ScoreVariation, factors_of
+from lpzero.discover.settings import preset
+from lpzero.discover.variation import as_global_rng
+from lpzero.judgement.ranks import rank
+from lpzero.runs import layout
+from lpzero.scores.best_count import best_count
+from lpzero.scores.branch_table import branch_table, rows_of
+from lpzero.scores.chains import bare_chains, surviving
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.sketch import Sketch
+from primitives.expressions import drop_dead
+from primitives.parser import parse
+from primitives.rejection import Rejected
+from primitives.score_canonical import canonical
+from spaces.tables import split
+from tests.lpzero import random_sketches
+from tests.lpzero.small_campaign import discovery, sketches, table
+
+COMPARED = (layout.JOURNAL, layout.HALL, layout.HALL_CSV, layout.HISTORY, layout.CHECKPOINT,
+            layout.CONFIG, layout.RESULT, layout.SCORES)  # fmt: skip
+SMALL: dict[str, Any] = {"terms": 3, "population": 16, "offspring": 8, "generations": 3}
+LANGUAGE = ScoreLanguage(preset("default", terms=3))
+VARIATION = ScoreVariation(LANGUAGE)
+
+
+def products(out: Path | None = None, **options: Any) -> Discovery:
+    return discovery(out, **(SMALL | {"choose": "stable"} | options))
+
+
+def other_seed() -> list[Sketch]:
+    """Sketches of the table's architectures with other numbers; a third of them the same."""
+    made = table()
+    return [
+        random_sketches.sketch(i if i % 3 == 0 else i + 500, made.space.depth(arch))
+        for i, arch in enumerate(made.archs)
+    ]
+
+
+@pytest.fixture
+def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Campaigns have sketches of a second seed."""
+    sources = (sketches, other_seed)
+    monkeypatch.setattr(Discovery, "_sketch_sources", lambda self, index, on: sources)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Discovery]:
+    """A campaign that nothing disturbed."""
+    out = tmp_path_factory.mktemp("products") / "campaign"
+    return out, products(out).run()
+
+
+def assert_equal(out: Path, whole: Path) -> None:
+    for name in COMPARED:
+        assert (out / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+@given(st.integers(0, 10**9), st.integers(2, 4), st.integers(0, 2), st.integers(0, 2))
+@settings(max_examples=60)
+def test_draws_are_live_and_inside(seed: int, terms: int, unaries: int, depth: int) -> None:
+    asked = preset("default", terms=terms, unaries=unaries, depth=depth, same_statistic=True)
+    language = ScoreLanguage(asked)
+    rng = random.Random(seed)
+    for _ in range(5):
+        formula = language.draw(rng)
+        assert language.why_outside(formula) is None
+        assert formula.sign == 1
+        assert 1 <= len(formula.terms) <= terms
+        assert all(drop_dead(term.expression) is not None for term in formula.terms)
+        assert parse(str(formula)) == formula
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=60)
+def test_variation_stays_inside_and_changes_something(seed: int) -> None:
+    rng = random.Random(seed)
+    first, second = inside(rng), inside(rng)
+    with as_global_rng(rng):
+        children = [VARIATION.crossover(first, second), VARIATION.mutate(first)]
+    for child in children:
+        assert LANGUAGE.why_outside(child) is None
+        assert child.sign == 1
+        assert parse(str(child)) == child
+    assert children[1] != first
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=60)
+def test_a_mutation_changes_one_factor(seed: int) -> None:
+    rng = random.Random(seed)
+    parent = inside(rng)
+    with as_global_rng(rng):
+        child = VARIATION.mutate(parent)
+    assert n_changed(parent, child) <= 2
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=15, deadline=None)
+def test_neighbours_change_one_factor(seed: int) -> None:
+    parent = inside(random.Random(seed))
+    found = list(VARIATION.neighbours(parent))
+    assert found
+    for child in found:
+        assert LANGUAGE.why_outside(child) is None
+        assert n_changed(parent, child) <= 2
+
+
+def test_neighbours_vary_exponent_reduction_chain_and_number_of_factors() -> None:
+    start = parse("mul(sum(square(W)), sqrt(inner(params)))")
+    found = {str(canonical(formula)) for formula in VARIATION.neighbours(start)}
+    for text in (
+        "mul(sum(square(W)), inner(params))",
+        "mul(mean(square(W)), sqrt(inner(params)))",
+        "mul(abs(sum(W)), sqrt(inner(params)))",
+        "mul(sum(square(A)), sqrt(inner(params)))",
+        "mul(sum(square(W)), sqrt(inner(heads)))",
+        "sum(square(W))",
+    ):
+        assert str(canonical(parse(text))) in found, text
+
+
+def inside(rng: random.Random) -> Any:
+    """A random product of the space with exponents that a mutation may choose."""
+    while True:
+        formula = LANGUAGE.draw(rng)
+        exponents = [exponent for _, exponent in factors_of(formula)]
+        if LANGUAGE.why_outside(formula) is None and set(exponents) <= set(EXPONENTS):
+            return formula
+
+
+def n_changed(parent: Any, child: Any) -> int:
+    """How many terms have another exponent: a factor in the place of another changes two."""
+    return len({term for term, _ in set(factors_of(parent)) ^ set(factors_of(child))})
+
+
+def test_the_first_population_has_the_beams_best_and_nothing_falls_below_it(
+    whole: tuple[Path, Discovery],
+) -> None:
+    _, found = whole
+    (fitness,) = found.objective.tables_fitness
+    beam = fitness.products()
+    assert beam[0].rho == max(one.rho for one in beam)
+    best = beam[0].factors.formula(fitness.terms)
+    first = [c for c in found.outcome_.hall.entries if c.operator == "beam"]
+    assert str(canonical(best)).lstrip("-") in {str(c.key) for c in first}
+    fitnesses = [row["fitness"] for row in found.history_]
+    assert fitnesses == sorted(fitnesses)
+    assert fitnesses[0] >= beam[0].rho - 1e-9
+    assert max(c.fitness[0] for c in found.outcome_.state.population) == fitnesses[-1]
+
+
+def test_no_two_formulas_kept_have_one_canonical_form(whole: tuple[Path, Discovery]) -> None:
+    outcome = whole[1].outcome_
+    for kept in (outcome.hall.entries, outcome.state.population):
+        keys = [str(canonical(c.formula)).lstrip("-") for c in kept]
+        assert len(keys) == len(set(keys))
+    assert any(len(c.formula.terms) > 1 for c in outcome.hall.entries)
+
+
+def test_equal_seeds_give_equal_directories(tmp_path: Path, whole: tuple[Path, Discovery]) -> None:
+    products(tmp_path / "again", jobs=2).run()
+    assert_equal(tmp_path / "again", whole[0])
+
+
+class Killed(BaseException):
+    """Stands for kill -9."""
+
+
+@pytest.mark.parametrize("saves", [True, False], ids=["after a checkpoint", "before one"])
+def test_a_killed_campaign_resumes_to_the_same_bytes(
+    tmp_path: Path,
+    whole: tuple[Path, Discovery],
+    monkeypatch: pytest.MonkeyPatch,
+    saves: bool,
+) -> None:
+    def kill(progress: running.Progress) -> None:
+        if progress.generation == 1:
+            raise Killed
+
+    monkeypatch.setattr(running, "_SAVE_SECONDS", -1.0 if saves else 1e9)
+    with pytest.raises(Killed):
+        products(tmp_path / "c", callbacks=[kill]).run()
+    products(tmp_path / "c", resume=True).run()
+    assert_equal(tmp_path / "c", whole[0])
+
+
+@pytest.mark.usefixtures("repeated")
+@pytest.mark.parametrize("threshold", [0.1, 1.0])
+def test_the_winner_is_the_best_known_among_those_that_repeat(threshold: float) -> None:
+    found = products(stable=threshold).run()
+    (fitness,) = found.objective.tables_fitness
+    pool = {*found.outcome_.hall.entries, *found.outcome_.state.population}
+    chosen = choose_stable(found.objective, pool)
+    measured = {c.id: repeats(str(canonical(c.formula))) for c in pool}
+    least = min(threshold, max(measured.values()))
+    assert {c.id for c in chosen} == {i for i, value in measured.items() if value >= least}
+    rhos = [known_rho(found, str(canonical(c.formula))) for c in chosen]
+    assert rhos == sorted(rhos, reverse=True)
+    result = found.result_
+    assert result["best"]["formula"] == str(canonical(chosen[0].formula))
+    assert result["stability"]["least"] == pytest.approx(measured[chosen[0].id])
+    if len(chosen) < 2:
+        assert result["ensemble"] is None
+    else:
+        members = [str(canonical(c.formula)) for c in chosen[:20]]
+        assert result["ensemble"]["members"] == members
+        assert set(result["ensemble"]["judged"][fitness.table.name]) >= {"train", "test"}
+
+
+def test_without_a_second_seed_stability_is_not_known(whole: tuple[Path, Discovery]) -> None:
+    result = whole[1].result_
+    assert result["stability"] is None
+    assert result["chosen_on"] == "stable"
+    assert result["verdict"].startswith("It ")
+    assert result["best"]["formula"] == result["ensemble"]["members"][0]
+
+
+@lru_cache(maxsize=2)
+def evaluator(make: Callable[[], Sequence[Sketch]]) -> FormulaEvaluator:
+    return FormulaEvaluator(make(), bare_chains())
+
+
+def score(text: str, make: Callable[[], Sequence[Sketch]]) -> Any:
+    scores = evaluator(make).score(parse(text))
+    assert not isinstance(scores, Rejected)
+    return scores
+
+
+def repeats(text: str) -> float:
+    first, second = (rank(score(text, made)) for made in (sketches, other_seed))
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def known_rho(found: Discovery, text: str) -> float:
+    rows = found.objective.tables_fitness[0].known_rows
+    pair = rank(score(text, sketches)[rows]), rank(table().targets[rows])
+    return round(float(np.corrcoef(*pair)[0, 1]), 9)
+
+
+TARGETS = np.arange(8.0)
+GOOD = TARGETS**2
+FAIR = np.array([1.0, 0, 2, 3, 5, 4, 6, 7])
+POOR = np.array([3.0, 1, 2, 0, 5, 4, 7, 6])
+
+
+def test_the_order_is_rho_then_complexity() -> None:
+    found = choose(np.stack([POOR, -GOOD, FAIR, GOOD]), None, TARGETS, np.arange(8), [1, 5, 2, 3])
+    assert found.order.tolist() == [3, 1, 2, 0]
+    assert found.best == 3
+    assert found.signs.tolist() == [1, -1, 1, 1]
+    assert np.isnan(found.stability).all()
+    assert found.members(2).tolist() == [3, 1]
+    assert ensemble_scores(np.stack([POOR, -GOOD, FAIR, GOOD]), found, 2).argsort().tolist() == [
+        *range(8)
+    ]
+
+
+def test_only_stable_formulas_may_be_chosen() -> None:
+    scores = np.stack([GOOD, FAIR, POOR])
+    again = np.stack([POOR, FAIR * 2 + 1, POOR])
+    found = choose(scores, again, TARGETS, np.arange(8), [1, 1, 1], threshold=0.99)
+    assert found.order.tolist() == [1, 2]
+    assert found.stability[1:].tolist() == pytest.approx([1.0, 1.0])
+
+
+def test_if_none_is_stable_the_most_stable_remains() -> None:
+    rho = np.array([0.9, 0.8, 0.7])
+    assert order_of(rho, np.array([0.2, 0.6, 0.5]), [1, 1, 1], 0.99).tolist() == [1]
+    assert order_of(rho, np.array([0.6, 0.6, 0.5]), [2, 1, 1], 0.99).tolist() == [0, 1]
+
+
+def test_scores_that_are_constant_or_not_finite_do_not_repeat() -> None:
+    scores = np.stack([GOOD, np.ones(8), np.where(GOOD > 40, np.nan, GOOD)])
+    assert agreement(scores, scores).tolist() == pytest.approx([1.0, 0.0, 0.0])
+
+
+def test_rows_of_a_branch_table_are_the_table_of_those_rows() -> None:
+    chains = surviving(1)
+    made = sketches()
+    depths = np.array([one.n_blocks for one in made])
+    shallow = np.flatnonzero(depths < depths.max())[:9]
+    part = rows_of(branch_table(made, chains), shallow)
+    alone = branch_table(made, chains, [int(row) for row in shallow])
+    assert part.has_block.shape == part.sizes["heads"].shape
+    for name in ("counts", "means", "products", "ends", "sizes", "end_sizes"):
+        mine, theirs = getattr(part, name), getattr(alone, name)
+        assert mine.keys() == theirs.keys()
+        for key in mine:
+            assert np.array_equal(mine[key], theirs[key], equal_nan=True), (name, key)
+
+
+def test_the_best_count_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = table()
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a network is built")
+
+    monkeypatch.setattr(type(spaces.get("nano-gpt2")), "build", refuse)
+    parts = split(made, 0)
+    known = np.sort(np.concatenate([parts.train, parts.valid]))
+    found = best_count(made, parts.train, known)
+    formula = parse(str(found.formula))
+    assert str(formula) == str(found.formula)
+    stated = [
+        {"blocks": made.space.block_sizes(arch), "ends": made.space.end_sizes(arch)}
+        for arch in made.archs
+    ]
+    with_sizes = [
+        Sketch({**one.header, "sizes": sizes}, one.numbers)
+        for one, sizes in zip(sketches(), stated, strict=True)
+    ]
+    depth = np.array([made.space.depth(arch) for arch in made.archs], dtype=np.float64)
+    scores = FormulaEvaluator(with_sizes, bare_chains()).score(formula, {"depth": depth})
+    assert not isinstance(scores, Rejected)
+    assert np.array_equal(
+        rank(np.round(np.log(np.abs(scores)), 9) * np.sign(scores)), rank(np.round(found.scores, 9))
+    )
+    rho = np.corrcoef(rank(found.scores[known]), rank(made.targets[known]))[0, 1]
+    assert rho > 0
