@@ -1,4 +1,4 @@
-"""The engine's own proxies, chosen once: the formulas that lpzero/proxies/engine.py freezes.
+"""Candidates for proxies of the engine's own, for encoders, decoders and both: not frozen yet.
 
 python -m experiments.engine_proxies.choose --jobs 2
 
