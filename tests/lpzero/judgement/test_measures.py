@@ -18,7 +18,8 @@ from lpzero.judgement.ranks import rank_targets
 def test_the_measures_are_those_of_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(8, 40))
-    scores = rng.normal(size=(6, n))
+    # Six digits as in ranking: scipy would tell apart what ranking calls a tie.
+    scores = np.vectorize(lambda x: float(f"{x:.5e}"))(rng.normal(size=(6, n)))
     scores[:3] = rng.integers(0, 4, size=(3, n))  # ties
     scores[5] = 1.0
     targets = rng.integers(0, n, size=n).astype(float)
