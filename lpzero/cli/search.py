@@ -68,7 +68,9 @@ def _constants(command: Any) -> Any:
 )
 @click.option("--table", help="The table of the evaluator.  [default: the space's own]")
 @click.option(
-    "--training-steps", type=click.IntRange(min=1), help="Training steps.  [default: the recipe's]"
+    "--training-steps",
+    type=click.IntRange(min=1),
+    help="The number of training steps.  [default: the recipe's]",
 )
 @_bounds
 @_constants
