@@ -137,7 +137,7 @@ def _print(result: dict[str, Any], form: str) -> None:
     output.print_verdict(result)
     click.echo(
         f"{result['evaluated']:,} formulas evaluated, {sum(result['rejected'].values()):,}"
-        f" rejected, {result['seconds']:.1f} s; all measures are in {result['out']}"
+        f" rejected, {result['seconds']:.1f} s; the measures are in {result['out']}"
     )
 
 

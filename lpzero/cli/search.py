@@ -51,7 +51,7 @@ def _constants(command: Any) -> Any:
     "--loop",
     "loops",
     multiple=True,
-    help=f"One of {', '.join(LOOPS)}; repeatable with --compare.",
+    help=f"One of {', '.join(LOOPS)}; required, repeatable with --compare.",
 )
 @click.option(
     "--proxy",
@@ -90,7 +90,7 @@ def _constants(command: Any) -> Any:
 def search(context: click.Context, /, **given: Any) -> None:
     """Search SPACE for the best architecture, guided by a proxy.
 
-    The default constants of a loop are those of its paper, see docs/search.md. The evaluator gives
+    The default constants of a loop are those of its paper, where it gives them: see docs/search.md. The evaluator gives
     the target of an architecture; with `proxy`, only the proxy's score is used.
     """
     if given["resume"] and not given["out"]:

@@ -58,7 +58,7 @@ class TRazor:
     mutations: int = option(25, "The number of mutants per step", Whole(0))
     crossovers: int = option(25, "The number of crossovers per step", Whole(0))
     steps: int = option(160, "The number of steps", Whole(0))
-    inertia: float = option(0.5, "The share of its velocity that a block keeps (w)", SHARE)
+    inertia: float = option(0.5, "The share w of its velocity that a block keeps", SHARE)
     gamma1: float = option(0.25, "The pull towards the best of its line of descent", Real())
     gamma2: float = option(0.25, "The pull towards the best architecture so far", Real())
 
