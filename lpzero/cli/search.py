@@ -90,8 +90,9 @@ def _constants(command: Any) -> Any:
 def search(context: click.Context, /, **given: Any) -> None:
     """Search SPACE for the best architecture, guided by a proxy.
 
-    The default constants of a loop are those of its paper, where it gives them: see docs/search.md. The evaluator gives
-    the target of an architecture; with `proxy`, only the proxy's score is used.
+    The default constants of a loop are those of its paper, where it gives them: see
+    docs/search.md. The evaluator gives the target of an architecture; with `proxy`, only the
+    proxy's score is used.
     """
     if given["resume"] and not given["out"]:
         raise click.UsageError("--resume needs --out, the directory of the search to continue")
