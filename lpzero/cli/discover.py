@@ -26,12 +26,13 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 
 @click.command()
 @click.argument("tables", nargs=-1, metavar="TABLE...")
-@click.option("--out", type=click.Path(file_okay=False), help="The campaign's directory.")
+@click.option("--out", type=click.Path(file_okay=False), help="The campaign's directory; required.")
 @click.option("--resume", is_flag=True, help="Continue the campaign in --out, if there is one.")
 @click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),
-    help="Settings that options override; paper is Algorithm 1 of LPZero.  [default: default]",
+    help="The settings to start from; other options override them. paper is Algorithm 1 of LPZero."
+    "  [default: default]",
 )
 @settings_options(Settings, PRESETS)
 @click.option(
@@ -41,7 +42,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
-    help="Stop after this many seconds.",
+    help="Stop after this many seconds; --resume continues.  [default: no limit]",
 )
 @click.option(
     "--split-seed", type=int, help="The seed of the train/valid/test split.  [default: 0]"
@@ -60,8 +61,9 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 def discover(context: click.Context, /, **given: Any) -> None:
     """Search for the formula that best ranks the architectures of TABLE.
 
-    Selection uses only the training rows; the valid rows choose among the final front; the test
-    rows are read once, for the report. Several tables can be searched at once.
+    Fitness is measured on the training rows only. The valid rows help to choose the winner at the
+    end (--choose), and the test rows are read once, for the report. Give several tables to search
+    for one formula that ranks all of them. --out is required.
     """
     from lpzero.discover.discovery import Discovery
 

@@ -38,7 +38,7 @@ _UPSTREAM = "flexibert-upstream"
 @click.option(
     "--out",
     type=click.Path(file_okay=False),
-    help="The run's directory.  [default: runs/exhaust-...]",
+    help="The run's directory.  [default: runs/exhaust-TABLE-...]",
 )
 @settings_options(Query)
 @click.option(
@@ -50,8 +50,9 @@ _UPSTREAM = "flexibert-upstream"
 def exhaust(context: click.Context, /, **given: Any) -> None:
     """Judge every formula of the paper's space on TABLE: chosen on train, reported on test.
 
-    A second call with the same directory computes nothing and may use another query (--by,
-    --using, --forward-only ...). An interrupted run continues with the same command.
+    An interrupted run continues with the same command. Once a run is finished, the same command
+    with other filters (--by, --using, --forward-only, ...) only reads its measures. With --terms 2
+    the filters are --by and --top.
     """
     start = time.perf_counter()
     asked = Exhaustion(
@@ -136,7 +137,7 @@ def _print(result: dict[str, Any], form: str) -> None:
     output.print_verdict(result)
     click.echo(
         f"{result['evaluated']:,} formulas evaluated, {sum(result['rejected'].values()):,}"
-        f" rejected, {result['seconds']:.1f} s; all measures are in {result['out']}"
+        f" rejected, {result['seconds']:.1f} s; the measures are in {result['out']}"
     )
 
 

@@ -27,10 +27,14 @@ data_option = click.option(
     type=click.Path(file_okay=False),
     envvar="LPZERO_DATA",
     show_envvar=True,
-    help="The folder of the tables.",
+    help="The data root: the folder of the released tables.",
 )
 seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="The random seed."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="The seed of untrained networks and batches.",
 )
 jobs_option = click.option(
     "--jobs",

@@ -26,7 +26,7 @@ _MILLI = 1000
     "texts",
     multiple=True,
     metavar="NAME|FORMULA|FILE",
-    help="A proxy, rank-mean(A, B), a formula or an exported file; repeatable."
+    help="A proxy, rank-mean(A, B), a formula, an exported file or a run's directory; repeatable."
     "  [default: all that apply]",
 )
 @click.option("--space", help="The space to build and count in.  [default: the table's own]")
@@ -69,7 +69,7 @@ _MILLI = 1000
 @click.option(
     "--chunk",
     type=click.IntRange(min=1),
-    help="The number of sequences per pass; fewer need less memory.",
+    help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
 @output.running_options
 @output.seed_option

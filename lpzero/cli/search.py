@@ -51,7 +51,7 @@ def _constants(command: Any) -> Any:
     "--loop",
     "loops",
     multiple=True,
-    help=f"One of {', '.join(LOOPS)}; repeatable with --compare.",
+    help=f"One of {', '.join(LOOPS)}; required, repeatable with --compare.",
 )
 @click.option(
     "--proxy",
@@ -68,7 +68,9 @@ def _constants(command: Any) -> Any:
 )
 @click.option("--table", help="The table of the evaluator.  [default: the space's own]")
 @click.option(
-    "--training-steps", type=click.IntRange(min=1), help="Training steps.  [default: the recipe's]"
+    "--training-steps",
+    type=click.IntRange(min=1),
+    help="The number of training steps.  [default: the recipe's]",
 )
 @_bounds
 @_constants
@@ -88,8 +90,9 @@ def _constants(command: Any) -> Any:
 def search(context: click.Context, /, **given: Any) -> None:
     """Search SPACE for the best architecture, guided by a proxy.
 
-    The default constants of a loop are those of its paper, see docs/search.md. The evaluator gives
-    the target of an architecture; with `proxy`, only the proxy's score is used.
+    The default constants of a loop are those of its paper, where it gives them: see
+    docs/search.md. The evaluator gives the target of an architecture; with `proxy`, only the
+    proxy's score is used.
     """
     if given["resume"] and not given["out"]:
         raise click.UsageError("--resume needs --out, the directory of the search to continue")

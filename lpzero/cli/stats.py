@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--chunk",
     type=click.IntRange(min=1),
-    help="The number of sequences per pass; fewer need less memory.",
+    help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
 @click.option(
     "--backend",

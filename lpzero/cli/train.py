@@ -24,7 +24,9 @@ from lpzero.cli import output
     type=click.IntRange(2),
     help="The number of architectures.  [default: the plan's]",
 )
-@click.option("--steps", type=click.IntRange(1), help="Training steps.  [default: the recipe's]")
+@click.option(
+    "--steps", type=click.IntRange(1), help="The number of training steps.  [default: the recipe's]"
+)
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.jobs_option
 @output.format_option

@@ -52,23 +52,29 @@ class Settings:
         " draws formulas with the same budget.",
         OneOf("method", METHODS),
     )
-    population: int = option(100, "Formulas that survive a generation.", Whole(2, 100_000))
-    generations: int = option(60, "Generations after the first population.", Whole(0, 10_000_000))
-    offspring: int = option(100, "New formulas evaluated per generation.", Whole(1, 100_000))
+    population: int = option(
+        100, "The number of formulas that survive a generation.", Whole(2, 100_000)
+    )
+    generations: int = option(
+        60, "The number of generations after the first population.", Whole(0, 10_000_000)
+    )
+    offspring: int = option(
+        100, "The number of new formulas evaluated per generation.", Whole(1, 100_000)
+    )
     pool: float = option(
         0.1, "Method paper: the share of the population that parents are drawn from.", SHARE
     )
-    crossover: float = option(0.5, "How often two parents are crossed.", SHARE)
-    mutation: float = option(0.5, "How often a child is mutated.", SHARE)
+    crossover: float = option(0.5, "The probability that two parents are crossed.", SHARE)
+    mutation: float = option(0.5, "The probability that a child is mutated.", SHARE)
     neighbours: float = option(
         0.5, "Method front: the share of offspring that are neighbours of the best.", SHARE
     )
     immigrants: float = option(
-        0.1, "Method front: how often another child is drawn at random.", SHARE
+        0.1, "Method front: the probability that any other child is drawn at random.", SHARE
     )
     statistics: tuple[str, ...] = option(
         tuple(STATISTICS),
-        f"Which of {' '.join(STATISTICS)} may appear, as in AHWS.",
+        f"The statistics that may appear, of {' '.join(STATISTICS)}, as in AHWS.",
         SomeOf("statistic", STATISTICS, separator=""),
     )
     unaries: int = option(2, "The most unary operations in a row.", Whole(0, 10))
@@ -78,10 +84,12 @@ class Settings:
     terms: int = option(
         4, "The most terms of a product; 1 searches single terms, as the paper does.", Whole(1, 4)
     )
-    same_statistic: bool = option(False, "A binary may combine a statistic with itself.", Switch())
+    same_statistic: bool = option(
+        False, "Let a binary operation combine a statistic with itself.", Switch()
+    )
     rules: tuple[str, ...] = option(
         _RULES_ON,
-        "Pruning rules: on, off, or names with commas (see `lpzero rules`).",
+        "Pruning rules: on, off, or names separated by commas (see `lpzero rules`).",
         SomeOf(
             "pruning rule",
             RULES,
@@ -91,30 +99,35 @@ class Settings:
     )
     objectives: tuple[str, ...] = option(
         (RHO,),
-        "rho, given-params or within, or several with commas: a front.",
+        "What to maximise: rho, given-params or within; several, with commas, make a front.",
         SomeOf("objective", MEASURES),
         flag="--objective",
     )
     across: str = option(
-        "min", "Several tables: the worst of them, or a front.", OneOf("way across tables", ACROSS)
+        "min",
+        "With several tables: min maximises the worst of them, pareto makes a front.",
+        OneOf("way across tables", ACROSS),
     )
     archs: int | None = option(
         None,
-        "Training rows the fitness is measured on; all takes every one.",
+        "The number of training rows that fitness is measured on.",
         Whole(10, 1_000_000, none="all"),
     )
     choose: str = option(
         "stable",
-        "What chooses the winner: stable is rho on train and valid among formulas whose scores"
-        " repeat with other seeds, valid the front's rho on valid, train its fitness.",
+        "How the winner is chosen: stable takes the best rho on train and valid among formulas"
+        " whose scores repeat with other seeds (see --stable), valid the member of the front that"
+        " is best on valid, train the formula with the best fitness.",
         OneOf("way to choose", CHOOSE),
     )
     stable: float = option(
-        STABLE, "The least rank correlation of scores from two seeds that counts as stable.", SHARE
+        STABLE,
+        "With --choose stable: the least rank correlation between the scores of two seeds.",
+        SHARE,
     )
     seed: int = option(0, "The seed of the search.", Whole())
     start: tuple[str, ...] = option(
-        (), "A formula of the first population; repeatable.", Repeated("FORMULA")
+        (), "A formula to put into the first population; repeatable.", Repeated("FORMULA")
     )
 
     def __post_init__(self) -> None:

@@ -73,7 +73,7 @@ def fetch(
         return Fetched(name, locate(entry, None), downloaded=False)
     root = data_root(data)
     if root is None:
-        raise TableError(f"no data folder for {name}: set {DATA_VARIABLE} or give --data FOLDER")
+        raise TableError(f"no data root for {name}: set {DATA_VARIABLE} or give --data FOLDER")
     place = root / entry.path
     if place.exists():
         if _digest(place, entry.origin) == entry.origin.digest:

@@ -124,9 +124,9 @@ class PairResults:
         """The products with the largest absolute measure that the query asks for."""
         asked = Query(by=query.by, top=query.top)
         if query != asked:
-            raise InputError("products of two terms can be asked for --by and --top only")
+            raise InputError("with --terms 2 only --by and --top can be given, no other filter")
         if query.top > _MOST_TOP:
-            raise InputError(f"of each shard {_MOST_TOP} products are kept: give --top less")
+            raise InputError(f"with --terms 2 --top can be at most {_MOST_TOP}")
         column = MEASURES.index(query.by)
         found: list[tuple[float, int, int]] = []
         for number in range(len(self.shards)):

@@ -38,25 +38,25 @@ class Query:
     )
     reduction: Reduction | None = option(
         None,
-        "Only formulas that reduce the blocks like this.",
+        "Show only formulas with this reduction over blocks.",
         OneOf("reduction", REDUCTIONS, is_optional=True),
     )
     operation: str | None = option(
         None,
-        "Only formulas of this operation.",
+        "Show only formulas with this operation; one-sided has a single branch.",
         OneOf("operation", (*BINARIES, ONE_SIDED), is_optional=True),
     )
     using: str | None = option(
         None,
-        "Only formulas with this statistic.",
+        "Show only formulas with this statistic.",
         OneOf("statistic", STATISTICS, is_optional=True),
     )
     without: Collection[str] = option(
         (),
-        "Only formulas without these statistics, as in GJ.",
+        "Show only formulas without these statistics, as in GJ.",
         SomeOf("statistic", STATISTICS, separator="", may_be_empty=True),
     )
-    top: int = option(10, "How many formulas to show.", Whole(1))
+    top: int = option(10, "The number of formulas to show.", Whole(1))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", read_measure(self.by))

@@ -47,10 +47,12 @@ _MIN_WORKER_BYTES = 16 << 20
 class Exhaustion:
     """The settings of an exhaustive run: which formulas, and how much memory."""
 
-    unaries: int = option(1, "Operations per chain.", Whole(1, 2))
-    same_statistic: bool = option(False, "Pair each statistic with itself, too.", Switch())
-    terms: int = option(1, "2 takes every product of two terms.", Whole(1, 2))
-    memory: int = option(4 * GIGABYTE, "What the search may take, all processes together.", Bytes())
+    unaries: int = option(1, "The number of unary operations per chain.", Whole(1, 2))
+    same_statistic: bool = option(False, "Also pair each statistic with itself.", Switch())
+    terms: int = option(
+        1, "2 judges every product of two terms instead of the paper's space.", Whole(1, 2)
+    )
+    memory: int = option(4 * GIGABYTE, "The memory that all processes together may take.", Bytes())
     workers: Workers | None = None
     progress: bool = False
 

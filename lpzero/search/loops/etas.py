@@ -31,13 +31,13 @@ class Etas:
     by_proxy: ClassVar[bool] = False
     usual_proxy: ClassVar[str | None] = None
 
-    samples: int = option(300, "Architectures drawn first", Whole(1))
-    parents: int = option(3, "Best observed that have mutants", Whole(1))
-    mutants: int = option(100, "Mutants scored per iteration", Whole(1))
-    chosen: int = option(3, "Mutants evaluated per iteration", Whole(1))
-    probability: float = option(0.3, "How often a field mutates", SHARE)
-    iterations: int = option(10, "Iterations", Whole(0))
-    patience: int = option(5, "Iterations without gain that end the search", Whole(1))
+    samples: int = option(300, "The number of architectures drawn first", Whole(1))
+    parents: int = option(3, "The number of best architectures so far that are mutated", Whole(1))
+    mutants: int = option(100, "The number of mutants scored per iteration", Whole(1))
+    chosen: int = option(3, "The number of mutants evaluated per iteration", Whole(1))
+    probability: float = option(0.3, "The probability that a field mutates", SHARE)
+    iterations: int = option(10, "The number of iterations", Whole(0))
+    patience: int = option(5, "Stop after this many iterations without improvement", Whole(1))
 
     def __post_init__(self) -> None:
         check(self)

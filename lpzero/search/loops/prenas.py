@@ -32,8 +32,8 @@ class PreNas:
     by_proxy: ClassVar[bool] = True
     usual_proxy: ClassVar[str | None] = "supernet-snip"
 
-    per_bin: int = option(1, "Architectures preferred of each bin of sizes", Whole(1))
-    margin: int = option(1_000_000, "Width of a bin in parameters", Whole(1))
+    per_bin: int = option(1, "The number of architectures kept in each bin of sizes", Whole(1))
+    margin: int = option(1_000_000, "The width of a bin, in parameters", Whole(1))
 
     def __post_init__(self) -> None:
         check(self)

@@ -29,8 +29,8 @@ class RandomSearch:
     by_proxy: ClassVar[bool] = False
     usual_proxy: ClassVar[str | None] = None
 
-    samples: int = option(1000, "Architectures drawn first", Whole(1))
-    evaluations: int = option(33, "Architectures evaluated", Whole(1))
+    samples: int = option(1000, "The number of architectures drawn first", Whole(1))
+    evaluations: int = option(33, "The number of architectures evaluated", Whole(1))
 
     def __post_init__(self) -> None:
         check(self)

@@ -33,10 +33,12 @@ class Regularised:
     by_proxy: ClassVar[bool] = False
     usual_proxy: ClassVar[str | None] = None
 
-    population: int = option(100, "Members of the population", Whole(1))
-    tournament: int = option(25, "Members drawn, of which the best is mutated", Whole(1))
-    evaluations: int = option(500, "Architectures evaluated", Whole(1))
-    probability: float = option(0.3, "How often a field mutates", SHARE)
+    population: int = option(100, "The size of the population", Whole(1))
+    tournament: int = option(
+        25, "The number of members drawn, the best of which is mutated", Whole(1)
+    )
+    evaluations: int = option(500, "The number of architectures evaluated", Whole(1))
+    probability: float = option(0.3, "The probability that a field mutates", SHARE)
 
     def __post_init__(self) -> None:
         check(self)

@@ -54,13 +54,13 @@ class TRazor:
     by_proxy: ClassVar[bool] = True
     usual_proxy: ClassVar[str | None] = None
 
-    population: int = option(50, "Members of the population", Whole(2))
-    mutations: int = option(25, "Mutants per step", Whole(0))
-    crossovers: int = option(25, "Children per step", Whole(0))
-    steps: int = option(160, "Steps", Whole(0))
-    inertia: float = option(0.5, "How much of its velocity a block keeps: w", SHARE)
-    gamma1: float = option(0.25, "Pull of the best of the line of descent", Real())
-    gamma2: float = option(0.25, "Pull of the best of all", Real())
+    population: int = option(50, "The size of the population", Whole(2))
+    mutations: int = option(25, "The number of mutants per step", Whole(0))
+    crossovers: int = option(25, "The number of crossovers per step", Whole(0))
+    steps: int = option(160, "The number of steps", Whole(0))
+    inertia: float = option(0.5, "The share w of its velocity that a block keeps", SHARE)
+    gamma1: float = option(0.25, "The pull towards the best of its line of descent", Real())
+    gamma2: float = option(0.25, "The pull towards the best architecture so far", Real())
 
     def __post_init__(self) -> None:
         check(self)

@@ -89,5 +89,5 @@ def test_the_run_is_read_without_its_sketches(done: tuple[PairResults, object]) 
 def test_questions_that_shards_cannot_answer_are_refused(
     done: tuple[PairResults, object],
 ) -> None:
-    with pytest.raises(InputError, match="--by and --top only"):
+    with pytest.raises(InputError, match="with --terms 2 only --by and --top"):
         done[0].best(Query(using="W"))
