@@ -11,7 +11,7 @@ import pytest
 
 from experiments.reproduction import markdown, reproduce, thin, write
 from lpzero.errors import InputError
-from lpzero.proxies import Context, Measurements
+from lpzero.proxies import Context
 from lpzero.proxies.published import printed_in
 from lpzero.proxies.ranking import Ranking
 from tests.lpzero.proxies.test_ranking import TABLE
@@ -20,7 +20,7 @@ from tests.lpzero.proxies.test_ranking import TABLE
 @pytest.mark.slow
 def test_ours_stand_beside_the_printed(tmp_path: Path) -> None:
     table = replace(TABLE, name="gpt2-wt103")
-    context = Measurements(Context(folder=tmp_path / "cache"))
+    context = Context(folder=tmp_path / "cache")
     rows = reproduce(table, "ETAS Table 4", Ranking(context), ("depth",))
     assert {row["proxy"] for row in rows} == {*printed_in("gpt2-wt103", "ETAS Table 4"), "depth"}
     assert rows[0]["proxy"] == "ntsr"
