@@ -19,7 +19,13 @@ from lpzero.discover.campaign import Callback, CampaignOutcome, run
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.objective import Objective
 from lpzero.discover.settings import Settings, preset
-from lpzero.discover.storage import KIND, CampaignDirectory, InMemory, campaign_config
+from lpzero.discover.storage import (
+    KIND,
+    InDirectory,
+    InMemory,
+    campaign_config,
+    is_candidate,
+)
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.errors import InputError, RunError
 from lpzero.judgement.rivals import MeasureStability
@@ -107,9 +113,10 @@ class Discovery:
         for text in self.settings.start:
             evolution.language.read(text)
         with ExitStack() as stack:
-            storage: CampaignDirectory | InMemory = InMemory()
+            storage: InDirectory | InMemory = InMemory()
             if self.out is not None:
-                storage = stack.enter_context(CampaignDirectory(self.out, self.config, self.resume))
+                directory = RunDirectory(self.out, self.config, self.resume, is_candidate)
+                storage = InDirectory(stack.enter_context(directory))
             self.remarks_ = storage.remarks
             self.outcome_: CampaignOutcome = run(
                 evolution, self.objective, storage, self.callbacks, self.time_limit

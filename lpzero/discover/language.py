@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeVar
 
 from lpzero.discover.settings import Settings
 from lpzero.errors import InputError
-from primitives.canonical import canonical
 from primitives.deap_set import MatrixNode, ScoreNode, build_set
 from primitives.expressions import (
     Apply,
@@ -25,7 +24,8 @@ from primitives.parser import parse_paper_formula
 from primitives.pruning import check
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
+from primitives.score import AnyFormula, with_sign
+from primitives.score_canonical import canonical
 from primitives.statistics import STATISTICS
 
 _EARLY_LEAF = 0.3  # the probability that a branch ends above the deepest level
@@ -145,14 +145,17 @@ class Language:
         pruned = self.prune(formula)
         if pruned is not None:
             return pruned
-        assert isinstance(formula, Formula), "this language has single terms"
         reduced = canonical(formula)
-        plain = reduced if reduced.sign > 0 else -reduced
+        plain = with_sign(reduced, 1)
         return ScoredForm(plain, reduced.sign, str(plain))
+
+    def parse(self, text: str) -> AnyFormula:
+        """The formula that the text spells in this language."""
+        return parse_paper_formula(text)
 
     def read(self, text: str) -> AnyFormula:
         """A starting formula; one that is pruned is replaced by its canonical form."""
-        formula = parse_paper_formula(text)
+        formula = self.parse(text)
         if self.rules and self.prune(formula) is not None:
             formula = canonical(formula)
         found = self.prune(formula)
@@ -161,7 +164,7 @@ class Language:
         outside = self.why_outside(formula)
         if outside is not None:
             raise InputError(f"the starting formula {text} has {outside}")
-        return Formula(formula.expression, formula.reduction)
+        return with_sign(formula, 1)
 
     def check_not_empty(self) -> None:
         """Raise InputError if none of many random formulas of the space survives pruning."""

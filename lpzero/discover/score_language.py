@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from lpzero.discover.language import Language, RandomSource, ScoredForm
+from lpzero.discover.language import Language, RandomSource
 from lpzero.discover.settings import Settings
-from lpzero.errors import InputError
 from primitives.block_sizes import SIZES
 from primitives.expressions import Expression, Leaf, branch, drop_dead, walk
 from primitives.formula import Formula
@@ -19,7 +18,6 @@ from primitives.powers import Power, product, tree_of
 from primitives.reductions import POSITION_REDUCTIONS, Reduction
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula, Join, nodes, signed, with_sign
-from primitives.score_canonical import canonical
 from primitives.score_pruning import SCORE_RULES, check
 from primitives.statistics import STATISTICS
 
@@ -99,25 +97,6 @@ class ScoreLanguage(Language):
         wanted = self.score_rules | {"both-disconnected"}
         return check(formula, wanted, max_factors=self.settings.terms)
 
-    def _examine(self, formula: AnyFormula) -> ScoredForm | Rejected:
-        if not self.rules:
-            return ScoredForm(formula, 1, str(formula))
-        pruned = self.prune(formula)
-        if pruned is not None:
-            return pruned
-        reduced = canonical(formula)
-        plain = with_sign(reduced, 1)
-        return ScoredForm(plain, reduced.sign, str(plain))
-
-    def read(self, text: str) -> AnyFormula:
-        """A starting formula; one that is pruned is replaced by its canonical form."""
-        formula = parse(text)
-        if self.rules and self.prune(formula) is not None:
-            formula = canonical(formula)
-        found = self.prune(formula)
-        if found is not None:
-            raise InputError(f"the starting formula {text} is {found}")
-        outside = self.why_outside(formula)
-        if outside is not None:
-            raise InputError(f"the starting formula {text} has {outside}")
-        return with_sign(formula, 1)
+    def parse(self, text: str) -> AnyFormula:
+        """The formula that the text spells, of one term or several."""
+        return parse(text)

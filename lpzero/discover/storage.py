@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
 from lpzero.discover.candidate import Candidate
@@ -77,24 +75,12 @@ class InMemory:
         pass
 
 
-class CampaignDirectory:
-    """A campaign in a run's directory; a context manager that locks it."""
+class InDirectory:
+    """A campaign in a run's directory, which has been entered."""
 
-    def __init__(self, folder: Path, config: RunConfig, resume: bool) -> None:
-        self.directory = RunDirectory(folder, config, resume, is_candidate)
-        self.tables = [table["name"] for table in config.request["tables"]]
-
-    def __enter__(self) -> CampaignDirectory:
-        self.directory.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.directory.__exit__(kind, error, trace)
+    def __init__(self, directory: RunDirectory) -> None:
+        self.directory = directory
+        self.tables = [table["name"] for table in directory.config.request["tables"]]
 
     @property
     def remarks(self) -> list[str]:
