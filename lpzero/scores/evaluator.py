@@ -176,7 +176,7 @@ class FormulaEvaluator:
                 continue
             if leaf.is_size:
                 known = self.table.end_sizes.get((end, leaf.name))
-                if known is not None:
+                if known is not None and known[arch] >= 1:  # an encoder's head has no parameters
                     block[leaf.name] = number(float(known[arch]))
             elif end in sketch.ends and STATISTICS[leaf.name].at_ends:
                 block[leaf.name] = sketch.end_matrices(end, leaf.name)

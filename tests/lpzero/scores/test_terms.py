@@ -177,3 +177,12 @@ def test_an_architecture_without_sizes_leaves_the_table_without_them() -> None:
     found = FormulaEvaluator(SKETCHES[:2], table=table).score(parse("inner(params)"))
     assert isinstance(found, Rejected)
     assert found.rule == "missing-size"
+
+
+def test_a_head_without_parameters_is_rejected_and_not_an_error() -> None:
+    chains = surviving(1)
+    table = assemble([tabulate(one, chains) for one in SKETCHES[:2]], chains)
+    table.end_sizes["head", "params"][:] = 0.0
+    found = FormulaEvaluator(SKETCHES[:2], table=table).score(parse("head(sqrt(params))"))
+    assert isinstance(found, Rejected)
+    assert found.rule == "missing-end"
