@@ -2,7 +2,7 @@
 
     python -m experiments.evolution.kills flexibert --out runs/kills --preset paper
 
-Options after --out go to `lpzero discover`. Exits with an error unless every file is equal.
+Options after --out go to `lpzero discover`. Exits with code 1 if a file differs.
 """
 
 from __future__ import annotations

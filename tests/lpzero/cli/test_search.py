@@ -129,7 +129,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
 def test_a_directory_with_something_else_is_left_alone(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "letter.txt").write_text("dear")
+    (tmp_path / "letter.txt").write_text("mine")
     words = ["nano-gpt2", *QUICK, "--proxy", "depth", "--out", str(tmp_path)]
     for more, kind in (([], "search"), (["--compare"], "comparison")):
         code, _, err = call(capsys, *words, *more)

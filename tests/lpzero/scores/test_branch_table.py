@@ -1,4 +1,4 @@
-"""Branch tables: every mean equals the reference's, stored whole, made again when broken."""
+"""Branch tables: every mean equals the reference's, stored whole, rebuilt when broken."""
 
 from __future__ import annotations
 
