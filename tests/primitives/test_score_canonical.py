@@ -87,6 +87,7 @@ def _kept(rng: random.Random) -> AnyFormula:
             return made
 
 
+@pytest.mark.slow
 def test_the_canonical_form_is_stable_and_ranks_as_the_formula_does() -> None:
     rng = random.Random(3)
     networks = [make_network(seed, rows=2, columns=3) for seed in range(6)]

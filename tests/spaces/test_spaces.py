@@ -185,6 +185,7 @@ def test_parameters_are_the_models(space: Space[Any]) -> None:
         assert space.parameters(arch) == n_parameters(layout(space, arch))
 
 
+@pytest.mark.slow
 def test_block_sizes_are_those_of_the_models_blocks(space: Space[Any]) -> None:
     for arch in samples(space, 10):
         model = layout(space, arch)
@@ -216,6 +217,7 @@ def widths(model: nn.Module, batch: torch.Tensor) -> list[tuple[int, int]]:
     return list(zip(entered, activated, strict=True))
 
 
+@pytest.mark.slow
 def test_end_sizes_are_those_before_and_after_the_blocks(space: Space[Any]) -> None:
     for arch in samples(space, 25):
         model = layout(space, arch)

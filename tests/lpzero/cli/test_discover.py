@@ -41,6 +41,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, *capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = str(tmp_path / "c")
     code, text, _ = run(capsys, "made-up", "--out", out, "--format", "json", *SMALL)
@@ -65,6 +66,7 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert {layout.CONFIG, layout.JOURNAL, layout.CHECKPOINT, layout.HALL, layout.HALL_CSV} <= names
 
 
+@pytest.mark.slow
 def test_people_see_the_winner_beside_the_counters(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -99,6 +101,7 @@ def test_quiet_means_quiet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert (code, err) == (0, "")
 
 
+@pytest.mark.slow
 def test_every_option_reaches_the_settings(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

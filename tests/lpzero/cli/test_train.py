@@ -11,6 +11,8 @@ from lpzero.cli.main import run
 from lpzero.runs import layout
 from lpzero.runs.run import open_run
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_small_table_is_trained_and_its_directory_can_be_opened(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

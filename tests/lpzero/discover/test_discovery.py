@@ -51,6 +51,7 @@ def test_what_is_found_can_be_looked_at(found: Discovery) -> None:
     assert all(len(line["judged"]["test"]["rho_ci"]) == 2 for line in result["counters"])
 
 
+@pytest.mark.slow
 def test_the_winner_meets_its_rivals_on_the_test_rows(found: Discovery) -> None:
     made = table()
     judged = JudgedTable(made, found.objective.tables_fitness[0].parts, with_test=True)

@@ -37,6 +37,8 @@ from spaces.tables import split
 from tests.lpzero import random_sketches
 from tests.lpzero.small_campaign import discovery, sketches, table
 
+pytestmark = pytest.mark.slow
+
 COMPARED = (layout.JOURNAL, layout.HALL, layout.HALL_CSV, layout.HISTORY, layout.CHECKPOINT,
             layout.CONFIG, layout.RESULT, layout.SCORES)  # fmt: skip
 SMALL: dict[str, Any] = {"terms": 3, "population": 16, "offspring": 8, "generations": 3}

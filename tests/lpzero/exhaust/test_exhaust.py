@@ -221,6 +221,7 @@ def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
             assert np.nanmax(plane[index]) == abs(best.value)
 
 
+@pytest.mark.slow
 def test_the_report_says_all_a_result_must_show(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:

@@ -19,6 +19,8 @@ from lpzero.scores.products import Beam, n_pairs, search
 from spaces.tables import split
 from tests.lpzero.small_campaign import sketches, table
 
+pytestmark = pytest.mark.slow
+
 N_ROWS = 24
 
 

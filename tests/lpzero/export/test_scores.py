@@ -29,6 +29,8 @@ from primitives.score import AnyFormula
 from tests.lpzero.export.network_tensors import exported, module_of, written
 from tests.random_formulas import random_score
 
+pytestmark = pytest.mark.slow
+
 N = 300
 PARTS = 4  # for as many workers
 WINNER = (

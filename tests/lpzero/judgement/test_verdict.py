@@ -82,6 +82,7 @@ def test_scores_that_rank_nothing_win_nothing() -> None:
     assert text == "It ranks nothing: its scores on the 150 test rows are constant."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(5,) * 12, (5, 20, 40), (30, 30)])
 def test_chance_stays_below_its_bound_in_95_percent_of_cases(sizes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)

@@ -34,6 +34,8 @@ from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.pit import PitArch, PitSpace
 
+pytestmark = pytest.mark.slow
+
 # Every operation of FlexiBERT at a size that runs in milliseconds.
 TINY = FlexiBertSpace(
     name="tiny",

@@ -34,6 +34,8 @@ from lpzero.search.scorer import Scorer
 from primitives.parser import parse
 from tests.lpzero.export.network_tensors import exported
 
+pytestmark = pytest.mark.slow
+
 SPACE = spaces.get("nano-gpt2")
 ARCHS = [SPACE.sample(random.Random(seed)) for seed in range(5)]
 ENDS = "mul(embedding(fro(W)), inverse(sqrt(inner(l1(G)))), depth)"

@@ -74,6 +74,7 @@ def test_every_pair_and_operation_equals_the_reference(space_name: str, operatio
         assert_like_reference(found, formula, real(space_name))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 10**9))
 def test_nested_trees_equal_the_reference(seed: int) -> None:
@@ -107,6 +108,7 @@ def test_drawn_shapes_and_both_softmax_axes_equal_the_reference(softmax_axis: na
     assert compared > 20
 
 
+@pytest.mark.slow
 def test_a_score_depends_on_nothing_but_formula_and_sketches() -> None:
     sketches = [random_sketches.sketch(seed) for seed in range(4)]
     rng = random.Random(11)

@@ -139,6 +139,7 @@ def test_a_failure_is_recorded_stops_nothing_and_is_retried_on_request(tmp_path:
     assert store.failure(space.name, addresses[wide[0]]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_loss_that_no_architecture_has_is_no_failure_of_theirs(jobs: int, tmp_path: Path) -> None:
     builder = Builder(SketchOptions(loss="next-token"), Store(tmp_path), Workers(jobs))

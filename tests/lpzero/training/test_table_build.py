@@ -21,6 +21,8 @@ from spaces.training.recipes import PLANS
 from spaces.training.table_rows import sample_architectures, train_one
 from spaces.training.trainer import Recipe
 
+pytestmark = pytest.mark.slow
+
 PLAN = replace(
     PLANS["nano-gpt2"],
     recipe=Recipe(steps=2, learning_rate=1e-3, windows=2),
