@@ -21,9 +21,10 @@ from experiments.beyond_counting.run import Data, read, repeated_logs
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
-from lpzero.discover.choice import MEMBERS, agreement, order_of
+from lpzero.discover.choice import MEMBERS, order_of
 from lpzero.judgement.correlation import spearman, spearman_many
 from lpzero.judgement.ranks import rank_many, rank_targets
+from lpzero.judgement.stability import agreement
 from lpzero.scores.best_count import best_count
 from lpzero.scores.products import Beam, Factors, search
 from lpzero.scores.terms import TermTable, term_table

@@ -170,7 +170,7 @@ def describe(progress: Progress) -> str:
     left = "-" if progress.seconds_left is None else _clock(progress.seconds_left)
     return (
         f"generation {progress.generation}/{progress.generations}"
-        f"  train {progress.best.fitness[0]:.3f}  valid {progress.valid:.3f}"
+        f"  train {progress.train:.3f}  valid {progress.valid:.3f}"
         f"  size {progress.best.complexity}"
         f"  rejected {progress.rejected.total() / tried:.0%}{f' ({rules})' if rules else ''}"
         f"  repeats {progress.repeats / tried:.0%}  {progress.per_second:.0f}/s  left {left}"

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,8 @@ from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
 from lpzero.scores.best_count import best_count
+from lpzero.scores.products import Beam, search_tables
+from lpzero.scores.stable_terms import stable_term_tables
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula
@@ -139,16 +140,20 @@ class Discovery:
         return self
 
     def _first_formulas(self) -> list[AnyFormula]:
-        """The products that a beam search finds on each table, best first, tables taking turns."""
+        """The products that a beam search finds on all tables together, best first."""
         if self.settings.terms == 1 or self.settings.method != "front":
             return []
-        per_table = [
-            [one.factors.formula(fitness.terms) for one in fitness.products()]
-            for fitness in self.objective.tables_fitness
-        ]
-        turns = zip_longest(*per_table)
-        found = [formula for turn in turns for formula in turn if formula is not None]
-        return found[: self.settings.population // 2]
+        tables = self.objective.tables_fitness
+        if len(tables) == 1:
+            terms, found = tables[0].terms, tables[0].products
+        else:
+            repeated = [fitness.repeated for fitness in tables]
+            language, least = tables[0].term_language, self.settings.stable
+            per_table = stable_term_tables(repeated, language, least)
+            searched = [f.searched(of) for f, of in zip(tables, per_table, strict=True)]
+            beam = Beam(factors=self.settings.terms)
+            terms, found = per_table[0], search_tables(searched, self.objective.across(), beam)
+        return [one.factors.formula(terms) for one in found[: self.settings.population // 2]]
 
     def _stability(self) -> MeasureStability | None:
         """What measures how far a formula's scores repeat; None without other seeds."""

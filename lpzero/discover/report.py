@@ -14,11 +14,12 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.choice import MEMBERS, agreement, order_of
+from lpzero.discover.choice import MEMBERS, order_of
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
 from lpzero.judgement.ranks import rank_many
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
+from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
 from primitives.parser import parse
@@ -102,7 +103,8 @@ def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:
 
 
 def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates whose scores repeat, by rho on train and valid, lowest over the tables."""
+    """The candidates whose scores repeat, by rho on train and valid; of several tables by one
+    number of them, as `--across` has it."""
     pool = sorted((c for c in candidates if c.is_scored), key=lambda c: c.id)
     formulas = [canonical(candidate.formula) for candidate in pool]
     rhos, agreements = [], []
@@ -115,7 +117,8 @@ def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list
             agreements.append(agreement(scores, again))
     stability = np.min(agreements, axis=0) if agreements else None
     complexity = [candidate.complexity for candidate in pool]
-    order = order_of(np.min(rhos, axis=0), stability, complexity, objective.settings.stable)
+    value = objective.across_known.value(np.stack(rhos))
+    order = order_of(value, stability, complexity, objective.settings.stable)
     return [pool[i] for i in order]
 
 

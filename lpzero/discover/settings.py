@@ -31,7 +31,7 @@ from primitives.pruning import DEFAULT_RULES, RULES
 from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
-ACROSS = ("min", "pareto")
+ACROSS = ("regret", "fisher", "min", "pareto")
 CHOOSE = ("stable", "valid", "train")
 
 
@@ -104,8 +104,10 @@ class Settings:
         flag="--objective",
     )
     across: str = option(
-        "min",
-        "With several tables: min maximises the worst of them, pareto makes a front.",
+        "regret",
+        "With several tables: regret maximises the lowest difference to the best that each table's"
+        " own search finds, fisher the mean of Fisher's z, min the lowest value; pareto makes a"
+        " front of the tables.",
         OneOf("way across tables", ACROSS),
     )
     archs: int | None = option(

@@ -24,8 +24,9 @@ from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.products import Beam, Found, search
-from lpzero.scores.terms import TermLanguage, TermTable, term_table
+from lpzero.scores.products import Beam, Found, Searched, search
+from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.terms import TermLanguage, TermTable
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
@@ -81,16 +82,54 @@ class TableFitness:
         """The branch table of all rows, which products of terms are searched on."""
         return branch_table(self.sketches, self.chains, None, self.workers, self.label)
 
+    @property
+    def term_language(self) -> TermLanguage:
+        """Which terms products are made of; a single term follows the paper's form."""
+        statistics = tuple(self.settings.statistics)
+        if self.settings.terms == 1:
+            return TermLanguage(("sum", "mean"), statistics, sizes=False, ends=False)
+        return TermLanguage(statistics=statistics)
+
+    @cached_property
+    def repeated(self) -> Repeated:
+        """The branch table, with that of other seeds if the choice looks at stability."""
+        if self._make_repeated is None or self.settings.choose != "stable":
+            return Repeated(self.branches, None)
+        sketches = self._make_repeated()
+        made = branch_table(sketches, self.chains, None, self.workers, self.label)
+        return Repeated(self.branches, made)
+
     @cached_property
     def terms(self) -> TermTable:
         """The terms that products are made of, on all rows."""
-        language = TermLanguage(statistics=tuple(self.settings.statistics))
-        return term_table(self.branches, language)
+        (terms,) = stable_term_tables([self.repeated], self.term_language, self.settings.stable)
+        return terms
 
+    @cached_property
     def products(self) -> list[Found]:
         """The products that a beam search finds on the fitness rows, best first."""
-        targets = rank_targets(self.table.targets[self.rows])
-        return search(self.terms.logs[:, self.rows], targets, Beam(factors=self.settings.terms))
+        return search(*self.searched(self.terms), Beam(factors=self.settings.terms))
+
+    def searched(self, terms: TermTable) -> Searched:
+        """The terms on the fitness rows, with the ranked targets."""
+        return Searched(terms.logs[:, self.rows], rank_targets(self.table.targets[self.rows]))
+
+    @cached_property
+    def own_best(self) -> Measures:
+        """The largest of each measure over the products that the table's own search finds."""
+        scores = self._own_scores
+        return Measures(*self.measures.measure(scores[:, self.rows]).values.max(axis=1).tolist())
+
+    @cached_property
+    def own_best_known(self) -> float:
+        """Their largest rho on the training and validation rows."""
+        return float(self.known_rho(self._own_scores).max())
+
+    @property
+    def _own_scores(self) -> FloatArray:
+        if not self.products:
+            return np.zeros((1, len(self.table)))
+        return np.stack([one.sign * one.factors.logs(self.terms.logs) for one in self.products])
 
     @cached_property
     def repeated_rows(self) -> FormulaEvaluator | None:
@@ -98,6 +137,8 @@ class TableFitness:
         if self._make_repeated is None:
             return None
         sketches = self._make_repeated()
+        if self.settings.terms > 1 and self.repeated.second is not None:
+            return FormulaEvaluator(sketches, table=self.repeated.second)
         chains = self.chains if self.settings.terms > 1 else bare_chains()
         return FormulaEvaluator(sketches, chains, workers=self.workers, label=self.label)
 

@@ -1,6 +1,7 @@
 """The terms that products are made of: one number per architecture for each of thousands of terms.
 
 branch table, columns  ->  TermTable: terms (T) with their values (T, A), all above zero
+several branch tables   ->  one TermTable each, of the same terms
 
 A term here is a chain of a statistic or of a size under a reduction over positions, or a column. It
 must be finite and of one sign on every architecture, so that its powers and logarithm are defined;
@@ -66,6 +67,11 @@ class TermTable:
     def __len__(self) -> int:
         return len(self.terms)
 
+    def of(self, kept: BoolArray) -> TermTable:
+        """The table of the terms where `kept` (T,) is true."""
+        terms = tuple(term for term, keep in zip(self.terms, kept, strict=True) if keep)
+        return TermTable(terms, self.values[kept])
+
 
 def term_table(
     branches: BranchTable,
@@ -73,17 +79,63 @@ def term_table(
     columns: Mapping[str, FloatArray] | None = None,
 ) -> TermTable:
     """The distinct terms of the language on the architectures of a branch table, simplest first."""
-    language = language or TermLanguage()
+    (found,) = _term_tables([_every_term(branches, language, columns)])
+    return found
+
+
+def shared_term_tables(
+    tables: Sequence[BranchTable], language: TermLanguage | None = None
+) -> list[TermTable]:
+    """The distinct terms that several branch tables share, one table of the same terms for each."""
+    return _term_tables([_every_term(branches, language) for branches in tables])
+
+
+def values_of(terms: Sequence[Term], branches: BranchTable) -> FloatArray:
+    """The values (T, A) of the terms on another branch table; NaN where it does not have a term."""
+    names, values = _every_term(branches, None)
+    places = {term: place for place, term in enumerate(names)}
+    found = np.full((len(terms), branches.n_archs), np.nan)
+    for row, term in enumerate(terms):
+        if term in places:
+            found[row] = values[places[term]]
+    return found
+
+
+def _every_term(
+    branches: BranchTable,
+    language: TermLanguage | None,
+    columns: Mapping[str, FloatArray] | None = None,
+) -> tuple[list[Term], FloatArray]:
+    """All terms of the language with their values (T, A), usable or not."""
     terms: list[Term] = []
     values: list[FloatArray] = []
-    for found, of_terms in _groups(branches, language, columns or {}):
+    for found, of_terms in _groups(branches, language or TermLanguage(), columns or {}):
         terms += found
         values.append(of_terms)
-    stacked = np.concatenate(values) if values else np.empty((0, branches.n_archs))
+    return terms, np.concatenate(values) if values else np.empty((0, branches.n_archs))
+
+
+def _term_tables(found: Sequence[tuple[list[Term], FloatArray]]) -> list[TermTable]:
+    """The distinct usable terms that all tables have, simplest first."""
+    terms, *others = (names for names, _ in found)
+    values = [of_table for _, of_table in found]
+    if others:
+        shared = set(terms).intersection(*others)
+        terms = [term for term in terms if term in shared]
+        places = [{term: row for row, term in enumerate(names)} for names, _ in found]
+        values = [
+            of_table[[rows[term] for term in terms]]
+            for rows, of_table in zip(places, values, strict=True)
+        ]
+    stacked = np.concatenate(values, axis=1)
     order = np.argsort([_complexity(term) for term in terms], kind="stable").astype(np.int64)
     order = order[_usable(stacked[order])]
-    kept = order[_distinct(np.log(np.abs(stacked[order])))]
-    return TermTable(tuple(terms[i] for i in kept), np.abs(stacked[kept]))
+    logs = [np.log(np.abs(of_table[order])) for of_table in values]
+    if others:  # a shift between tables changes no ranking
+        logs = [of_table - of_table.mean(axis=1, keepdims=True) for of_table in logs]
+    kept = order[_distinct(np.concatenate(logs, axis=1))]
+    names = tuple(terms[i] for i in kept)
+    return [TermTable(names, np.abs(of_table[kept])) for of_table in values]
 
 
 def _complexity(term: Term) -> int:

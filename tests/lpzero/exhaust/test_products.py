@@ -59,7 +59,7 @@ def test_a_beam_of_two_is_never_above_it(done: tuple[PairResults, object]) -> No
     train = split(made, 0).train
     ranks = rank_targets(made.targets[train])
     found = search(results.terms.logs[:, train], ranks, Beam(factors=2))
-    assert found[0].rho <= results.best(Query(top=1))[0].value + 1e-12
+    assert found[0].value <= results.best(Query(top=1))[0].value + 1e-12
 
 
 @pytest.mark.slow
