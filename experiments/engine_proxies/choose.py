@@ -11,6 +11,7 @@ same rule chooses on train and valid of N splits, and test is opened once for ea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,12 +28,12 @@ from lpzero.judgement.across import Across
 from lpzero.judgement.correlation import spearman, within_spearman
 from lpzero.judgement.ranks import rank_many, rank_targets
 from lpzero.judgement.stability import agreement
-from lpzero.scores.best_count import best_count
+from lpzero.scores.best_count import best_count, count_terms
 from lpzero.scores.products import Found, Searched, search, search_tables
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.terms import TermLanguage, TermTable
 from lpzero.sketches.store import Store, default_folder
-from spaces.tables import split
+from spaces.tables import Table, split
 
 TABLES = {
     "engine-encoder": ("flexibert",),
@@ -117,7 +118,8 @@ def held_out(sides: Sequence[Side], splits: int) -> dict[str, Any]:
         parts = [split(side.data.table, seed) for side in sides]
         known = [np.sort(np.concatenate([part.train, part.valid])) for part in parts]
         chosen = choose(sides, known)[:MEMBERS]
-        for side, part, on in zip(sides, parts, known, strict=True):
+        counts = joint_count([side.data.table for side in sides], known)
+        for side, part, on, joint in zip(sides, parts, known, counts, strict=True):
             table, test = side.data.table, part.open_test()
             scores = np.stack([one.sign * one.factors.logs(side.terms.logs) for one in chosen])
             again = chosen[0].sign * chosen[0].factors.logs(side.repeated)
@@ -125,6 +127,7 @@ def held_out(sides: Sequence[Side], splits: int) -> dict[str, Any]:
                 "formula": scores[0],
                 "ensemble": rank_many(scores).mean(axis=0),
                 "count": best_count(table, on).scores,
+                "joint count": joint,
             }
             row = {"stability": float(agreement(scores[:1], again[np.newaxis])[0])}
             for name, values in found.items():
@@ -136,14 +139,29 @@ def held_out(sides: Sequence[Side], splits: int) -> dict[str, Any]:
     return {name: _medians(of_table) for name, of_table in rows.items()}
 
 
+def joint_count(tables: Sequence[Table], rows: Sequence[IntArray]) -> list[FloatArray]:
+    """The scores on each table of one product of sizes for all of them, by the least regret."""
+    counts = [count_terms(table) for table in tables]
+    shared = [term for term in counts[0].terms if all(term in of.terms for of in counts)]
+    logs = [np.stack([of.logs[of.terms.index(term)] for term in shared]) for of in counts]
+    searched = [
+        Searched(of[:, known], rank_targets(table.targets[known]))
+        for of, known, table in zip(logs, rows, tables, strict=True)
+    ]
+    across = Across("regret", [search(*table)[0].value for table in searched])
+    best = search_tables(searched, across)[0]
+    return [best.sign * best.factors.logs(of) for of in logs]
+
+
 def _medians(rows: list[dict[str, float]]) -> dict[str, Any]:
     medians: dict[str, Any] = {}
     for key in rows[0]:
         values = [row[key] for row in rows if np.isfinite(row[key])]
         medians[key] = round(float(np.median(values)), 4) if values else None
-    for name in ("formula", "ensemble"):
-        wins = sum(row[name] > row["count"] for row in rows)
-        medians[f"{name} ahead"] = f"{wins} of {len(rows)}"
+    for name, rival in product(("formula", "ensemble"), ("count", "joint count")):
+        wins = sum(row[name] > row[rival] for row in rows)
+        difference = np.median([row[name] - row[rival] for row in rows])
+        medians[f"{name} against {rival}"] = f"{difference:+.4f}, {wins} of {len(rows)}"
     return medians
 
 

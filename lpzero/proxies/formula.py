@@ -7,6 +7,7 @@ registered as `lpzero-flexibert` and `lpzero-gpt2`.
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -31,6 +32,7 @@ from primitives.errors import TensorError
 from primitives.formula import PAPER_REDUCTIONS, Formula
 from primitives.naive import Axis, block_values, combine
 from primitives.naive import score as naive_score
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula, Column
 from primitives.statistics import gradient_statistics
@@ -49,8 +51,8 @@ class FormulaProxy:
 
     An exported formula brings the `options` of its sketches and its `softmax_axis`, and is scored
     with them. The context's seeds are added to its own; a loss other than "auto" overrides its own.
-    `chosen_on` lists the tables it was found on, each with the seed of the split. Its columns are
-    counters and other proxies, by their registered names.
+    `chosen_on` lists the tables it was found on, each with the seed of the split, None where it was
+    found on all rows. Its columns are counters and other proxies, by their registered names.
     """
 
     name: str
@@ -58,7 +60,7 @@ class FormulaProxy:
     paper: str = ""
     options: SketchOptions | None = None
     softmax_axis: Axis = "first"
-    chosen_on: tuple[tuple[str, int], ...] = ()
+    chosen_on: tuple[tuple[str, int | None], ...] = ()
 
     @property
     def needs(self) -> Needs:
@@ -100,7 +102,13 @@ class FormulaProxy:
         return {name: found[name] for name in self.formula.columns}
 
     def applies_to(self, space: Space[Any]) -> bool:
-        """Whether every column does."""
+        """Whether every column does, and the space's networks have the ends that it reads."""
+        reductions = {term.reduction for term in self.formula.terms}
+        read = {POSITION_REDUCTIONS[reduction].end for reduction in reductions} - {None}
+        if read:
+            sizes = space.end_sizes(space.sample(random.Random(0)))
+            if any(not sizes[end]["params"] for end in read if end is not None):
+                return False
         return all(applies(column, space) for column in self.columns().values())
 
     def exact(self) -> FormulaProxy:
