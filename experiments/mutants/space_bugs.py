@@ -13,7 +13,6 @@ BUGS = (
         ("rng.choice(choices) if rng.random() < probability else current", "rng.choice(choices) if rng.random() < probability / 2 else current",
          "fields change half as often as asked"),
         ("return first if rng.random() < 0.5 else second", "return first", "a child takes every field from one parent"),
-        ("return (*shared, *first[len(shared) :])", "return (*shared, *second[len(shared) :])", "a child has as many layers as the other parent"),
         ("return self.with_block(arch, index, self.blocks(drawn)[index])", "return drawn", "redrawing a block redraws everything"),
         ("isinstance(value, bool) or is_float or value not in allowed", "is_float or value not in allowed", "True counts as 1"),
     ]),
