@@ -37,9 +37,7 @@ def verdict(*results: Any, **settings: Any) -> Verdict | Rejected:
 def test_the_sign_makes_the_lowest_table_best() -> None:
     # The first table alone would ask for a minus.
     found = verdict(Measures(-0.1, 0.2, 0.3), Measures(0.6, 0.5, 0.4))
-    assert found == Verdict(
-        1, (Measures(-0.1, 0.2, 0.3), Measures(0.6, 0.5, 0.4)), (-0.1,)
-    )
+    assert found == Verdict(1, (Measures(-0.1, 0.2, 0.3), Measures(0.6, 0.5, 0.4)), (-0.1,))
     # And here for a plus.
     found = verdict(Measures(0.1, 0.2, 0.3), Measures(-0.6, 0.5, 0.4))
     assert isinstance(found, Verdict)
