@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 from lpzero.cli.settings_options import given_settings, settings_options
 from lpzero.exhaust import Exhaustion, Query
 from lpzero.options import options
@@ -63,11 +64,8 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
     query = Query(**given_settings(context, options(Query), given))
     if given["forward_only"]:
         query = replace(query, without=tuple(sorted({*query.without, *gradient_statistics()})))
-    try:
+    with stopped_with(context):
         result = _result(given, asked, query)
-    except KeyboardInterrupt:
-        output.note("stopped; finished work is saved, the same command continues")
-        context.exit(output.INTERRUPTED)
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given["form"])
 

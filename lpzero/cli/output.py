@@ -58,7 +58,6 @@ cache_option = click.option(
     show_envvar=True,
     help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
-INTERRUPTED = 130
 
 
 def running_options(command: Command) -> Command:

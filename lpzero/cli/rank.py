@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 from lpzero.parallel import Workers
 from lpzero.statistics.losses import LOSSES
 
@@ -98,11 +99,8 @@ def rank(context: click.Context, /, **given: Any) -> None:
         label=given["table"],
     )
     ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"], given["exact"])
-    try:
+    with stopped_with(context):
         rows = compare(table, proxies, ranking)
-    except KeyboardInterrupt:
-        output.note("stopped; finished work is saved, the same command continues")
-        context.exit(output.INTERRUPTED)
     output.note(_seen_test_rows(table, proxies, given["split_seed"]))
     if given["form"] == "json":
         output.print_json(rows)

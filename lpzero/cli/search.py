@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import CODE, same_command
 from lpzero.cli.settings_options import click_option, given_settings, shared_options
 from lpzero.search import evaluators
 from lpzero.search.constraints import COSTS, bound_option
@@ -102,10 +103,10 @@ def search(context: click.Context, /, **given: Any) -> None:
     try:
         _compare(given) if given["compare"] else _search(given)
     except KeyboardInterrupt:
-        again = "the same command with --resume" if given["compare"] else None
-        again = again or _resume_command(given)
+        compared = same_command(context, "--resume")
+        again = compared if given["compare"] else _resume_command(given)
         output.note(f"stopped; continue with: {again}" if given["out"] else "stopped")
-        context.exit(output.INTERRUPTED)
+        context.exit(CODE)
 
 
 def _search(given: dict[str, Any]) -> None:

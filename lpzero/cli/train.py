@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 
 
 @click.command()
@@ -30,7 +31,10 @@ from lpzero.cli import output
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.jobs_option
 @output.format_option
+@click.pass_context
 def train(
+    context: click.Context,
+    /,
     space: str,
     out: str | None,
     n_archs: int | None,
@@ -55,7 +59,8 @@ def train(
         plan = dataclasses.replace(plan, recipe=dataclasses.replace(plan.recipe, steps=steps))
     start = time.perf_counter()
     folder = Path(out or Path("runs", f"train-{space}"))
-    path = build_table(plan, folder, Workers(jobs), None if quiet else f"training {space}")
+    with stopped_with(context):
+        path = build_table(plan, folder, Workers(jobs), None if quiet else f"training {space}")
     seconds = round(time.perf_counter() - start, 3)
     if form == "json":
         output.print_json({"table": str(path), "n": plan.n_archs, "seconds": seconds})
