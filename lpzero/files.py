@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from lpzero.errors import EnvelopeError, WriteError
+from spaces.regular_files import NotRegularError, read_regular
 
 TEMPORARY = ".tmp"
 # A temporary file that another machine may still be writing is left alone for this long.
@@ -78,10 +79,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def read_object(path: Path) -> dict[str, Any] | None:
     """The JSON object in the file; None if the file is missing or is not a JSON object."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):
-        return None
+    value = _read_json(path)
     return value if isinstance(value, dict) else None
 
 
@@ -95,11 +93,15 @@ def move(source: Path, target: Path) -> None:
 
 def read_list(path: Path) -> list[Any] | None:
     """The JSON list in the file; None if there is no file or it holds anything else."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):
-        return None
+    value = _read_json(path)
     return value if isinstance(value, list) else None
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_regular(path))
+    except (FileNotFoundError, NotRegularError, ValueError, RecursionError):
+        return None
 
 
 def write_error(path: Path, error: OSError) -> WriteError:

@@ -22,6 +22,7 @@ from lpzero.proxies import Context, Measurements, find
 from lpzero.runs.directory import RunDirectory
 from primitives.parser import parse
 from spaces.tables import split
+from tests.lpzero.sealed_runs import content, rewrite
 from tests.lpzero.small_campaign import discovery, sketches, table
 
 
@@ -267,10 +268,13 @@ def test_broken_campaigns_are_one_line(
     discovery(out).search()
     assert "there is no winner" in refused(capsys, out, "--to", "json")
     assert "rho" in exports(capsys, out, "--to", "csv", "--all")
-    for content in ("{}", "[]", '{"best": 3}', '{"tables": [], "best": {}}', "\0"):
-        (out / "result.json").write_text(content)
+    for text in ("{}", "[]", "\0"):
+        (out / "result.json").write_text(text)
         refused(capsys, out, "--to", "json")
-    found = result(campaign)
+    for value in ({"best": 3}, {"tables": [], "best": {}}):
+        rewrite(out, "result.json", value)
+        refused(capsys, out, "--to", "json")
+    found = content(campaign, "result.json")
     found["best"]["formula"] = "sum(__import__(W))"
-    (out / "result.json").write_text(json.dumps(found))
+    rewrite(out, "result.json", found)
     assert "unknown name" in refused(capsys, out, "--to", "json")
