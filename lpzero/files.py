@@ -32,6 +32,7 @@ TEMPORARY = ".tmp"
 _STALE_SECONDS = 24 * 3600
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DIGEST_END, _LENGTH_END = 40, 48
+_RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -63,8 +64,18 @@ def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows as CSV with a header."""
-    write_text(path, to_csv(rows))
+    """Write the rows as CSV with a header; texts are guarded."""
+    write_text(path, to_csv([{name: guarded(cell) for name, cell in row.items()} for row in rows]))
+
+
+def guarded(cell: Any) -> Any:
+    """The cell of a CSV file; a text that a spreadsheet would execute begins with an apostrophe."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_RISKY) else cell
+
+
+def unguarded(text: str) -> str:
+    """The text of a guarded cell."""
+    return text.removeprefix("'")
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -77,7 +77,8 @@ def exhaust(
     chains = surviving(asked.unaries, asked.same_statistic)
     config = exhaustive_config(table, split, asked, options)
     files = ShardFiles(folder, config.hash)
-    with RunDirectory(folder, config, resume=True, lock=asked.lock):
+    with RunDirectory(folder, config, resume=True, lock=asked.lock) as directory:
+        directory.log_remarks()
         label = "branches" if asked.progress else None
         branches = branch_table(sketches, chains, None, asked.workers, label)
         if asked.terms == 2:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ from lpzero.runs.layout import (
     place,
 )
 from spaces.regular_files import NotRegularError, read_regular
+
+logger = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
@@ -114,6 +117,11 @@ class RunDirectory:
         trace: TracebackType | None,
     ) -> None:
         self._stack.__exit__(kind, error, trace)
+
+    def log_remarks(self) -> None:
+        """Log the remarks, for callers that do not return them."""
+        for remark in self.remarks:
+            logger.warning("%s", remark)
 
     def _claim(self) -> None:
         """Write the config into an empty directory, or check that the config there is the same."""

@@ -24,9 +24,11 @@ def search_config(request: Request) -> RunConfig:
     return RunConfig(KIND, request.to_json())
 
 
-def search_directory(folder: Path, request: Request, resume: bool) -> RunDirectory:
+def search_directory(
+    folder: Path, request: Request, resume: bool, lock: bool = True
+) -> RunDirectory:
     """The directory of a search, as a context manager."""
-    return RunDirectory(folder, search_config(request), resume, is_fact)
+    return RunDirectory(folder, search_config(request), resume, is_fact, lock)
 
 
 def publish(directory: RunDirectory, result: Mapping[str, Any], seconds: float) -> None:
