@@ -54,6 +54,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@output.no_lock_option
 @output.running_options
 @click.pass_context
 def discover(context: click.Context, /, **given: Any) -> None:
@@ -87,6 +88,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             time_limit=given["time_limit"],
             callbacks=[stopping.after_generation, *([] if quiet else [show])],
             progress=not quiet,
+            lock=not given["no_lock"],
             **_settings(context, given),
         )
         found.search()
@@ -232,5 +234,5 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     click.echo(
         f"\n{result['generations']:,} generations{stopped}, {result['evaluated']:,} formulas"
         f" evaluated, {sum(result['rejected'].values()):,} rejected, {result['repeats']:,} repeats,"
-        f" {result['seconds']:.1f} s; everything is in {result['out']}"
+        f" {result['seconds']:.1f} s; everything is in {output.printable(result['out'])}"
     )

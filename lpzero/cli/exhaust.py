@@ -46,6 +46,7 @@ _UPSTREAM = "flexibert-upstream"
     "--forward-only", is_flag=True, help="Same as --without GJ: no statistics that need gradients."
 )
 @output.running_options
+@output.no_lock_option
 @output.seed_option
 @click.pass_context
 def exhaust(context: click.Context, /, **given: Any) -> None:
@@ -60,6 +61,7 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
         **given_settings(context, options(Exhaustion), given),
         workers=Workers(given["jobs"]),
         progress=True,
+        lock=not given["no_lock"],
     )
     query = Query(**given_settings(context, options(Query), given))
     if given["forward_only"]:
@@ -92,7 +94,8 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     result = engine.report(table, parts, found, run, asked, query, count)
     sheet = engine.scores(table, parts, found, run[1], result)
     seconds = time.perf_counter() - start
-    with RunDirectory(folder, exhaustive_config(table, parts, asked, sketch), True) as directory:
+    config = exhaustive_config(table, parts, asked, sketch)
+    with RunDirectory(folder, config, True, lock=asked.lock) as directory:
         directory.write_result(result, seconds, sheet)
     return {**result, "out": str(folder)}
 
@@ -135,7 +138,8 @@ def _print(result: dict[str, Any], form: str) -> None:
     output.print_verdict(result)
     click.echo(
         f"{result['evaluated']:,} formulas evaluated, {sum(result['rejected'].values()):,}"
-        f" rejected, {result['seconds']:.1f} s; the measures are in {result['out']}"
+        f" rejected, {result['seconds']:.1f} s; the measures are in"
+        f" {output.printable(result['out'])}"
     )
 
 

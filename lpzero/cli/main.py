@@ -5,6 +5,7 @@ Exit codes: 0 done, 2 bad input, 1 failure, 130 interrupted (Ctrl-C or SIGTERM).
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -77,6 +78,16 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+def _print_log() -> None:
+    """Print what the packages log as notes on stderr."""
+    from lpzero.cli.output import NoteHandler
+
+    for name in ("lpzero", "spaces"):
+        log = logging.getLogger(name)
+        if not any(isinstance(handler, NoteHandler) for handler in log.handlers):
+            log.addHandler(NoteHandler(logging.WARNING))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its exit code."""
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
@@ -84,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of a command; its errors are already on stderr."""
+    _print_log()
     try:
         with terminable():
             # A verb that is stopped prints these arguments again.
@@ -136,7 +148,9 @@ def _project_errors() -> tuple[type[Exception], ...]:
 
 
 def _one_line(message: Any) -> str:
-    return " ".join(str(message).split())
+    from lpzero.cli.output import printable
+
+    return printable(" ".join(str(message).split()))
 
 
 def _complain(line: str) -> None:

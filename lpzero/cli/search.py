@@ -86,6 +86,7 @@ def _constants(command: Any) -> Any:
 @click.option("--seed", type=int, help="The seed of the loop.  [default: 0]")
 @click.option("--weights-seed", type=int, help="The seed of untrained networks.  [default: 0]")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@output.no_lock_option
 @output.running_options
 @click.pass_context
 def search(context: click.Context, /, **given: Any) -> None:
@@ -231,6 +232,7 @@ def _resources(given: dict[str, Any], of: Request | None) -> Resources:
         device=given["device"],
         jobs=given["jobs"],
         label=None if quiet or not sys.stderr.isatty() else label,
+        lock=not given["no_lock"],
         **show,
     )
 
@@ -315,4 +317,4 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     limit = "" if found.threshold is None else f"; the best 1% start at {found.threshold:.6g}"
     output.print_rows(found.rows, "table", title=f"{example['target']}{limit}")
     if out is not None:
-        click.echo(f"\ncurves and every run are in {out}")
+        click.echo(f"\ncurves and every run are in {output.printable(out)}")

@@ -51,7 +51,8 @@ class Discovery:
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
     "partial")`; they override the preset, "default" or "paper". With `out` the campaign is stored
     in that directory, and `resume=True` resumes the campaign there. `sketches` (one sequence per
-    table) are used instead of the cache. A callback gets a `Progress` after each generation and
+    table) are used instead of the cache. Without `lock` the directory is not locked, for file
+    systems that cannot. A callback gets a `Progress` after each generation and
     returns True to stop.
 
     After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
@@ -76,11 +77,12 @@ class Discovery:
         time_limit: float | None = None,
         callbacks: Sequence[Callback] = (),
         progress: bool = False,
+        lock: bool = True,
         **settings: Any,
     ) -> None:
         self.out = None if out is None else Path(out)
         self.resume, self.data, self.cache, self.device = resume, data, cache, device
-        self.workers, self.progress = Workers(jobs), progress
+        self.workers, self.progress, self.lock = Workers(jobs), progress, lock
         self.time_limit, self.callbacks = time_limit, tuple(callbacks)
         if time_limit is not None and not time_limit > 0:
             raise InputError(f"time_limit is {time_limit!r}; expected seconds, more than 0")
@@ -116,7 +118,9 @@ class Discovery:
         with ExitStack() as stack:
             storage: InDirectory | InMemory = InMemory()
             if self.out is not None:
-                directory = RunDirectory(self.out, self.config, self.resume, is_candidate)
+                directory = RunDirectory(
+                    self.out, self.config, self.resume, is_candidate, self.lock
+                )
                 storage = InDirectory(stack.enter_context(directory))
             self.remarks_ = storage.remarks
             self.outcome_: CampaignOutcome = run(
@@ -134,7 +138,7 @@ class Discovery:
             self.tables, self.objective, self.outcome_, counts, self._stability()
         )
         if self.out is not None:
-            with RunDirectory(self.out, self.config, resume=True) as directory:
+            with RunDirectory(self.out, self.config, True, lock=self.lock) as directory:
                 scores = report.scores(self.tables, self.objective, self.result_)
                 directory.write_result(self.result_, self.outcome_.seconds, scores)
         return self

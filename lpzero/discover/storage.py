@@ -102,8 +102,9 @@ class InDirectory:
     def _restored(self, found: Mapping[str, Any], rng: random.Random) -> State | None:
         journal = self.directory.journal
         try:
-            records = journal.records(stop=found["journal_lines"])
-            lines = [Candidate.from_json(record) for record in records]
+            lines = self._candidates(0, found["journal_lines"])
+            if len(lines) < found["journal_lines"]:
+                return None
             kind, numbers, gauss = found["random"]
             state = State(
                 found["next_generation"],
@@ -121,8 +122,23 @@ class InDirectory:
 
     def after_checkpoint(self) -> list[Candidate]:
         """The candidates that an earlier process recorded after its last checkpoint."""
+        return self._candidates(self.directory.journal.position)
+
+    def _candidates(self, start: int, stop: int | None = None) -> list[Candidate]:
+        """The candidates of these lines; the journal is cut at a line that is none."""
         journal = self.directory.journal
-        return [Candidate.from_json(record) for record in journal.records(journal.position)]
+        found = []
+        for number, record in enumerate(journal.records(start, stop), start):
+            try:
+                found.append(Candidate.from_json(record))
+            except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+                journal.cut(number)
+                self.remarks.append(
+                    f"{journal.path}: line {number + 1} is not a formula that was tried: it and the"
+                    " lines after it were cut off and are computed again"
+                )
+                break
+        return found
 
     def record(self, state: State) -> None:
         """Append the candidates of the last step to the journal."""

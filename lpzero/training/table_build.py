@@ -27,6 +27,10 @@ KIND = "table build"
 _FIELDS = {"index", "seed", "target", "seconds", "steps"}
 
 
+class DivergedError(LPZeroError, RuntimeError):
+    """A training whose target is not a number; the trainings before it stay in the journal."""
+
+
 class TrainingLostError(LPZeroError, RuntimeError):
     """The process of a training died; running the same command again continues."""
 
@@ -39,15 +43,26 @@ def build_config(plan: TablePlan) -> RunConfig:
 
 def is_training(record: dict[str, Any], number: int) -> bool:
     """Whether the record is valid in a build's journal."""
-    return record.keys() >= _FIELDS and math.isfinite(record["target"])
+    whole = ("index", "seed", "steps")
+    return (
+        record.keys() == _FIELDS
+        and all(type(record[name]) is int for name in whole)
+        and all(type(record[name]) is float for name in ("target", "seconds"))
+        and math.isfinite(record["target"])
+    )
 
 
 def build_table(
-    plan: TablePlan, folder: Path, workers: Workers | None = None, label: str | None = None
+    plan: TablePlan,
+    folder: Path,
+    workers: Workers | None = None,
+    label: str | None = None,
+    lock: bool = True,
 ) -> Path:
     """Run the missing trainings, write the table and return its path."""
     config = build_config(plan)
-    with RunDirectory(folder, config, resume=True, fits=is_training) as directory:
+    with RunDirectory(folder, config, True, is_training, lock) as directory:
+        directory.log_remarks()
         journal = directory.journal
         runs = {(run["index"], run["seed"]): run for run in journal.records()}
         journal.go_to(len(journal))
@@ -58,6 +73,11 @@ def build_table(
             for index, run in results:
                 if isinstance(run, Lost):
                     raise TrainingLostError(f"training {missing[index]} was lost: {run.reason}")
+                if not math.isfinite(run["target"]):
+                    raise DivergedError(
+                        f"training {missing[index][0]} with seed {missing[index][1]} diverged, its"
+                        f" target is {run['target']}: no table can be written from this plan"
+                    )
                 journal.append([run])
                 journal.sync()
                 runs[run["index"], run["seed"]] = run

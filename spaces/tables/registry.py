@@ -5,6 +5,7 @@ A module of this package that declares `SOURCES` is discovered; a new table need
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 DATA_VARIABLE = "LPZERO_DATA"
 # They import this module, or dependencies that listing the tables does not need.
-_NOT_TABLES = ("archive", "fetch", "registry", "splits", "table")
+_NOT_TABLES = ("digests", "registry", "splits", "table")
+logger = logging.getLogger(__name__)
 _SOURCES: dict[str, Source] = {
     source.name: source
     for sources in declared(
@@ -82,6 +84,8 @@ def load(name: str, data: str | os.PathLike[str] | None = None, space: str | Non
         table = entry.read(entry, path)
     except TableError as error:
         raise TableError(f"{error}; {_remedy(entry, root, force=True)}") from error
+    if not entry.is_published(path):
+        logger.warning("%s differs from the published table %s: so may the results", path, name)
     return table if space in (None, entry.space) else table.in_space(spaces.get(str(space)))
 
 

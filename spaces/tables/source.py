@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spaces.tables.digests import table_digest
+
 if TYPE_CHECKING:
     from spaces.tables.table import Table
 
@@ -17,7 +19,7 @@ class Origin:
 
     `members` is None for a file. For a folder it is a regular expression: files whose relative
     paths match are kept, everything else of the repository is ignored. `digest`
-    is the SHA-256 of the file, or of the folder as `fetch.tree_digest` defines it.
+    is the SHA-256 of the file, or of the folder as `digests.tree_digest` defines it.
     """
 
     repository: str
@@ -31,7 +33,8 @@ class Origin:
 class Source:
     """One table: facts, how to read it, how to count its rows cheaply.
 
-    `path` is relative to the data root, or absolute for a table shipped with the package.
+    `path` is relative to the data root, or absolute for a table shipped with the package;
+    `shipped_digest` is the SHA-256 of the latter's file.
     """
 
     name: str
@@ -43,6 +46,13 @@ class Source:
     read: Callable[[Source, Path], Table]
     count: Callable[[Path], int]
     origin: Origin | None = None
+    shipped_digest: str | None = None
+
+    def is_published(self, path: Path) -> bool:
+        """Whether the content of the path is the published one."""
+        if self.origin is None:
+            return self.shipped_digest in (None, table_digest(path, None))
+        return table_digest(path, self.origin.members) == self.origin.digest
 
     @property
     def is_shipped(self) -> bool:

@@ -86,7 +86,7 @@ def test_rows_can_be_read_without_the_library(tmp_path: Path) -> None:
     write_csv(path, rows)
     with open(path, newline="") as file:
         read = list(csv.DictReader(file))
-    assert [row["formula"] for row in read] == ["-sum(add(A, W))", "sum(W)"]
+    assert [row["formula"] for row in read] == ["'-sum(add(A, W))", "sum(W)"]
     assert [float(row["nano rho"]) for row in read] == [0.5, 0.4]
     assert {"nano rho_given_params", "nano rho_within"} <= set(read[0])
     assert {row["front"] for row in read} == {"True"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -208,14 +209,21 @@ def test_seeds_and_batches_make_other_values(tmp_path: Path, measurements: Measu
     assert len({float(base[0]), float(other_weights[0]), float(other_batch[0])}) == 3
 
 
-def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
-    space, first = spaces.get("nano-gpt2"), archs(1)
+@pytest.mark.parametrize("damage", ["cut", "digit", "swapped"])
+def test_a_broken_file_is_made_again(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    space, first = spaces.get("nano-gpt2"), archs(2)
     expected = get("snip").score(space, first, Measurements(Context(folder=tmp_path)))
-    [file] = tmp_path.rglob("*.json")
-    file.write_bytes(file.read_bytes()[:20])
+    file, other = tmp_path.rglob("*.json")
+    whole = file.read_text()
+    digit = re.sub(r"(\d)(?=, \d)", lambda found: str(9 - int(found[1])), whole, count=1)
+    assert digit != whole
+    file.write_text({"cut": whole[:20], "digit": digit, "swapped": other.read_text()}[damage])
     np.testing.assert_array_equal(
         get("snip").score(space, first, Measurements(Context(folder=tmp_path))), expected
     )
+    assert f"{file}: " in caplog.text
 
 
 def test_what_the_paper_wants_small_is_turned_round(measurements: Measurements) -> None:

@@ -97,7 +97,7 @@ def test_random_scores_are_those_of_the_reference(evaluator: FormulaEvaluator) -
 def test_a_branch_file_keeps_ends_and_sizes() -> None:
     chains = surviving(1)
     made = tabulate(SKETCHES[2], chains)
-    read = decode(encode(made, chains), chains)
+    read = decode(encode(made, chains, "x"), chains, "x")
     assert read.sizes == made.sizes
     assert made.ends.keys() == read.ends.keys()
     for position, values in made.ends.items():
