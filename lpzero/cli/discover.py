@@ -56,6 +56,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@output.batch_options
 @output.running_options
 @click.pass_context
 def discover(context: click.Context, /, **given: Any) -> None:
@@ -85,6 +86,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             jobs=given["jobs"],
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
+            batch=output.chosen_batch(given),
             time_limit=given["time_limit"],
             callbacks=[lambda progress: bool(asked_to_stop), *([] if quiet else [show])],
             progress=not quiet,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -38,6 +38,7 @@ from lpzero.scores.best_count import best_count
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula
+from spaces.minibatch import Minibatch
 from spaces.tables import load, split
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Discovery:
         jobs: int = 1,
         split_seed: int | None = None,
         sketch_seed: int | None = None,
+        batch: Minibatch | None = None,
         sketches: Sequence[Sequence[Sketch]] | None = None,
         time_limit: float | None = None,
         callbacks: Sequence[Callback] = (),
@@ -97,8 +99,10 @@ class Discovery:
             split_seed = kept["split_seed"] if kept else 0
         if sketch_seed is None:
             sketch_seed = kept["sketch"]["seed"] if kept else 0
+        if batch is None and kept and "batch" in kept["sketch"]:
+            batch = Minibatch.from_json(kept["sketch"]["batch"])
         self.split_seed = split_seed
-        self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed)
+        self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed, batch=batch)
         self._given = sketches
         self.objective = self._objective()
 
@@ -172,7 +176,7 @@ class Discovery:
     def config(self) -> RunConfig:
         """The configuration as stored in the campaign's directory."""
         tables = table_entries(self.tables)
-        return campaign_config(self.settings, tables, self.split_seed, asdict(self.options))
+        return campaign_config(self.settings, tables, self.split_seed, self.options.to_json())
 
     @property
     def best_(self) -> dict[str, Any]:

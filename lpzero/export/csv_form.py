@@ -53,6 +53,8 @@ def load(path: str | Path) -> list[Exported]:
 
 def _row(one: Exported, figures: Figures | None) -> dict[str, Any]:
     options, source = one.options, one.provenance
+    if options.batch is not None:
+        raise InputError("a CSV row cannot say which batch was chosen; use --to json")
     row: dict[str, Any] = {
         "name": "'" + one.name if one.name.startswith((*_RISKY, "'")) else one.name,
         "formula": str(one.formula),

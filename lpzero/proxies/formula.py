@@ -174,6 +174,7 @@ class FormulaProxy:
             own.loss if context.loss == "auto" else context.loss,
             own.seed + context.seed,
             own.batch_seed + context.batch_seed,
+            own.batch if context.batch is None else context.batch,
         )
 
     def _column(self, name: str) -> Proxy:

@@ -27,6 +27,7 @@ from lpzero.sketches.sketch import (
 )
 from lpzero.sketches.store import Failure, Store, StoreError, default_folder
 from lpzero.statistics.errors import StatisticsError
+from spaces.errors import BatchError
 
 if TYPE_CHECKING:
     from spaces.base import Space
@@ -197,6 +198,7 @@ def build_sketch(
         device=device,
         chunk=chunk,
         limit=options.limit,
+        batch=options.tokens(space),
     )
     shapes: dict[int | str, dict[str, list[list[int]]]] = {}
     numbers = []
@@ -235,7 +237,7 @@ class _SketchTask:
         name, arch = task
         try:
             sketch = build_sketch(self.space, arch, self.options, self.device, self.chunk)
-        except StatisticsError:  # a loss or device that no architecture could use
+        except (StatisticsError, BatchError):  # what no architecture could use
             raise
         except Exception as error:  # one architecture's failure does not end the build
             return self.fail(name, arch, f"{type(error).__name__}: {_first_line(error)}")
