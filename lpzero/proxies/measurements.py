@@ -101,6 +101,7 @@ class Measurements:
         addresses = [address(space, arch, context.options) for arch in archs]
         todo = self._missing(space, addresses, measures)
         if todo:
+            context.options.check_batch(space)
             known = dict(zip(addresses, archs, strict=True))
             order = sorted(todo, key=lambda name: (-space.flops(known[name]), name))
             task = _MeasureTask(

@@ -70,6 +70,11 @@ class SketchOptions:
             else self.batch.of(space, self.batch_seed)
         )
 
+    def check_batch(self, space: Space[Any]) -> None:
+        """Raise BatchError unless the space has the chosen batch."""
+        if self.batch is not None:
+            self.batch.of(space, self.batch_seed)
+
     def to_json(self) -> dict[str, Any]:
         """The options as JSON values; what is the space's own is left out."""
         found = {
