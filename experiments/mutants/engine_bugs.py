@@ -6,7 +6,13 @@ from __future__ import annotations
 from experiments.mutants.bugs import Bugs
 
 _T = "tests/lpzero/"
-_PROXIES = [_T + "proxies/test_activations.py", _T + "proxies/test_saliency.py", _T + "proxies/test_kernels.py", _T + "proxies/test_flow.py", _T + "proxies/test_conformance.py"]
+_PROXIES = [
+    _T + "proxies/test_activations.py",
+    _T + "proxies/test_saliency.py",
+    _T + "proxies/test_kernels.py",
+    _T + "proxies/test_flow.py",
+    _T + "proxies/test_conformance.py",
+]
 _LOOPS = [_T + "search/test_loops.py"]
 
 BUGS = (

@@ -55,6 +55,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
+@output.batch_options
 @output.running_options
 @click.pass_context
 def discover(context: click.Context, /, **given: Any) -> None:
@@ -85,6 +86,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             jobs=given["jobs"],
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
+            batch=output.chosen_batch(given),
             time_limit=given["time_limit"],
             callbacks=[stopping.after_generation, *([] if quiet else [show])],
             progress=not quiet,

@@ -45,6 +45,7 @@ _UPSTREAM = "flexibert-upstream"
 @click.option(
     "--forward-only", is_flag=True, help="Same as --without GJ: no statistics that need gradients."
 )
+@output.batch_options
 @output.running_options
 @output.no_lock_option
 @output.seed_option
@@ -83,7 +84,8 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
 
     start = time.perf_counter()
     table = load(given["table"], given["data"], _UPSTREAM if given["upstream_dims"] else None)
-    sketch = SketchOptions(seed=given["seed"], batch_seed=given["seed"])
+    seed, batch = given["seed"], output.chosen_batch(given)
+    sketch = SketchOptions(seed=seed, batch_seed=seed, batch=batch)
     store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
     builder = Builder(sketch, store, asked.workers, given["device"], label="sketches")
     found = sketches(table, builder)
@@ -106,6 +108,9 @@ def _default_folder(given: dict[str, Any], asked: Exhaustion) -> Path:
     name += f"-{asked.unaries}"
     name += "-terms2" if asked.terms == 2 else ""
     name += "-same" if asked.same_statistic else ""
+    name += f"-batch{given['batch']}" if given["batch"] else ""
+    name += f"-length{given['length']}" if given["length"] else ""
+    name += f"-{Path(given['corpus']).stem}" if given["corpus"] else ""
     name += f"-split{given['split_seed']}"
     return Path("runs", name + (f"-seed{given['seed']}" if given["seed"] else ""))
 

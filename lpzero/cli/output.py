@@ -9,9 +9,12 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from spaces.minibatch import Minibatch
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -65,6 +68,37 @@ cache_option = click.option(
     show_envvar=True,
     help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
+_BATCH_OPTIONS = (
+    click.option(
+        "--batch",
+        type=click.IntRange(min=2),
+        help="The number of sequences or images in the batch.  [default: the space's]",
+    ),
+    click.option(
+        "--length",
+        type=click.IntRange(min=2),
+        help="The number of tokens of a sequence.  [default: the space's]",
+    ),
+    click.option(
+        "--corpus",
+        type=click.Path(),
+        help="A text file, read as bytes, to draw sequences from.  [default: random tokens]",
+    ),
+)
+
+
+def batch_options(command: Command) -> Command:
+    """Add the options that choose the batch that networks run on."""
+    for option in reversed(_BATCH_OPTIONS):
+        command = option(command)
+    return command
+
+
+def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
+    """The batch that the options choose; None if none of them is given."""
+    from spaces.minibatch import Minibatch
+
+    return Minibatch.chosen(given["batch"], given["length"], given["corpus"])
 
 
 def running_options(command: Command) -> Command:

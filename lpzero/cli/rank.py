@@ -72,6 +72,7 @@ _MILLI = 1000
     type=click.IntRange(min=1),
     help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
+@output.batch_options
 @output.running_options
 @output.seed_option
 @click.pass_context
@@ -97,6 +98,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
         Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
         Workers(given["jobs"]),
         label=given["table"],
+        batch=output.chosen_batch(given),
     )
     ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"], given["exact"])
     with stopped_with(context):

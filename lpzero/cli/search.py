@@ -87,6 +87,7 @@ def _constants(command: Any) -> Any:
 @click.option("--weights-seed", type=int, help="The seed of untrained networks.  [default: 0]")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
+@output.batch_options
 @output.running_options
 @click.pass_context
 def search(context: click.Context, /, **given: Any) -> None:
@@ -190,6 +191,8 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, under the names of a request."""
     same = ("space", "seed", "weights_seed", "evaluator", "table", "training_steps")
     asked = {name: given[name] for name in same if given[name] is not None}
+    batch = output.chosen_batch(given)
+    asked |= {} if batch is None else {"batch": batch}
     asked["constants"] = dict(given["constants"])
     asked["constraints"] = {}
     for cost in COSTS:

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 @click.option("--retry-failed", is_flag=True, help="Retry the architectures that failed before.")
 @click.option("--list", "list_", is_flag=True, help="List the contents of the cache instead.")
 @click.option("--prune", "what", help="Remove 'stale' sketches, 'all', or those of a space.")
+@output.batch_options
 @output.running_options
 @output.seed_option
 @click.pass_context
@@ -80,7 +81,9 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
 
     limit = None if given["exact"] else given["elements"]
     builder = Builder(
-        SketchOptions(limit, given["loss"], given["seed"], given["seed"]),
+        SketchOptions(
+            limit, given["loss"], given["seed"], given["seed"], output.chosen_batch(given)
+        ),
         store,
         Workers(given["jobs"], given["backend"], given["scheduler"]),
         given["device"],

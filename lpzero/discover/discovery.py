@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ from lpzero.scores.stable_terms import stable_term_tables
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula
+from spaces.minibatch import Minibatch
 from spaces.tables import load, split
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Discovery:
         jobs: int = 1,
         split_seed: int | None = None,
         sketch_seed: int | None = None,
+        batch: Minibatch | None = None,
         sketches: Sequence[Sequence[Sketch]] | None = None,
         time_limit: float | None = None,
         callbacks: Sequence[Callback] = (),
@@ -100,8 +102,10 @@ class Discovery:
             split_seed = kept["split_seed"] if kept else 0
         if sketch_seed is None:
             sketch_seed = kept["sketch"]["seed"] if kept else 0
+        if batch is None and kept and "batch" in kept["sketch"]:
+            batch = Minibatch.from_json(kept["sketch"]["batch"])
         self.split_seed = split_seed
-        self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed)
+        self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed, batch=batch)
         self._given = sketches
         self.objective = self._objective()
 
@@ -181,7 +185,7 @@ class Discovery:
     def config(self) -> RunConfig:
         """The configuration as stored in the campaign's directory."""
         tables = table_entries(self.tables)
-        return campaign_config(self.settings, tables, self.split_seed, asdict(self.options))
+        return campaign_config(self.settings, tables, self.split_seed, self.options.to_json())
 
     @property
     def best_(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,7 @@ def exhaustive_config(
         "terms": asked.terms,
         "same_statistic": asked.same_statistic,
         "chains": surviving(asked.unaries, asked.same_statistic).digest,
-        "sketch": asdict(options or SketchOptions()),
+        "sketch": (options or SketchOptions()).to_json(),
     }
     return RunConfig(KIND, request)
 

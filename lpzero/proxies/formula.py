@@ -1,7 +1,8 @@
 """Formulas as proxies: scored on sketches of the architectures, which are built once.
 
-A formula that reads only sizes and columns needs no sketches. The two published formulas are
-registered as `lpzero-flexibert` and `lpzero-gpt2`.
+A formula that reads only sizes and columns needs no sketches. The published formulas are
+registered as `lpzero-flexibert` (equation 2 as its text and code have it, and
+`lpzero-flexibert-typeset` as it is printed) and `lpzero-gpt2`.
 """
 
 from __future__ import annotations
@@ -181,6 +182,7 @@ class FormulaProxy:
             own.loss if context.loss == "auto" else context.loss,
             own.seed + context.seed,
             own.batch_seed + context.batch_seed,
+            own.batch if context.batch is None else context.batch,
         )
 
     def _column(self, name: str) -> Proxy:

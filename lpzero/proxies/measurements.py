@@ -31,6 +31,7 @@ from lpzero.statistics.isolation import resolve_device, single_thread
 from lpzero.supernet.saliency import Saliency
 from primitives.naive import Axis
 from spaces.base import Space
+from spaces.errors import BatchError
 
 logger = logging.getLogger(__name__)
 _ENDING = ".json"
@@ -99,6 +100,7 @@ class Measurements:
         addresses = [address(space, arch, context.options) for arch in archs]
         todo = self._missing(space, addresses, measures)
         if todo:
+            context.options.check_batch(space)
             known = dict(zip(addresses, archs, strict=True))
             order = sorted(todo, key=lambda name: (-space.flops(known[name]), name))
             task = _MeasureTask(
@@ -143,6 +145,7 @@ class Measurements:
                 space,
                 seed=context.seed,
                 batch_seed=context.batch_seed,
+                images=context.options.tokens(space),
                 loss=context.loss,
                 device=context.device,
                 chunk=context.chunk,
@@ -212,7 +215,7 @@ class _MeasureTask:
             with single_thread():
                 network = self._network(arch)
                 records |= {_key(measure): evaluate(measure, network) for measure in todo}
-        except (StatisticsError, InputError):  # wrong for every architecture
+        except (StatisticsError, InputError, BatchError):  # wrong for every architecture
             raise
         except Exception as error:  # one architecture's failure must not end the run
             return f"{type(error).__name__}: {error}"
@@ -222,7 +225,7 @@ class _MeasureTask:
     def _network(self, arch: Any) -> Network:
         model = self.space.build(arch, self.options.seed).to(resolve_device(self.device))
         seed = self.options.batch_seed
-        tokens = self.space.batch(seed)
+        tokens = self.options.tokens(self.space)
         sizes = {"blocks": self.space.block_sizes(arch), "ends": self.space.end_sizes(arch)}
         return Network(model, tokens, self.options.loss, seed=seed, chunk=self.chunk, sizes=sizes)
 
