@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spaces.tables.column_table import ColumnTable
     from spaces.tables.table import Table
+
+
+NO_SPACE = "none"  # in place of a space's name, for tables without networks
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,8 @@ class Origin:
 class Source:
     """One table: facts, how to read it, how to count its rows cheaply.
 
-    `path` is relative to the data root, or absolute for a table shipped with the package.
+    `space` is NO_SPACE for a table of columns, without networks. `path` is relative to the data
+    root, or absolute for a table shipped with the package.
     """
 
     name: str
@@ -40,7 +45,7 @@ class Source:
     target: str
     licence: str
     path: Path
-    read: Callable[[Source, Path], Table]
+    read: Callable[[Source, Path], Table | ColumnTable]
     count: Callable[[Path], int]
     origin: Origin | None = None
 
