@@ -17,9 +17,13 @@ from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.terms import TermTable
 from primitives.powers import Power, product, tree_of
-from primitives.score import AnyFormula, Column, signed
+from primitives.score import AnyFormula, signed
 
 EXPONENTS = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(-1, 2), Fraction(-1), Fraction(-2))
+# Columns are few: finer exponents, which the language has for them, are affordable.
+COLUMN_EXPONENTS = tuple(
+    Fraction(sign * numerator, 4) for sign in (1, -1) for numerator in (1, 2, 3, 4, 6, 8)
+)
 MOST_FACTORS = 4
 _FLAT = 1e-12  # of the variance of logarithms: a product that varies less is constant
 
@@ -44,8 +48,7 @@ class Factors:
     def formula(self, terms: TermTable, sign: int = 1) -> AnyFormula:
         """The product as a formula of the language."""
         bases = (Power(terms.terms[term], exponent) for term, exponent in self.powers)
-        columns = frozenset(t.name for t in terms.terms if isinstance(t, Column))
-        found, tree = tree_of(product(1, bases), columns)
+        found, tree = tree_of(product(1, bases), terms.positive)
         return signed(tree, found * sign)
 
 
@@ -60,11 +63,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """How wide the search is: products kept per step, and how many are ranked exactly."""
+    """How wide the search is: products kept per step, how many are ranked exactly, exponents."""
 
     factors: int = MOST_FACTORS
     width: int = 40
     exact: int = 400
+    exponents: tuple[Fraction, ...] = EXPONENTS
 
 
 def search(logs: FloatArray, target_ranks: FloatArray, beam: Beam | None = None) -> list[Found]:
@@ -79,7 +83,7 @@ def search(logs: FloatArray, target_ranks: FloatArray, beam: Beam | None = None)
     found: dict[Factors, Found] = {}
     current = [Factors(())]
     for _ in range(min(beam.factors, len(logs))):
-        grown = _best_extensions(current, centred, target, beam.exact)
+        grown = _best_extensions(current, centred, target, beam)
         if not grown:
             break
         ranked = rank_exactly(grown, logs, target_ranks)
@@ -118,16 +122,17 @@ def rank_exactly(
 
 
 def _best_extensions(
-    current: Sequence[Factors], centred: FloatArray, target: FloatArray, most: int
+    current: Sequence[Factors], centred: FloatArray, target: FloatArray, beam: Beam
 ) -> list[Factors]:
     """The products one term longer with the largest closed-form correlation, best first."""
+    most, exponents = beam.exact, beam.exponents
     base = np.stack([one.logs(centred) for one in current])  # (K, n)
     by_target, by_terms = base @ target, base @ centred.T  # (K,), (K, T)
     own, terms_target = (base * base).sum(axis=1), centred @ target
     terms_own = (centred * centred).sum(axis=1)
     floor = _FLAT * max(float(terms_own.max()), 1e-300)
     candidates: list[tuple[float, int, int, int]] = []
-    for power, exponent in enumerate(map(float, EXPONENTS)):
+    for power, exponent in enumerate(map(float, exponents)):
         above = by_target[:, np.newaxis] + exponent * terms_target
         below = own[:, np.newaxis] + exponent**2 * terms_own + 2 * exponent * by_terms
         found = np.abs(above) / np.sqrt(np.maximum(below, floor))
@@ -143,7 +148,7 @@ def _best_extensions(
     candidates.sort()
     grown: dict[frozenset[tuple[int, Fraction]], Factors] = {}
     for _, row, term, power in candidates:
-        one = current[row].times(term, EXPONENTS[power])
+        one = current[row].times(term, exponents[power])
         grown.setdefault(frozenset(_scaled(one.powers)), one)
         if len(grown) >= most:
             break

@@ -57,6 +57,7 @@ class TermTable:
 
     terms: tuple[Term, ...]
     values: FloatArray
+    positive: frozenset[str] = frozenset()  # the columns that are above zero on every architecture
 
     @cached_property
     def logs(self) -> FloatArray:
@@ -68,22 +69,27 @@ class TermTable:
 
 
 def term_table(
-    branches: BranchTable,
+    branches: BranchTable | None,
     language: TermLanguage | None = None,
     columns: Mapping[str, FloatArray] | None = None,
 ) -> TermTable:
-    """The distinct terms of the language on the architectures of a branch table, simplest first."""
+    """The distinct terms of the language on the architectures of a branch table, simplest first.
+
+    Without a branch table the terms are the columns alone. A column enters as its magnitude.
+    """
     language = language or TermLanguage()
+    positive = frozenset(name for name, of in (columns or {}).items() if (of > 0).all())
     terms: list[Term] = []
     values: list[FloatArray] = []
     for found, of_terms in _groups(branches, language, columns or {}):
         terms += found
         values.append(of_terms)
-    stacked = np.concatenate(values) if values else np.empty((0, branches.n_archs))
+    n_archs = 0 if branches is None else branches.n_archs
+    stacked = np.concatenate(values) if values else np.empty((0, n_archs))
     order = np.argsort([_complexity(term) for term in terms], kind="stable").astype(np.int64)
     order = order[_usable(stacked[order])]
     kept = order[_distinct(np.log(np.abs(stacked[order])))]
-    return TermTable(tuple(terms[i] for i in kept), np.abs(stacked[kept]))
+    return TermTable(tuple(terms[i] for i in kept), np.abs(stacked[kept]), positive)
 
 
 def _complexity(term: Term) -> int:
@@ -91,9 +97,18 @@ def _complexity(term: Term) -> int:
 
 
 def _groups(
-    branches: BranchTable, language: TermLanguage, columns: Mapping[str, FloatArray]
+    branches: BranchTable | None, language: TermLanguage, columns: Mapping[str, FloatArray]
 ) -> Iterator[tuple[list[Term], FloatArray]]:
     """Terms with their values (T, A), a statistic, size or set of columns at a time."""
+    if branches is not None:
+        yield from _network_terms(branches, language)
+    if columns:
+        yield [Column(name) for name in columns], np.abs(np.stack(list(columns.values())))
+
+
+def _network_terms(
+    branches: BranchTable, language: TermLanguage
+) -> Iterator[tuple[list[Term], FloatArray]]:
     for statistic in language.statistics:
         chains = branches.chains.chains[statistic]
         expressions = [branch(statistic, *chain) for chain in chains]
@@ -103,8 +118,6 @@ def _groups(
                 yield _terms(expressions, end), branches.ends[end, statistic]
     if language.sizes:
         yield from _size_terms(branches, language)
-    if columns:
-        yield [Column(name) for name in columns], np.stack(list(columns.values()))
 
 
 def _size_terms(
