@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.discover import report
 from lpzero.discover.campaign import Callback, CampaignOutcome, run
+from lpzero.discover.campaign_columns import ProxyScores, table_columns
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.objective import Objective
 from lpzero.discover.settings import Settings, preset
@@ -27,6 +28,7 @@ from lpzero.discover.storage import (
     is_candidate,
 )
 from lpzero.discover.table_fitness import TableFitness
+from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
 from lpzero.judgement.rivals import MeasureStability
 from lpzero.judgement.stability import Stability, stability
@@ -35,13 +37,17 @@ from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
 from lpzero.scores.best_count import best_count
+from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula
-from spaces.tables import load, split
+from spaces.tables import split
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
+    from spaces.tables.column_files import Reading
+
+    AnyTable = Table | ColumnTable
 
 
 class Discovery:
@@ -50,8 +56,9 @@ class Discovery:
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
     "partial")`; they override the preset, "default" or "paper". With `out` the campaign is stored
     in that directory, and `resume=True` resumes the campaign there. `sketches` (one sequence per
-    table) are used instead of the cache. A callback gets a `Progress` after each generation and
-    returns True to stop.
+    table) are used instead of the cache. A table may be a file of columns, read as `reading` says;
+    `proxy_scores` computes the columns of `terms_from`. A callback gets a `Progress` after each
+    generation and returns True to stop.
 
     After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
     (rows), `history_` (rows), `result_` (everything), `outcome_`.
@@ -59,7 +66,7 @@ class Discovery:
 
     def __init__(
         self,
-        table: str | Table | Sequence[str | Table] | None = None,
+        table: str | AnyTable | Sequence[str | AnyTable] | None = None,
         *,
         preset: str | None = None,
         out: str | Path | None = None,
@@ -72,6 +79,8 @@ class Discovery:
         split_seed: int | None = None,
         sketch_seed: int | None = None,
         sketches: Sequence[Sequence[Sketch]] | None = None,
+        reading: Reading | None = None,
+        proxy_scores: ProxyScores | None = None,
         time_limit: float | None = None,
         callbacks: Sequence[Callback] = (),
         progress: bool = False,
@@ -89,10 +98,14 @@ class Discovery:
         self.settings = _settings(kept, preset, settings)
         names = _names(kept, table)
         spaces = {entry["name"]: entry["space"] for entry in (kept or {}).get("tables", [])}
-        self.tables = [
-            load(name, data, space or spaces.get(name)) if isinstance(name, str) else name
+        self.sources = TableSources(data, reading, (kept or {}).get("files"))
+        self.tables: list[AnyTable] = [
+            self.sources.load(name, space or spaces.get(name)) if isinstance(name, str) else name
             for name in names
         ]
+        if any(table.space is None for table in self.tables):
+            self.settings = replace(self.settings, columns_only=True)
+        self._proxy_scores = proxy_scores
         if split_seed is None:
             split_seed = kept["split_seed"] if kept else 0
         if sketch_seed is None:
@@ -108,7 +121,9 @@ class Discovery:
 
     def search(self) -> Discovery:
         """Search only; the targets of the test rows are not accessible to it."""
-        evolution = Evolution(self.settings, self.objective, self._first_formulas)
+        evolution = Evolution(
+            self.settings, self.objective, self._first_formulas, self._column_facts
+        )
         evolution.language.check_not_empty()
         for text in self.settings.start:
             evolution.language.read(text)
@@ -128,6 +143,7 @@ class Discovery:
         counts = {
             table.name: best_count(table, fitness.rows, fitness.known_rows)
             for table, fitness in zip(self.tables, self.objective.tables_fitness, strict=True)
+            if table.space is not None
         }
         self.result_ = report.report(
             self.tables, self.objective, self.outcome_, counts, self._stability()
@@ -138,13 +154,16 @@ class Discovery:
                 directory.write_result(self.result_, self.outcome_.seconds, scores)
         return self
 
+    @cached_property
+    def _column_facts(self) -> ColumnFacts:
+        return common_facts([fitness.columns for fitness in self.objective.tables_fitness])
+
     def _first_formulas(self) -> list[AnyFormula]:
         """The products that a beam search finds on each table, best first, tables taking turns."""
         if self.settings.terms == 1 or self.settings.method != "front":
             return []
         per_table = [
-            [one.factors.formula(fitness.terms) for one in fitness.products()]
-            for fitness in self.objective.tables_fitness
+            fitness.beam_formulas(self._column_facts) for fitness in self.objective.tables_fitness
         ]
         turns = zip_longest(*per_table)
         found = [formula for turn in turns for formula in turn if formula is not None]
@@ -158,7 +177,7 @@ class Discovery:
         ):
             return None
 
-        def measure(formula: AnyFormula, table: Table) -> Stability:
+        def measure(formula: AnyFormula, table: AnyTable) -> Stability:
             fitness = by_table[table.name]
             assert fitness.repeated_rows is not None
             first, again = fitness.all_rows.score(formula), fitness.repeated_rows.score(formula)
@@ -172,7 +191,8 @@ class Discovery:
     def config(self) -> RunConfig:
         """The configuration as stored in the campaign's directory."""
         tables = table_entries(self.tables)
-        return campaign_config(self.settings, tables, self.split_seed, asdict(self.options))
+        sketch = asdict(self.options)
+        return campaign_config(self.settings, tables, self.split_seed, sketch, self.sources.files)
 
     @property
     def best_(self) -> dict[str, Any]:
@@ -195,23 +215,40 @@ class Discovery:
             parts = split(table, self.split_seed)
             label = f"branches of {table.name}" if self.progress else None
             sources = self._sketch_sources(index, table)
+            columns = table_columns(
+                table, self.settings, (self.options, self._other_options), self._proxy_scores
+            )
             tables_fitness.append(
                 TableFitness(
-                    table, parts, sources[0], self.settings, self.workers, label, sources[1]
+                    table,
+                    parts,
+                    sources[0],
+                    self.settings,
+                    self.workers,
+                    label,
+                    sources[1],
+                    columns,
                 )
             )
         return Objective(tables_fitness, self.settings)
 
+    @property
+    def _other_options(self) -> SketchOptions:
+        """Those of other weights and another batch."""
+        seed, batch_seed = self.options.seed + 1, self.options.batch_seed + 1
+        return replace(self.options, seed=seed, batch_seed=batch_seed)
+
     def _sketch_sources(
-        self, index: int, table: Table
+        self, index: int, table: AnyTable
     ) -> tuple[Callable[[], Sequence[Sketch]], Callable[[], Sequence[Sketch]] | None]:
         """What gives the table's sketches, and those of other weights and another batch."""
         if self._given is not None:
             given = self._given[index]
             return (lambda: given), None
-        options = self.options
-        other = replace(options, seed=options.seed + 1, batch_seed=options.batch_seed + 1)
-        return partial(self._sketches, table, options), partial(self._sketches, table, other)
+        if table.space is None:
+            return tuple, None  # no networks
+        mine, others = self.options, self._other_options
+        return partial(self._sketches, table, mine), partial(self._sketches, table, others)
 
     def _sketches(self, table: Table, options: SketchOptions) -> Sequence[Sketch]:
         from lpzero.sketches.builder import Builder, sketches  # torch, if any are missing

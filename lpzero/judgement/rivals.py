@@ -20,7 +20,7 @@ from lpzero.judgement.verdict import verdict
 from primitives.score import AnyFormula
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
 
 class Count(Protocol):
@@ -34,7 +34,7 @@ class Count(Protocol):
 
 
 # Winner's formula and table -> how far its scores repeat there.
-MeasureStability = Callable[[AnyFormula, "Table"], Stability]
+MeasureStability = Callable[[AnyFormula, "Table | ColumnTable"], Stability]
 
 
 @dataclass(frozen=True, eq=False)

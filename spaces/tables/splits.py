@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from spaces.errors import TableError
 from spaces.tables.column_table import ColumnTable
 from spaces.tables.table import IntArray, Table
 
-AnyTable = TypeVar("AnyTable", Table, ColumnTable)
 TENTHS = {"train": 5, "valid": 2, "test": 3}
 MIN_ROWS = 10
 
@@ -48,7 +47,11 @@ class Split:
         self._is_open = True
         return self._test
 
-    def hide_test(self, table: AnyTable) -> AnyTable:
+    @overload
+    def hide_test(self, table: Table) -> Table: ...
+    @overload
+    def hide_test(self, table: ColumnTable) -> ColumnTable: ...
+    def hide_test(self, table: Table | ColumnTable) -> Table | ColumnTable:
         """The table without the targets of the test rows."""
         return table.hide(self._test)
 
