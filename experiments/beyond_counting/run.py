@@ -31,7 +31,7 @@ from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.products import Beam, Factors, search
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
-from lpzero.scores.terms import TermLanguage, TermTable, term_table, values_of
+from lpzero.scores.terms import TermLanguage, TermSource, TermTable, term_table, values_of
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store, default_folder
@@ -142,7 +142,7 @@ def pools_of(data: Data, arm: str, stable: float) -> dict[bool, Pool]:
     if key not in _TERMS:
         _TERMS.clear()
         language = ARMS[arm].language
-        both = Repeated(data.branches, data.repeated)
+        both = Repeated(TermSource(data.branches), TermSource(data.repeated))
         (steady,) = stable_term_tables([both], language, stable)
         _TERMS[key] = {
             is_stable: Pool(terms, repeated_logs(terms, data.repeated))
@@ -153,7 +153,7 @@ def pools_of(data: Data, arm: str, stable: float) -> dict[bool, Pool]:
 
 def repeated_logs(terms: TermTable, repeated: BranchTable) -> FloatArray:
     """The logarithms (T, A) of the same terms from another branch table; NaN where undefined."""
-    values = np.abs(values_of(terms.terms, repeated))
+    values = np.abs(values_of(terms.terms, TermSource(repeated)))
     return np.log(np.where(values > 0, values, np.nan))
 
 

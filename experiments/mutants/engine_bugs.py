@@ -60,7 +60,7 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/products.py", [_T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
         ("below = own[:, np.newaxis] + exponent**2 * terms_own + 2 * exponent * by_terms", "below = own[:, np.newaxis] + exponent**2 * terms_own", "the variance of a product without its covariance"),
-        ("return -one.rho, len(one.factors.powers)", "return -one.rho, -len(one.factors.powers)", "the longer of equal products comes first"),
+        ("return -one.value, len(one.factors.powers)", "return -one.value, -len(one.factors.powers)", "the longer of equal products comes first"),
         ("first < second if abs(exponent) == 1 else first != second", "first < second", "half of the products with a root are left out"),
         ("Found(one, abs(float(value)), -1 if value < 0 else 1)", "Found(one, abs(float(value)), 1)", "products that rank in reverse have no sign"),
     ]),

@@ -27,13 +27,13 @@ from primitives.rejection import Rejected
 from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
 TOP = 10
 
 
 def report(
-    tables: Sequence[Table],
+    tables: Sequence[Table | ColumnTable],
     objective: Objective,
     outcome: CampaignOutcome,
     counts: Mapping[str, Count] | None = None,
@@ -82,7 +82,9 @@ def report(
     }
 
 
-def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]) -> dict[str, Any]:
+def scores(
+    tables: Sequence[Table | ColumnTable], objective: Objective, result: dict[str, Any]
+) -> dict[str, Any]:
     """The winner's score and the target of every row, as JSON values, for figures."""
     text = result["best"]["formula"]
     columns = {}
@@ -194,9 +196,12 @@ class _ScoredCandidate:
         ]
 
 
-def _opened(tables: Sequence[Table], objective: Objective) -> list[JudgedTable]:
+def _opened(tables: Sequence[Table | ColumnTable], objective: Objective) -> list[JudgedTable]:
     pairs = zip(tables, objective.tables_fitness, strict=True)
-    return [JudgedTable(table, fitness.parts, with_test=True) for table, fitness in pairs]
+    return [
+        JudgedTable(table, fitness.parts, with_test=True, columns=fitness.columns.values)
+        for table, fitness in pairs
+    ]
 
 
 def _score(

@@ -18,6 +18,7 @@ from typing import Any
 
 from lpzero import files, seals
 from lpzero.errors import EnvelopeError, RunError
+from lpzero.judgement.table import space_name
 from lpzero.runs.layout import CONFIG
 from lpzero.version import VERSION
 
@@ -183,6 +184,6 @@ def _flat(request: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def table_entries(tables: Sequence[Any]) -> list[dict[str, str]]:
     """The entry of each table in a request: name, space, target and digest."""
     return [
-        {"name": t.name, "space": t.space.name, "target": t.target, "digest": t.digest}
+        {"name": t.name, "space": space_name(t), "target": t.target, "digest": t.digest}
         for t in tables
     ]

@@ -21,9 +21,13 @@ from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.terms import TermTable
 from primitives.powers import Power, product, tree_of
-from primitives.score import AnyFormula, Column, signed
+from primitives.score import AnyFormula, signed
 
 EXPONENTS = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(-1, 2), Fraction(-1), Fraction(-2))
+# Columns are few: finer exponents, which the language has for them, are affordable.
+COLUMN_EXPONENTS = tuple(
+    Fraction(sign * numerator, 4) for sign in (1, -1) for numerator in (1, 2, 3, 4, 6, 8)
+)
 MOST_FACTORS = 4
 _FLAT = 1e-12  # of the variance of logarithms: a product that varies less is constant
 
@@ -48,8 +52,7 @@ class Factors:
     def formula(self, terms: TermTable, sign: int = 1) -> AnyFormula:
         """The product as a formula of the language."""
         bases = (Power(terms.terms[term], exponent) for term, exponent in self.powers)
-        columns = frozenset(t.name for t in terms.terms if isinstance(t, Column))
-        found, tree = tree_of(product(1, bases), columns)
+        found, tree = tree_of(product(1, bases), terms.positive)
         return signed(tree, found * sign)
 
 
@@ -68,11 +71,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """How wide the search is: products kept per step, and how many are ranked exactly."""
+    """How wide the search is: products kept per step, how many are ranked exactly, exponents."""
 
     factors: int = MOST_FACTORS
     width: int = 40
     exact: int = 400
+    exponents: tuple[Fraction, ...] = EXPONENTS
 
 
 class Searched(NamedTuple):
@@ -99,7 +103,7 @@ def search_tables(
     found: dict[Factors, Found] = {}
     current = [Factors(())]
     for _ in range(min(beam.factors, len(tables[0].logs))):
-        grown = _best_extensions(current, centred, across, beam.exact)
+        grown = _best_extensions(current, centred, across, beam)
         if not grown:
             break
         ranked = rank_exactly(grown, tables, across)
@@ -185,12 +189,13 @@ class _Extensions:
 
 
 def _best_extensions(
-    current: Sequence[Factors], tables: Sequence[_Centred], across: Across, most: int
+    current: Sequence[Factors], tables: Sequence[_Centred], across: Across, beam: Beam
 ) -> list[Factors]:
     """The products one term longer with the largest closed-form correlation, best first."""
+    most, exponents = beam.exact, beam.exponents
     extensions = [_Extensions(current, table) for table in tables]
     candidates: list[tuple[float, int, int, int]] = []
-    for power, exponent in enumerate(map(float, EXPONENTS)):
+    for power, exponent in enumerate(map(float, exponents)):
         on_tables = [of_table.correlations(exponent) for of_table in extensions]
         values, _ = across.signed(np.stack([rho for rho, _ in on_tables]))
         values[np.logical_and.reduce([is_flat for _, is_flat in on_tables])] = -np.inf
@@ -205,7 +210,7 @@ def _best_extensions(
     candidates.sort()
     grown: dict[frozenset[tuple[int, Fraction]], Factors] = {}
     for _, row, term, power in candidates:
-        one = current[row].times(term, EXPONENTS[power])
+        one = current[row].times(term, exponents[power])
         grown.setdefault(frozenset(_scaled(one.powers)), one)
         if len(grown) >= most:
             break

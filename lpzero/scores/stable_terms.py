@@ -12,15 +12,20 @@ from typing import NamedTuple
 import numpy as np
 
 from lpzero.judgement.stability import agreement
-from lpzero.scores.branch_table import BranchTable
-from lpzero.scores.terms import TermLanguage, TermTable, shared_term_tables, values_of
+from lpzero.scores.terms import (
+    TermLanguage,
+    TermSource,
+    TermTable,
+    shared_term_tables,
+    values_of,
+)
 
 
 class Repeated(NamedTuple):
-    """The branch tables of one table's architectures from two seeds; the second may be missing."""
+    """What one table's terms are read from, with two seeds; the second may be missing."""
 
-    first: BranchTable
-    second: BranchTable | None
+    first: TermSource
+    second: TermSource | None
 
 
 def stable_term_tables(

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from spaces.tables.digests import table_digest
 
 if TYPE_CHECKING:
+    from spaces.tables.column_table import ColumnTable
     from spaces.tables.table import Table
+
+
+NO_SPACE = "none"  # in place of a space's name, for tables without networks
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,9 @@ class Origin:
 class Source:
     """One table: facts, how to read it, how to count its rows cheaply.
 
-    `path` is relative to the data root, or absolute for a table shipped with the package;
-    `shipped_digest` is the SHA-256 of the latter's file.
+    `space` is NO_SPACE for a table of columns, without networks. `path` is relative to the data
+    root, or absolute for a table shipped with the package; `shipped_digest` is the SHA-256 of the
+    latter's file.
     """
 
     name: str
@@ -43,7 +48,7 @@ class Source:
     target: str
     licence: str
     path: Path
-    read: Callable[[Source, Path], Table]
+    read: Callable[[Source, Path], Table | ColumnTable]
     count: Callable[[Path], int]
     origin: Origin | None = None
     shipped_digest: str | None = None

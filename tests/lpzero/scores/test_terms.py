@@ -32,6 +32,7 @@ from lpzero.scores.terms import (
     BLOCK_REDUCTIONS,
     COUNTS,
     TermLanguage,
+    TermSource,
     shared_term_tables,
     term_table,
     values_of,
@@ -224,20 +225,24 @@ def test_a_wide_beam_finds_the_best_product_of_two_for_two_tables() -> None:
 def test_tables_share_terms_and_keep_those_that_repeat(evaluator: FormulaEvaluator) -> None:
     first = rows_of(evaluator.table, np.arange(4))
     other = rows_of(evaluator.table, np.arange(4, 8))
-    one, two = shared_term_tables([first, other])
+    one, two = shared_term_tables([TermSource(first), TermSource(other)])
     assert one.terms == two.terms
     assert len(one) > 100
     for table, branches in ((one, first), (two, other)):
-        np.testing.assert_array_equal(table.values, np.abs(values_of(table.terms, branches)))
-    missing = values_of([parse("sum(log(exp(sqrt(W))))")], first)  # type: ignore[list-item]
+        np.testing.assert_array_equal(
+            table.values, np.abs(values_of(table.terms, TermSource(branches)))
+        )
+    missing = values_of([parse("sum(log(exp(sqrt(W))))")], TermSource(first))  # type: ignore[list-item]
     assert np.isnan(missing).all()
     # Other networks: the sizes repeat, the statistics do not.
     again = BranchTable(first.chains, first.n_blocks, first.counts, {
         name: np.random.default_rng(0).permuted(means, axis=1)
         for name, means in first.means.items()
     }, {}, {}, first.sizes, first.end_sizes)  # fmt: skip
-    (kept,) = stable_term_tables([Repeated(first, again)], TermLanguage(), 0.999)
-    (everything,) = stable_term_tables([Repeated(first, None)], TermLanguage(), 0.999)
+    (kept,) = stable_term_tables(
+        [Repeated(TermSource(first), TermSource(again))], TermLanguage(), 0.999
+    )
+    (everything,) = stable_term_tables([Repeated(TermSource(first), None)], TermLanguage(), 0.999)
     sizes = [str(t) for t in everything.terms if not set("AJGHWS") & set(str(t))]
     assert sizes
     assert set(sizes) <= {str(term) for term in kept.terms}
