@@ -122,13 +122,15 @@ class JudgedTable:
             }
 
     def best_counter(self) -> tuple[str, FloatArray]:
-        """The counter with the largest rho on train, and its scores (n,).
+        """The counter with the largest absolute rho on train, and its scores (n,).
 
-        Chosen on train like a winner: the best of several on test would be chosen on test.
+        Chosen on train like a winner: the best of several on test would be chosen on test. So is
+        the sign: a counter of which less is better on train is called `-NAME` and negated.
         """
         found = {name: counters.score(name, self.table) for name in counters.names()}
-        name = max(found, key=lambda name: self.rho(found[name], "train"))
-        return name, found[name]
+        rhos = {name: self.rho(scores, "train") for name, scores in found.items()}
+        name = max(rhos, key=lambda name: abs(rhos[name]))
+        return (f"-{name}", -found[name]) if rhos[name] < 0 else (name, found[name])
 
     def compare(
         self, scores: FloatArray, rivals: Mapping[str, FloatArray], part: str = "test"
