@@ -15,6 +15,7 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.settings_options import given_settings, settings_options
+from lpzero.cli.verdict import permutations_option, print_verdict
 from lpzero.discover.settings import PRESETS, Settings
 from lpzero.options import options
 
@@ -55,6 +56,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     is_flag=True,
     help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
+@permutations_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.running_options
 @click.pass_context
@@ -86,6 +88,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
             time_limit=given["time_limit"],
+            permutations=given["permutations"],
             callbacks=[lambda progress: bool(asked_to_stop), *([] if quiet else [show])],
             progress=not quiet,
             **_settings(context, given),
@@ -217,7 +220,7 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
         output.print_rows(rows, form, title=title)
         click.echo()
-    output.print_verdict(result)
+    print_verdict(result)
     rows = [
         {
             "formula": line["formula"],

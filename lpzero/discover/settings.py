@@ -137,6 +137,11 @@ class Settings:
         if self.crossover == self.mutation == 0 and self.method != "random":
             raise InputError("crossover and mutation are both 0: there would be no new formulas")
 
+    @property
+    def starts_from_beam(self) -> bool:
+        """Whether the first population comes from a beam search over products of terms."""
+        return self.terms > 1 and self.method == "front"
+
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
         return to_json(self)

@@ -97,7 +97,7 @@ def read(config: StoredConfig) -> ExhaustiveRun:
 
 def _results(folder: Path, request: Mapping[str, Any]) -> Results | PairResults:
     if request["terms"] == 2:
-        return PairResults(folder, read_terms(folder))
+        return PairResults(folder, read_terms(folder), request["unaries"] > 1)
     return Results(folder, request["unaries"], bool(request["same_statistic"]))
 
 
