@@ -39,6 +39,7 @@ from spaces.tables import Split, load, split
 
 PAPER = ("sum", "mean")
 WHOLE = "+ ends"
+ROWS = "rows.jsonl"
 STABLE_BEAM = "beam of stable terms"
 
 

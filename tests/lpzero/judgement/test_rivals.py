@@ -80,7 +80,8 @@ def test_without_a_count_the_rival_is_the_best_counter(scores: FloatArray) -> No
     assert list(found) == FIELDS
     assert (found["count"], found["stability"]) == (None, None)
     differences = judged.compare(scores, {name: rival})
-    expected = {"table": "made-up", "against": name, **differences[name].to_json()}
+    facts = {"table": "made-up", "against": name, "is_column": False}
+    expected = {**facts, **differences[name].to_json()}
     assert found["difference"] == expected
     assert found["differences"] == [expected]
     assert found["verdict"] == verdict(judged.judge(scores)["test"], differences)
