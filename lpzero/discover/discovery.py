@@ -188,6 +188,11 @@ class Discovery:
         return measure
 
     @property
+    def table_remarks(self) -> list[str]:
+        """What was left out of tables of columns on reading them."""
+        return [note for table in self.tables if table.space is None for note in table.remarks]
+
+    @property
     def config(self) -> RunConfig:
         """The configuration as stored in the campaign's directory."""
         tables = table_entries(self.tables)
