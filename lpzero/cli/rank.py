@@ -85,9 +85,12 @@ def rank(context: click.Context, /, **given: Any) -> None:
     from lpzero.proxies.ranking import Ranking
     from lpzero.proxies.ranking import rank as compare
     from lpzero.sketches.store import default_folder
+    from spaces.tables import load_any
 
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
-    sources = TableSources(given["data"], output.reading(given))
+    sources = TableSources(
+        lambda name, space: load_any(name, given["data"], space), output.reading(given)
+    )
     table = sources.load(given["table"], space)
     if table.space is None:
         _rank_columns(table, given)

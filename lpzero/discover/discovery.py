@@ -41,6 +41,7 @@ from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula
+from spaces.tables import load_any as load
 from spaces.tables import split
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ class Discovery:
         self.settings = _settings(kept, preset, settings)
         names = _names(kept, table)
         spaces = {entry["name"]: entry["space"] for entry in (kept or {}).get("tables", [])}
-        self.sources = TableSources(data, reading, (kept or {}).get("files"))
+        self.sources = TableSources(
+            lambda name, space: load(name, data, space), reading, (kept or {}).get("files")
+        )
         self.tables: list[AnyTable] = [
             self.sources.load(name, space or spaces.get(name)) if isinstance(name, str) else name
             for name in names

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,7 +35,7 @@ from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import ColumnFacts, Columns
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.products import COLUMN_EXPONENTS, Beam, Found, search
+from lpzero.scores.products import Beam, Found, of_columns, search
 from lpzero.scores.sums import search_sums
 from lpzero.scores.terms import TermLanguage, TermTable, term_table
 from lpzero.sketches.sketch import Sketch
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 MIN_TRAINING_ROWS = 10
 _CACHE_BYTES = 1 << 29  # for values cached between formulas
 _N_EARLY_ROWS = 6
+_MOST_SINGLES = 10  # columns by themselves in the first population
 _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
 
@@ -133,15 +134,14 @@ class TableFitness:
         if not len(self.terms):
             return []
         targets = rank_targets(self.table.targets[self.rows])
-        beam = Beam(factors=self.settings.terms)
-        if self.settings.columns_only:
-            beam = replace(beam, exponents=COLUMN_EXPONENTS)
+        most = self.settings.terms
+        beam = of_columns(most) if self.settings.columns_only else Beam(factors=most)
         return search(self.terms.logs[:, self.rows], targets, beam)
 
     def beam_formulas(self, columns: ColumnFacts) -> list[AnyFormula]:
         """The products and sums that beam searches find on the fitness rows, best first.
 
-        Single columns come first, whatever their place: they are what combining has to beat.
+        Single columns that may change sign come first: products have them as magnitudes only.
         """
         powers = [(one, one.factors.powers) for one in self.products()]
         found = [
@@ -153,7 +153,8 @@ class TableFitness:
         targets, most = self.table.targets, self.settings.terms
         sums = search_sums(self.columns, columns, targets, self.rows, most)
         found = sorted([*found, *((one.rho, one.formula) for one in sums)], key=lambda f: -f[0])
-        singles: list[AnyFormula] = [Score(Column(name)) for name in columns.names]
+        signless = [name for name in columns.names if name not in columns.positive]
+        singles: list[AnyFormula] = [Score(Column(name)) for name in signless[:_MOST_SINGLES]]
         return singles + [formula for _, formula in found if formula is not None]
 
     @cached_property
