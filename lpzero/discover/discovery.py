@@ -44,6 +44,7 @@ from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.score import AnyFormula
 from spaces.minibatch import Minibatch
+from spaces.tables import load_any as load
 from spaces.tables import split
 
 if TYPE_CHECKING:
@@ -107,7 +108,9 @@ class Discovery:
         self.settings = _settings(kept, preset, settings)
         names = _names(kept, table)
         spaces = {entry["name"]: entry["space"] for entry in (kept or {}).get("tables", [])}
-        self.sources = TableSources(data, reading, (kept or {}).get("files"))
+        self.sources = TableSources(
+            lambda name, space: load(name, data, space), reading, (kept or {}).get("files")
+        )
         self.tables: list[AnyTable] = [
             self.sources.load(name, space or spaces.get(name)) if isinstance(name, str) else name
             for name in names
@@ -197,6 +200,11 @@ class Discovery:
             return repetition(formula, fitness.all_rows, fitness.repeated_rows)
 
         return measure
+
+    @property
+    def table_remarks(self) -> list[str]:
+        """What was left out of tables of columns on reading them."""
+        return [note for table in self.tables if table.space is None for note in table.remarks]
 
     @property
     def config(self) -> RunConfig:

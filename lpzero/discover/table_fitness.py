@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import ColumnFacts, Columns
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
-from lpzero.scores.products import COLUMN_EXPONENTS, Beam, Found, Searched, search
+from lpzero.scores.products import Beam, Found, Searched, of_columns, search
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
@@ -152,8 +152,8 @@ class TableFitness:
     @property
     def beam(self) -> Beam:
         """How products are searched; columns alone have finer exponents."""
-        beam = Beam(factors=self.settings.terms)
-        return replace(beam, exponents=COLUMN_EXPONENTS) if self.settings.columns_only else beam
+        most = self.settings.terms
+        return of_columns(most) if self.settings.columns_only else Beam(factors=most)
 
     def searched(self, terms: TermTable) -> Searched:
         """The terms on the fitness rows, with the ranked targets."""

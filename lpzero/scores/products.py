@@ -72,12 +72,22 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """How wide the search is: products kept per step, how many are ranked exactly, exponents."""
+    """How wide the search is: products kept per step, how many are ranked exactly, exponents.
+
+    With `keeps_scales` products of one ranking are kept to every scale (x y and x^2 y^2), because
+    what they are extended to differs: worth its cost where there are few terms.
+    """
 
     factors: int = MOST_FACTORS
     width: int = 40
     exact: int = 400
     exponents: tuple[Fraction, ...] = EXPONENTS
+    keeps_scales: bool = False
+
+
+def of_columns(factors: int, exponents: tuple[Fraction, ...] = COLUMN_EXPONENTS) -> Beam:
+    """The beam for a few columns: finer exponents, at every scale."""
+    return Beam(factors, width=240, exact=2400, exponents=exponents, keeps_scales=True)
 
 
 class Searched(NamedTuple):
@@ -108,7 +118,8 @@ def search_tables(
         if not grown:
             break
         ranked = rank_exactly(grown, tables, across)
-        current = [one.factors for one in _distinct(ranked)[: beam.width]]
+        kept = ranked if beam.keeps_scales else _distinct(ranked)
+        current = [one.factors for one in kept[: beam.width]]
         found |= {one.factors: one for one in ranked}
     return _distinct(sorted(found.values(), key=_order))
 
@@ -212,7 +223,8 @@ def _best_extensions(
     grown: dict[frozenset[tuple[int, Fraction]], Factors] = {}
     for _, row, term, power in candidates:
         one = current[row].times(term, exponents[power])
-        grown.setdefault(frozenset(_scaled(one.powers)), one)
+        powers = one.powers if beam.keeps_scales else _scaled(one.powers)
+        grown.setdefault(frozenset(powers), one)
         if len(grown) >= most:
             break
     return list(grown.values())

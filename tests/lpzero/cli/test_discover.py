@@ -33,7 +33,7 @@ def _made_up(monkeypatch: pytest.MonkeyPatch) -> None:
             raise InputError(f"unknown table {name}")
         return table(names[name], name)
 
-    monkeypatch.setattr("lpzero.discover.table_sources.load_any", load)
+    monkeypatch.setattr("lpzero.discover.discovery.load", load)
     monkeypatch.setattr(
         "lpzero.sketches.builder.sketches", lambda table, builder: sketches(len(table))
     )

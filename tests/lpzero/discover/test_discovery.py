@@ -196,7 +196,7 @@ def test_a_campaign_can_be_resumed_without_naming_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     discovery(tmp_path / "c", generations=2).search()
-    monkeypatch.setattr("lpzero.discover.table_sources.load_any", lambda *_: table())
+    monkeypatch.setattr("lpzero.discover.discovery.load", lambda *_: table())
     again = Discovery(out=tmp_path / "c", resume=True, generations=3, sketches=[sketches()]).run()
     assert len(again.history_) == 4
     assert again.settings.population == 12
