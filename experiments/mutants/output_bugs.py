@@ -7,7 +7,12 @@ from experiments.mutants.bugs import Bugs
 
 _T = "tests/lpzero/"
 _REPORT = [_T + "report/test_numbers.py", _T + "report/test_report.py"]
-_EXPORT = [_T + "export/test_numbers.py", _T + "export/test_latex.py", _T + "cli/test_export.py", _T + "export/test_round_trip.py"]
+_EXPORT = [
+    _T + "export/test_numbers.py",
+    _T + "export/test_latex.py",
+    _T + "cli/test_export.py",
+    _T + "export/test_round_trip.py",
+]
 
 BUGS = (
     Bugs("lpzero/export/latex_form.py", _EXPORT, [

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # Incremented whenever a change of extraction or format changes the content of a file.
 SCHEMA = 2
 MAGIC = b"LPZSKT01"
+# Optional in a header: the vector instructions that the numbers were computed with.
+CAPABILITY = "capability"
 
 
 class SketchError(LPZeroError, RuntimeError):
