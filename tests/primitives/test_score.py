@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -202,3 +203,20 @@ def test_the_least_value_of_a_reduction(text: str, low: float) -> None:
     term = parse(text)
     assert isinstance(term, Formula)
     assert range_of(term).low == low
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("mul(sum(log_softmax(S)), sum(fro(W)))", -math.inf, 0.0),
+        ("mul(sum(log_softmax(S)), sum(log_softmax(A)))", 0.0, math.inf),
+        ("mul(sum(params), last(width))", 1.0, math.inf),
+        ("mul(sum(W), last(width))", -math.inf, math.inf),
+        ("sub(sum(params), mean(sigmoid(W)))", 0.0, math.inf),
+    ],
+)
+def test_the_range_of_products_and_differences(text: str, low: float, high: float) -> None:
+    score = parse(text)
+    assert isinstance(score, Score)
+    found = range_of(score.tree)
+    assert (found.low, found.high) == (low, high)
