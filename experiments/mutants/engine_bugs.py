@@ -38,10 +38,9 @@ BUGS = (
         ("return Stack(finite(values), max(a.true_columns, b.true_columns))", "return Stack(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
         ("stretch if along == 2 else 1.0", "1.0", "softmax along the cut axis is not rescaled"),
     ]),
-    Bugs("lpzero/scores/tabulation.py", [_T + "scores/test_branch_table.py", _T + "scores/test_evaluator.py"], [
+    Bugs("lpzero/scores/tabulation.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
         ("shares = 1.0 / np.array([counts[statistics[0]][b] for b in piece.places[1]])", "shares = 1.0 / np.array([max(counts[statistics[0]]) for b in piece.places[1]])", "tensors of a small block count less"),
         ("(shares * (inner / kept))[:, np.newaxis]", "shares[:, np.newaxis]", "matrix products of cut matrices are not rescaled"),
-        ("left = 1.0 if stacks.gives_scalar(primitive) else stretch", "left = stretch", "a scalar is rescaled a second time"),
         ("return total / len(matrices)", "return total", "an end's tensors are added up"),
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
@@ -58,7 +57,7 @@ BUGS = (
         ("last = block_means[..., np.arange(len(n_blocks)), n_blocks - 1]", "last = block_means[..., -1]", "the last block of a short network is padding"),
         ("(safe > 0).all(axis=1) | (safe < 0).all(axis=1)", "np.ones(len(safe), dtype=bool)", "terms of both signs have a logarithm"),
     ]),
-    Bugs("lpzero/scores/products.py", [_T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
+    Bugs("lpzero/scores/products.py", [_T + "scores/test_products.py", _T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
         ("below = own[:, np.newaxis] + exponent**2 * terms_own + 2 * exponent * by_terms", "below = own[:, np.newaxis] + exponent**2 * terms_own", "the variance of a product without its covariance"),
         ("return -one.value, len(one.factors.powers)", "return -one.value, -len(one.factors.powers)", "the longer of equal products comes first"),
         ("first < second if abs(exponent) == 1 else first != second", "first < second", "half of the products with a root are left out"),
@@ -144,7 +143,7 @@ BUGS = (
         ("self.evaluated += sum(member.key is not None for member in members)", "self.evaluated += len(scored)", "rejected scores do not count as evaluated"),
         ("            scored.append(self.best)\n", "            pass\n", "the best so far is that of the generation"),
     ]),
-    Bugs("lpzero/runs/journal.py", [_T + "runs/test_journal.py", _T + "discover/test_campaign.py"], [
+    Bugs("lpzero/runs/journal.py", [_T + "runs/test_replay.py", _T + "discover/test_campaign.py"], [
         ("        if self.position < len(self._lines):  # written by another version of a library\n            self._truncate(self.position)\n", "", "stale journal lines are not cut"),
     ]),
     Bugs("lpzero/exhaust/report.py", [_T + "exhaust/test_report.py", _T + "exhaust/test_exhaust.py"], [

@@ -94,7 +94,7 @@ BUGS = (
         ("return -float(torch.stack(parts).double().mean())", "return float(torch.stack(parts).double().mean())", "a larger loss is a better target"),
         ("return restored + detected", "return restored", "detection is not trained"),
     ]),
-    Bugs("spaces/training/table_rows.py", ["tests/lpzero/training/test_table_build.py"], [
+    Bugs("spaces/training/table_rows.py", [_T + "training/test_table_rows.py", "tests/lpzero/training/test_table_build.py"], [
         ("for run in kept[: plan.n_seeds]]", "for run in kept]", "a target averages the repeated trainings, too"),
         ("rho(range(k), range(k, 2 * k))", "rho(range(k), range(k))", "the noise ceiling compares trainings with themselves"),
     ]),

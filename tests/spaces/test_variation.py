@@ -175,3 +175,12 @@ def test_only_the_very_values_are_allowed(value: Any) -> None:
     require((1, 2), 1, "heads", "made-up")
     with pytest.raises(ArchitectureError, match=f"^heads = {value!r} is outside space made-up"):
         require((1, 2), value, "heads", "made-up")
+
+
+def test_published_dimensions_replace_the_width_and_the_feed_forward_alone() -> None:
+    arch = FlexiBertArch(128, (Layer("wma", 4, 512, 3), Layer("dft", 2, 1024, 1)))
+    upstream = spaces.get("flexibert-upstream")
+    built = FlexiBertArch(256, (Layer("wma", 4, 1024, 3), Layer("dft", 2, 1024, 1)))
+    assert upstream.as_built(arch) == built  # type: ignore[attr-defined]
+    assert upstream.parameters(arch) == spaces.FLEXIBERT.parameters(built)
+    assert spaces.FLEXIBERT.as_built(arch) == arch

@@ -97,7 +97,7 @@ def test_the_beam_over_columns_finds_the_best_of_all_products_of_two() -> None:
         for a, b in combinations(VALUES, 2)
         for p, q in product(COLUMN_EXPONENTS, repeat=2)
     )
-    assert found.rho == pytest.approx(best, abs=1e-9)
+    assert found.value == pytest.approx(best, abs=1e-9)
 
 
 def test_a_column_that_changes_sign_enters_products_as_its_magnitude() -> None:
