@@ -27,7 +27,10 @@ _MILLI = 1000
     multiple=True,
     metavar="NAME|FORMULA|FILE",
     help="A proxy, rank-mean(A, B), a formula, an exported file or a run's directory; repeatable."
-    "  [default: all that apply]",
+    "  [default: all that apply, without -released]",
+)
+@click.option(
+    "--released", is_flag=True, help="Without --proxy: also rank the authors' released recipes."
 )
 @click.option("--space", help="The space to build and count in.  [default: the table's own]")
 @click.option(
@@ -78,7 +81,7 @@ _MILLI = 1000
 def rank(context: click.Context, /, **given: Any) -> None:
     """Correlate proxies with the targets of TABLE, best first; results are cached."""
     from lpzero.proxies import Context, applies, find, get, names
-    from lpzero.proxies.ranking import Ranking
+    from lpzero.proxies.ranking import Ranking, has_own_batch
     from lpzero.proxies.ranking import rank as compare
     from lpzero.sketches.store import default_folder
     from spaces.tables import load
@@ -87,7 +90,11 @@ def rank(context: click.Context, /, **given: Any) -> None:
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
     table = load(given["table"], given["data"], space)
     if not proxies:
-        proxies = [proxy for proxy in map(get, names()) if applies(proxy, table.space)]
+        proxies = [
+            proxy
+            for proxy in map(get, names())
+            if applies(proxy, table.space) and (given["released"] or not has_own_batch(proxy))
+        ]
     run = Context(
         given["seed"],
         given["seed"],
