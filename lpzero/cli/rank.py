@@ -28,7 +28,10 @@ _MILLI = 1000
     multiple=True,
     metavar="NAME|FORMULA|FILE",
     help="A proxy, rank-mean(A, B), a formula, an exported file or a run's directory; repeatable."
-    "  [default: all that apply]",
+    "  [default: all that apply, without -released]",
+)
+@click.option(
+    "--released", is_flag=True, help="Without --proxy: also rank the authors' released recipes."
 )
 @click.option("--space", help="The space to build and count in.  [default: the table's own]")
 @click.option(
@@ -84,7 +87,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
     """
     from lpzero.discover.table_sources import TableSources
     from lpzero.proxies import Context, applies, find, get, names
-    from lpzero.proxies.ranking import Ranking
+    from lpzero.proxies.ranking import Ranking, has_own_batch
     from lpzero.proxies.ranking import rank as compare
     from lpzero.sketches.store import default_folder
     from spaces.tables import load_any
@@ -99,7 +102,11 @@ def rank(context: click.Context, /, **given: Any) -> None:
         return
     proxies = [find(text) for text in given["texts"]]
     if not proxies:
-        proxies = [proxy for proxy in map(get, names()) if applies(proxy, table.space)]
+        proxies = [
+            proxy
+            for proxy in map(get, names())
+            if applies(proxy, table.space) and (given["released"] or not has_own_batch(proxy))
+        ]
     run = Context(
         given["seed"],
         given["seed"],

@@ -123,6 +123,11 @@ def measures_of(proxy: Proxy) -> list[Measure]:
     return []
 
 
+def has_own_batch(proxy: Proxy) -> bool:
+    """Whether it is a released recipe, which runs on a batch of its own."""
+    return any(measure.has_own_batch for measure in measures_of(proxy))
+
+
 def chosen_on(proxy: Proxy) -> dict[str, int | None]:
     """The tables on which the proxy or a part of it was chosen, and the split's seed if known."""
     if isinstance(proxy, Combined):
