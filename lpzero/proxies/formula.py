@@ -100,7 +100,9 @@ class FormulaProxy:
         return {name: found[name] for name in self.formula.columns}
 
     def applies_to(self, space: Space[Any]) -> bool:
-        """Whether every column does."""
+        """Whether the space's networks have the formula's statistics, and every column applies."""
+        if set(self.formula.statistics) & space.absent_statistics:
+            return False
         return all(applies(column, space) for column in self.columns().values())
 
     def exact(self) -> FormulaProxy:

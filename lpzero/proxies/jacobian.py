@@ -2,7 +2,10 @@
 
 An input is a sequence as it enters the first block; J_n (T d,) is the gradient of its own loss
 there. Mellor et al. use the eigenvalues of the correlations of J, Celotti et al. cosines. The
-papers do not state how much noise their noisy variants add; ours is stated with each.
+papers do not state how much noise their noisy variants add; ours is stated with each. The public
+code of "Training-free NAS for RNNs and transformers" compares the score s_a of inputs with noise of
+amplitude a = 0, 0.1, 10, 100: a times the variance of the inputs over the batch times N(0, 1). The
+variants of the covariance, and those of the cosine that are called `released`, are those.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from lpzero.proxies.registry import Needs, proxy
 
 _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
 _CELOTTI = "Celotti et al. 2020"
-_K = 1e-5
+_SERIANNI = "Serianni and Kalita 2023"
+_AMPLITUDES = (0, 0.1, 10, 100)
+K = 1e-5
 _NOISE = 3  # the random stream of the noise
 
 
@@ -37,7 +42,7 @@ def correlations(rows: Tensor) -> Tensor:
 
 def spectrum_score(kernel: Tensor) -> float:
     """The Kullback-Leibler score of a correlation matrix (N, N)."""
-    values = torch.linalg.eigvalsh(kernel).clamp(min=0) + _K
+    values = torch.linalg.eigvalsh(kernel).clamp(min=0) + K
     return -float((values.log() + 1 / values).sum())
 
 
@@ -61,6 +66,55 @@ def jacobian_cosine_more_noised(network: Network) -> float:
     return cosine_score(_noised(network, torch.linspace(0, 1, B)))
 
 
+@proxy(needs=_LOSS, paper=_SERIANNI)
+def jacobian_covariance_large_noise(network: Network) -> float:
+    """1 - |s_0 - s_10|, s_a jacobian-covariance with noise of amplitude a"""
+    return 1 - abs(_noised_covariance(network, 0) - _noised_covariance(network, 10))
+
+
+@proxy(needs=_LOSS, paper=_SERIANNI)
+def jacobian_covariance_more_noised(network: Network) -> float:
+    """s_0 s_0.1 s_10 s_100, s_a jacobian-covariance with noise of amplitude a"""
+    return math.prod(_noised_covariance(network, amplitude) for amplitude in _AMPLITUDES)
+
+
+@proxy(needs=_LOSS, paper=_SERIANNI)
+def jacobian_cosine_large_noise_released(network: Network) -> float:
+    """1 - |s_0 - s_10|, s_a = 1 - half the mean of |cos|^(1/20) with noise of amplitude a"""
+    return 1 - abs(_released_cosine(network, 0) - _released_cosine(network, 10))
+
+
+@proxy(needs=_LOSS, paper=_SERIANNI)
+def jacobian_cosine_more_noised_released(network: Network) -> float:
+    """s_0 s_0.1 s_10 s_100, s_a = 1 - half the mean of |cos|^(1/20) with noise of amplitude a"""
+    return math.prod(_released_cosine(network, amplitude) for amplitude in _AMPLITUDES)
+
+
+def _covariance_score(J: Tensor) -> float:
+    return spectrum_score(correlations(J.flatten(1).double()))
+
+
+def _noised_covariance(network: Network, amplitude: float) -> float:
+    return _covariance_score(_amplified(network, amplitude))
+
+
+def _released_cosine(network: Network, amplitude: float) -> float:
+    # The released code adds up both triangles and halves the sum, but divides by all pairs.
+    return 1 - (1 - cosine_score(_amplified(network, amplitude))) / 2
+
+
+def _amplified(network: Network, amplitude: float) -> Tensor:
+    """The gradients at the inputs (B, T, d) with noise of the amplitude, as released."""
+    inputs = network.passed.inputs[0]
+    if amplitude == 0:
+        return network.passed.input_gradients[0]
+    drawn = network.draw(_NOISE).standard_normal(tuple(inputs.shape))
+    variance = inputs.var(0, correction=0, keepdim=True)
+    return _gradients_at(
+        network, inputs + amplitude * variance * torch.from_numpy(drawn).to(inputs)
+    )
+
+
 def cosine_score(J: Tensor) -> float:
     """1 - the mean of |cosine|^(1/20) over the pairs of J (N, ...)."""
     unit = torch.nn.functional.normalize(J.flatten(1).double(), dim=1, eps=1e-300)
@@ -78,11 +132,15 @@ def _noised(network: Network, levels: Tensor) -> Tensor:
     drawn = network.draw(_NOISE).standard_normal(tuple(inputs.shape))
     noise = torch.from_numpy(drawn).to(inputs)
     spread = inputs.flatten(1).std(1, correction=0)
-    source = inputs + (levels.to(inputs) * spread)[:, None, None] * noise
+    return _gradients_at(network, inputs + (levels.to(inputs) * spread)[:, None, None] * noise)
+
+
+def _gradients_at(network: Network, source: Tensor) -> Tensor:
+    """The gradients (B, T, d) at the first block's input if it is `source` (B, T, d)."""
     found: list[Tensor] = []
     with network.untouched():
-        for start in range(0, len(inputs), network.chunk):
-            part = slice(start, min(start + network.chunk, len(inputs)))
+        for start in range(0, len(source), network.chunk):
+            part = slice(start, min(start + network.chunk, len(source)))
             seen = network.trace(part, source[part])
             loss = network.part_loss(seen.output, part)
             found += torch.autograd.grad(loss, seen.inputs[:1])

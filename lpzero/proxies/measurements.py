@@ -225,7 +225,9 @@ class _MeasureTask:
         seed = self.options.batch_seed
         tokens = self.space.batch(seed)
         sizes = {"blocks": self.space.block_sizes(arch), "ends": self.space.end_sizes(arch)}
-        return Network(model, tokens, self.options.loss, seed=seed, chunk=self.chunk, sizes=sizes)
+        wide = self.space.wide_batch(seed)
+        loss, chunk = self.options.loss, self.chunk
+        return Network(model, tokens, loss, seed=seed, chunk=chunk, sizes=sizes, wide_tokens=wide)
 
 
 def evaluate(measure: Measure, network: Network) -> Record:

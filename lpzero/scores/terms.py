@@ -95,6 +95,8 @@ def _groups(
 ) -> Iterator[tuple[list[Term], FloatArray]]:
     """Terms with their values (T, A), a statistic, size or set of columns at a time."""
     for statistic in language.statistics:
+        if statistic in branches.absent:
+            continue
         chains = branches.chains.chains[statistic]
         expressions = [branch(statistic, *chain) for chain in chains]
         yield from _reduced(expressions, branches.block_means[statistic], branches, language)

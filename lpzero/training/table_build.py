@@ -38,8 +38,11 @@ def build_config(plan: TablePlan) -> RunConfig:
 
 
 def is_training(record: dict[str, Any], number: int) -> bool:
-    """Whether the record is valid in a build's journal."""
-    return record.keys() >= _FIELDS and math.isfinite(record["target"])
+    """Whether the record is valid in a build's journal: a finite target, or a failure."""
+    if not record.keys() >= _FIELDS:
+        return False
+    target = record["target"]
+    return "failure" in record if target is None else math.isfinite(target)
 
 
 def build_table(

@@ -33,6 +33,8 @@ def read_json(path: Path) -> Any:
     """The file's JSON value."""
     try:
         return json.loads(read_text(path))
+    except RecursionError:
+        raise TableError(f"{path}: its JSON is nested too deep") from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         raise TableError(f"{path}: broken or truncated JSON at {place}: {error.msg}") from error

@@ -26,12 +26,26 @@ class Origin:
     digest: str
     members: str | None = None
 
+    @property
+    def provenance(self) -> str:
+        """The repository and the commit, in one word."""
+        return f"github.com/{self.repository}@{self.commit[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """Another file that a table reads: its path under the data root, and where it comes from."""
+
+    path: Path
+    origin: Origin
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """One table: facts, how to read it, how to count its rows cheaply.
 
-    `path` is relative to the data root, or absolute for a table shipped with the package.
+    `path` is relative to the data root, or absolute for a table shipped with the package. `further`
+    are the other files it needs, which are fetched with it.
     """
 
     name: str
@@ -43,6 +57,7 @@ class Source:
     read: Callable[[Source, Path], Table]
     count: Callable[[Path], int]
     origin: Origin | None = None
+    further: tuple[Further, ...] = ()
 
     @property
     def is_shipped(self) -> bool:
@@ -54,4 +69,4 @@ class Source:
         """Where the table comes from, in one word."""
         if self.origin is None:
             return "shipped"
-        return f"github.com/{self.origin.repository}@{self.origin.commit[:8]}"
+        return self.origin.provenance
