@@ -15,15 +15,14 @@ import math
 import torch
 from torch import Tensor
 
+from lpzero.proxies.input_noise import AMPLITUDES, gradients_at, standard_normal
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, proxy
 
 _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
 _CELOTTI = "Celotti et al. 2020"
 _SERIANNI = "Serianni and Kalita 2023"
-_AMPLITUDES = (0, 0.1, 10, 100)
 K = 1e-5
-_NOISE = 3  # the random stream of the noise
 
 
 @proxy(needs=_LOSS, paper="Mellor et al. 2021")
@@ -75,7 +74,7 @@ def jacobian_covariance_large_noise(network: Network) -> float:
 @proxy(needs=_LOSS, paper=_SERIANNI)
 def jacobian_covariance_more_noised(network: Network) -> float:
     """s_0 s_0.1 s_10 s_100, s_a jacobian-covariance with noise of amplitude a"""
-    return math.prod(_noised_covariance(network, amplitude) for amplitude in _AMPLITUDES)
+    return math.prod(_noised_covariance(network, amplitude) for amplitude in AMPLITUDES)
 
 
 @proxy(needs=_LOSS, paper=_SERIANNI)
@@ -87,32 +86,17 @@ def jacobian_cosine_large_noise_released(network: Network) -> float:
 @proxy(needs=_LOSS, paper=_SERIANNI)
 def jacobian_cosine_more_noised_released(network: Network) -> float:
     """s_0 s_0.1 s_10 s_100, s_a = 1 - half the mean of |cos|^(1/20) with noise of amplitude a"""
-    return math.prod(_released_cosine(network, amplitude) for amplitude in _AMPLITUDES)
-
-
-def _covariance_score(J: Tensor) -> float:
-    return spectrum_score(correlations(J.flatten(1).double()))
+    return math.prod(_released_cosine(network, amplitude) for amplitude in AMPLITUDES)
 
 
 def _noised_covariance(network: Network, amplitude: float) -> float:
-    return _covariance_score(_amplified(network, amplitude))
+    J = network.noised[amplitude].flatten(1).double()
+    return spectrum_score(correlations(J))
 
 
 def _released_cosine(network: Network, amplitude: float) -> float:
     # The released code adds up both triangles and halves the sum, but divides by all pairs.
-    return 1 - (1 - cosine_score(_amplified(network, amplitude))) / 2
-
-
-def _amplified(network: Network, amplitude: float) -> Tensor:
-    """The gradients at the inputs (B, T, d) with noise of the amplitude, as released."""
-    inputs = network.passed.inputs[0]
-    if amplitude == 0:
-        return network.passed.input_gradients[0]
-    drawn = network.draw(_NOISE).standard_normal(tuple(inputs.shape))
-    variance = inputs.var(0, correction=0, keepdim=True)
-    return _gradients_at(
-        network, inputs + amplitude * variance * torch.from_numpy(drawn).to(inputs)
-    )
+    return 1 - (1 - cosine_score(network.noised[amplitude])) / 2
 
 
 def cosine_score(J: Tensor) -> float:
@@ -129,19 +113,5 @@ def cosine_score(J: Tensor) -> float:
 def _noised(network: Network, levels: Tensor) -> Tensor:
     """The gradients at the inputs (B, T, d), each input with noise of `level` times its spread."""
     inputs = network.passed.inputs[0]
-    drawn = network.draw(_NOISE).standard_normal(tuple(inputs.shape))
-    noise = torch.from_numpy(drawn).to(inputs)
-    spread = inputs.flatten(1).std(1, correction=0)
-    return _gradients_at(network, inputs + (levels.to(inputs) * spread)[:, None, None] * noise)
-
-
-def _gradients_at(network: Network, source: Tensor) -> Tensor:
-    """The gradients (B, T, d) at the first block's input if it is `source` (B, T, d)."""
-    found: list[Tensor] = []
-    with network.untouched():
-        for start in range(0, len(source), network.chunk):
-            part = slice(start, min(start + network.chunk, len(source)))
-            seen = network.trace(part, source[part])
-            loss = network.part_loss(seen.output, part)
-            found += torch.autograd.grad(loss, seen.inputs[:1])
-    return torch.cat(found)
+    spread = (levels.to(inputs) * inputs.flatten(1).std(1, correction=0))[:, None, None]
+    return gradients_at(network, inputs + spread * standard_normal(network, inputs))

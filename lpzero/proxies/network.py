@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import absolute_flow, sample_gradients
+from lpzero.proxies import absolute_flow, input_noise, sample_gradients
 from lpzero.statistics.isolation import as_input, untouched
 from lpzero.statistics.objective import objective
 from lpzero.statistics.trace import Layout, Part, Trace, find_blocks, named_weights, trace
@@ -198,6 +198,11 @@ class Network:
             HiddenStates(*(torch.cat(kind) for kind in zip(*of_block, strict=True)))
             for of_block in zip(*found, strict=True)
         ]
+
+    @Shared
+    def noised(self) -> dict[float, Tensor]:
+        """The gradients at the first block's input (B, T, d) under noise, by its amplitude."""
+        return input_noise.amplified(self)
 
     @Shared
     def sampled(self) -> sample_gradients.Summary:

@@ -41,7 +41,7 @@ class RnnSpace(Space[Cell]):
     embedding: int = 400
     hidden: int = 600
     vocabulary: int = 10_000  # Penn Treebank's
-    batch_shape: tuple[int, int] = (4, 70)
+    batch_shape: tuple[int, int] = (8, 35)
     wide_shape: tuple[int, int] = (50, 70)
     reads_text: bool = False
 
