@@ -10,7 +10,7 @@ from fractions import Fraction
 from primitives.expression_latex import Names, alive, render
 from primitives.expressions import Combine, Expression, Leaf
 from primitives.formula import Formula
-from primitives.score import Column, Join, ScoreTree, Transform
+from primitives.score import SIGNED_LOG, Column, Join, ScoreTree, Transform
 
 _STEPS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "inverse": Fraction(-1)}
 Power = tuple[ScoreTree, Fraction]
@@ -30,6 +30,10 @@ def tree_latex(tree: ScoreTree, names: Names) -> str:
     if isinstance(tree, Transform) and tree.operation in ("abs", "log"):
         inside = tree_latex(tree.operand, names)
         return rf"\left| {inside} \right|" if tree.operation == "abs" else _log(inside)
+    if isinstance(tree, Transform) and tree.operation == SIGNED_LOG:
+        inside = tree_latex(tree.operand, names)
+        size = _log(rf"1 + \left| {inside} \right|")
+        return rf"\operatorname{{sgn}}\left( {inside} \right) \cdot {size}"
     return _fraction(tree, names)
 
 

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from spaces.errors import ArchitectureError
+from spaces.errors import ArchitectureError, shown
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -179,7 +179,9 @@ def require(allowed: Sequence[T] | range, value: T, field: str, space: str) -> N
     is_float = isinstance(value, float) and not any(isinstance(one, float) for one in allowed)
     if isinstance(value, bool) or is_float or value not in allowed:
         expected = _summary(allowed)
-        raise ArchitectureError(f"{field} = {value!r} is outside space {space}: use {expected}")
+        raise ArchitectureError(
+            f"{field} = {shown(value)} is outside space {space}: use {expected}"
+        )
 
 
 def _summary(allowed: Sequence[Any] | range) -> str:
@@ -195,7 +197,7 @@ def read_fields(fields: Any, kind: type[Any], where: str) -> dict[str, Any]:
     if not isinstance(fields, Mapping) or set(fields) != set(expected):
         given = sorted(map(str, fields)) if isinstance(fields, Mapping) else fields
         raise ArchitectureError(
-            f"{where}: got {given!r}, expected an object with the fields {', '.join(expected)}"
+            f"{where}: got {shown(given)}, expected an object with the fields {', '.join(expected)}"
         )
     return dict(fields)
 
@@ -203,7 +205,7 @@ def read_fields(fields: Any, kind: type[Any], where: str) -> dict[str, Any]:
 def read_layers(given: Any, kind: type[T]) -> tuple[T, ...]:
     """The layers of an architecture from a list of objects with the dataclass's fields."""
     if not isinstance(given, (list, tuple)):
-        raise ArchitectureError(f"layers: got {given!r}, expected a list of objects")
+        raise ArchitectureError(f"layers: got {shown(given)}, expected a list of objects")
     return tuple(
         kind(**read_fields(layer, kind, f"layers[{index}]")) for index, layer in enumerate(given)
     )

@@ -19,7 +19,7 @@ import numpy as np
 
 from experiments.reproduction import markdown
 from lpzero import files
-from lpzero.arrays import FloatArray
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
 from lpzero.discover.choice import MEMBERS, choose, ensemble_scores
 from lpzero.judgement.correlation import spearman, within_spearman
@@ -29,8 +29,9 @@ from lpzero.runs.journal import Journal
 from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.products import Beam, search
-from lpzero.scores.terms import TermLanguage, TermTable, term_table
+from lpzero.scores.products import Beam, Factors, search
+from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.terms import TermLanguage, TermSource, TermTable, term_table, values_of
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store, default_folder
@@ -125,31 +126,55 @@ def read(name: str, store: Store, jobs: int, data: str | None) -> Data:
     return Data(table, *made)
 
 
-_TERMS: dict[tuple[str, str], tuple[TermTable, FloatArray]] = {}
+_TERMS: dict[tuple[str, str, float], dict[bool, Pool]] = {}
 
 
-def terms_of(data: Data, arm: str) -> tuple[TermTable, FloatArray]:
-    """The language's terms, and their logarithms with the other seeds (NaN where undefined)."""
-    key = data.table.name, arm
+class Pool(NamedTuple):
+    """The terms that a rule searches, and their logarithms (T, A) with the other seeds."""
+
+    terms: TermTable
+    repeated: FloatArray
+
+
+def pools_of(data: Data, arm: str, stable: float) -> dict[bool, Pool]:
+    """All terms of the language, and (True) those whose values repeat."""
+    key = data.table.name, arm, stable
     if key not in _TERMS:
         _TERMS.clear()
-        terms = term_table(data.branches, ARMS[arm].language)
-        _TERMS[key] = terms, repeated_logs(terms, data.repeated)
+        language = ARMS[arm].language
+        both = Repeated(TermSource(data.branches), TermSource(data.repeated))
+        (steady,) = stable_term_tables([both], language, stable)
+        _TERMS[key] = {
+            is_stable: Pool(terms, repeated_logs(terms, data.repeated))
+            for is_stable, terms in ((False, term_table(data.branches, language)), (True, steady))
+        }
     return _TERMS[key]
 
 
 def repeated_logs(terms: TermTable, repeated: BranchTable) -> FloatArray:
-    """The logarithms (T, A) of the same terms from another branch table."""
-    from lpzero.scores.evaluator import FormulaEvaluator
-    from primitives.rejection import Rejected
+    """The logarithms (T, A) of the same terms from another branch table; NaN where undefined."""
+    values = np.abs(values_of(terms.terms, TermSource(repeated)))
+    return np.log(np.where(values > 0, values, np.nan))
 
-    evaluator = FormulaEvaluator([], table=repeated, rows=range(repeated.n_archs))
-    logs = np.full(terms.values.shape, np.nan)
-    for row, term in enumerate(terms.terms):
-        found = evaluator.score(term)  # type: ignore[arg-type]
-        if not isinstance(found, Rejected) and (found != 0).all():
-            logs[row] = np.log(np.abs(found))
-    return logs
+
+class Found(NamedTuple):
+    """The products of a search with their scores (K, A), those of other seeds, and their sizes."""
+
+    products: list[Factors]
+    scores: FloatArray
+    others: FloatArray
+    complexity: list[int]
+
+
+def search_pool(pool: Pool, targets: FloatArray, rows: IntArray, factors: int) -> Found:
+    """The best products of the pool on the rows."""
+    found = search(pool.terms.logs[:, rows], rank_targets(targets[rows]), Beam(factors=factors))
+    products = [one.factors for one in found[:POOL]]
+    scores, others = (
+        np.stack([one.logs(logs) for one in products]) for logs in (pool.terms.logs, pool.repeated)
+    )
+    others = np.where(np.isfinite(others).all(axis=1, keepdims=True), others, 0.0)
+    return Found(products, scores, others, [one.formula(pool.terms).complexity for one in products])
 
 
 def measure(data: Data, arm: str, seed: int, stable: float) -> list[dict[str, Any]]:
@@ -157,15 +182,11 @@ def measure(data: Data, arm: str, seed: int, stable: float) -> list[dict[str, An
     table = data.table
     parts = split(table, seed)
     known = np.sort(np.concatenate([parts.train, parts.valid]))
-    terms, repeated = terms_of(data, arm)
-    found = search(
-        terms.logs[:, known], rank_targets(table.targets[known]), Beam(factors=ARMS[arm].factors)
-    )[:POOL]
-    scores, others = (
-        np.stack([one.factors.logs(logs) for one in found]) for logs in (terms.logs, repeated)
-    )
-    others = np.where(np.isfinite(others).all(axis=1, keepdims=True), others, 0.0)
-    complexity = [one.factors.formula(terms).complexity for one in found]
+    pools = pools_of(data, arm, stable)
+    searched = {
+        is_stable: search_pool(pool, table.targets, known, ARMS[arm].factors)
+        for is_stable, pool in pools.items()
+    }
     count = best_count(table, known)
     test = parts.open_test()
     groups = table.groups("depth-width")
@@ -184,17 +205,20 @@ def measure(data: Data, arm: str, seed: int, stable: float) -> list[dict[str, An
         }  # fmt: skip
 
     rows = []
-    for rule, on, repeats in (
-        ("train", parts.train, None),
-        ("train and valid", known, None),
-        ("stable", known, others),
+    for rule, on, is_stable in (
+        ("train", parts.train, False),
+        ("train and valid", known, False),
+        ("stable", known, True),
     ):
-        choice = choose(scores, repeats, table.targets, on, complexity, stable)
+        found = searched[is_stable]
+        repeats = found.others if is_stable else None
+        choice = choose(found.scores, repeats, table.targets, on, found.complexity, stable)
         best = choice.best
-        formula = found[best].factors.formula(terms, int(choice.signs[best]))
-        steady = None if repeats is None else float(choice.stability[best])
-        rows.append(row(rule, choice.signs[best] * scores[best], str(formula), steady))
-    rows.append(row("ensemble", ensemble_scores(scores, choice), f"{MEMBERS} members", None))
+        formula = found.products[best].formula(pools[is_stable].terms, int(choice.signs[best]))
+        steady = float(choice.stability[best]) if is_stable else None
+        rows.append(row(rule, choice.signs[best] * found.scores[best], str(formula), steady))
+    scores = ensemble_scores(searched[True].scores, choice)
+    rows.append(row("ensemble", scores, f"{MEMBERS} members", None))
     return rows
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import CODE, handling, stopped_with
 from lpzero.cli.settings_options import given_settings, settings_options
 from lpzero.discover.settings import PRESETS, Settings
 from lpzero.options import options
@@ -56,6 +54,8 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@output.no_lock_option
+@output.batch_options
 @output.running_options
 @click.pass_context
 def discover(context: click.Context, /, **given: Any) -> None:
@@ -72,7 +72,8 @@ def discover(context: click.Context, /, **given: Any) -> None:
         raise click.UsageError("no --out given; give a directory for the campaign")
     quiet = given["quiet"]
     show = _GenerationLine(quiet)
-    with _stoppable() as asked_to_stop:
+    stopping = _Stop()
+    with handling((signal.SIGINT, signal.SIGTERM), stopping), stopped_with(context, "--resume"):
         found = Discovery(
             list(given["tables"]) or None,
             preset=given["preset"],
@@ -85,18 +86,21 @@ def discover(context: click.Context, /, **given: Any) -> None:
             jobs=given["jobs"],
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
+            batch=output.chosen_batch(given),
             time_limit=given["time_limit"],
-            callbacks=[lambda progress: bool(asked_to_stop), *([] if quiet else [show])],
+            callbacks=[stopping.after_generation, *([] if quiet else [show])],
             progress=not quiet,
+            lock=not given["no_lock"],
             **_settings(context, given),
         )
         found.search()
-    show.close()
-    output.note(f"note: {remark}" for remark in found.remarks_)
-    if asked_to_stop:
-        output.note(f"stopped and saved; continue with: {_resume_command(given)}")
-        context.exit(output.INTERRUPTED)
-    result = {**found.report().result_, "out": given["out"]}
+        stopping.is_evolving = False
+        show.close()
+        output.note(f"note: {remark}" for remark in found.remarks_)
+        if stopping.is_asked:
+            output.note(f"stopped and saved; continue with: {_resume_command(given)}")
+            context.exit(CODE)
+        result = {**found.report().result_, "out": given["out"]}
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given)
 
@@ -116,25 +120,25 @@ def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
-@contextmanager
-def _stoppable() -> Iterator[list[bool]]:
-    """A list that the first Ctrl-C makes non-empty; a second one interrupts at once."""
-    asked: list[bool] = []
+class _Stop:
+    """Handles Ctrl-C and SIGTERM: a generation is finished first, anything else is left at once.
 
-    def stop(number: int, frame: Any) -> None:
-        if asked:
+    A second signal stops the generation, too.
+    """
+
+    def __init__(self) -> None:
+        self.is_asked = self.is_evolving = False
+
+    def __call__(self, number: int, frame: Any) -> None:
+        if self.is_asked or not self.is_evolving:
             raise KeyboardInterrupt
-        asked.append(True)
+        self.is_asked = True
         output.note("\nfinishing the generation; press again to stop at once")
 
-    if threading.current_thread() is not threading.main_thread():
-        yield asked  # only the main thread can handle signals
-        return
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def after_generation(self, progress: Progress) -> bool:
+        """Whether the campaign stops here."""
+        self.is_evolving = True
+        return self.is_asked
 
 
 class _GenerationLine:
@@ -170,7 +174,7 @@ def describe(progress: Progress) -> str:
     left = "-" if progress.seconds_left is None else _clock(progress.seconds_left)
     return (
         f"generation {progress.generation}/{progress.generations}"
-        f"  train {progress.best.fitness[0]:.3f}  valid {progress.valid:.3f}"
+        f"  train {progress.train:.3f}  valid {progress.valid:.3f}"
         f"  size {progress.best.complexity}"
         f"  rejected {progress.rejected.total() / tried:.0%}{f' ({rules})' if rules else ''}"
         f"  repeats {progress.repeats / tried:.0%}  {progress.per_second:.0f}/s  left {left}"
@@ -232,5 +236,5 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     click.echo(
         f"\n{result['generations']:,} generations{stopped}, {result['evaluated']:,} formulas"
         f" evaluated, {sum(result['rejected'].values()):,} rejected, {result['repeats']:,} repeats,"
-        f" {result['seconds']:.1f} s; everything is in {result['out']}"
+        f" {result['seconds']:.1f} s; everything is in {output.printable(result['out'])}"
     )

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 from lpzero.cli.settings_options import given_settings, settings_options
 from lpzero.exhaust import Exhaustion, Query
 from lpzero.options import options
@@ -44,7 +45,9 @@ _UPSTREAM = "flexibert-upstream"
 @click.option(
     "--forward-only", is_flag=True, help="Same as --without GJ: no statistics that need gradients."
 )
+@output.batch_options
 @output.running_options
+@output.no_lock_option
 @output.seed_option
 @click.pass_context
 def exhaust(context: click.Context, /, **given: Any) -> None:
@@ -59,15 +62,13 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
         **given_settings(context, options(Exhaustion), given),
         workers=Workers(given["jobs"]),
         progress=True,
+        lock=not given["no_lock"],
     )
     query = Query(**given_settings(context, options(Query), given))
     if given["forward_only"]:
         query = replace(query, without=tuple(sorted({*query.without, *gradient_statistics()})))
-    try:
+    with stopped_with(context):
         result = _result(given, asked, query)
-    except KeyboardInterrupt:
-        output.note("stopped; finished work is saved, the same command continues")
-        context.exit(output.INTERRUPTED)
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given["form"])
 
@@ -83,7 +84,8 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
 
     start = time.perf_counter()
     table = load(given["table"], given["data"], _UPSTREAM if given["upstream_dims"] else None)
-    sketch = SketchOptions(seed=given["seed"], batch_seed=given["seed"])
+    seed, batch = given["seed"], output.chosen_batch(given)
+    sketch = SketchOptions(seed=seed, batch_seed=seed, batch=batch)
     store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
     builder = Builder(sketch, store, asked.workers, given["device"], label="sketches")
     found = sketches(table, builder)
@@ -94,7 +96,8 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     result = engine.report(table, parts, found, run, asked, query, count)
     sheet = engine.scores(table, parts, found, run[1], result)
     seconds = time.perf_counter() - start
-    with RunDirectory(folder, exhaustive_config(table, parts, asked, sketch), True) as directory:
+    config = exhaustive_config(table, parts, asked, sketch)
+    with RunDirectory(folder, config, True, lock=asked.lock) as directory:
         directory.write_result(result, seconds, sheet)
     return {**result, "out": str(folder)}
 
@@ -105,6 +108,9 @@ def _default_folder(given: dict[str, Any], asked: Exhaustion) -> Path:
     name += f"-{asked.unaries}"
     name += "-terms2" if asked.terms == 2 else ""
     name += "-same" if asked.same_statistic else ""
+    name += f"-batch{given['batch']}" if given["batch"] else ""
+    name += f"-length{given['length']}" if given["length"] else ""
+    name += f"-{Path(given['corpus']).stem}" if given["corpus"] else ""
     name += f"-split{given['split_seed']}"
     return Path("runs", name + (f"-seed{given['seed']}" if given["seed"] else ""))
 
@@ -137,7 +143,8 @@ def _print(result: dict[str, Any], form: str) -> None:
     output.print_verdict(result)
     click.echo(
         f"{result['evaluated']:,} formulas evaluated, {sum(result['rejected'].values()):,}"
-        f" rejected, {result['seconds']:.1f} s; the measures are in {result['out']}"
+        f" rejected, {result['seconds']:.1f} s; the measures are in"
+        f" {output.printable(result['out'])}"
     )
 
 

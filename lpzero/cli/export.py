@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from lpzero.cli import output
 from lpzero.cli.settings_options import click_option, given_settings, shared_options
 from lpzero.export.forms import FORMS
 
@@ -79,6 +80,7 @@ def export(
     if (top is not None) + everything + (formula is not None) > 1:
         raise click.UsageError("--top, --all and --formula exclude each other; give only one")
     found = select(source, Choice(top, everything, formula), named_formulas)
+    output.note(f"note: {remark}" for remark in found.remarks)
     entries, called = found.entries, found.ensemble or ("ensemble" if ensemble else None)
     if name is not None and called is not None:
         called = check_text(name, "--name")

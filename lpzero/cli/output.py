@@ -6,11 +6,15 @@ Results go to stdout, as aligned text or as JSON; everything else goes to stderr
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from spaces.minibatch import Minibatch
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -51,6 +55,12 @@ device_option = click.option(
     help="The device that networks run on; auto is CUDA if available.",
 )
 
+no_lock_option = click.option(
+    "--no-lock",
+    is_flag=True,
+    help="Do not lock the run's directory, for file systems without locks; make sure that no other"
+    " process uses it.",
+)
 cache_option = click.option(
     "--cache",
     type=click.Path(file_okay=False),
@@ -58,7 +68,37 @@ cache_option = click.option(
     show_envvar=True,
     help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
-INTERRUPTED = 130
+_BATCH_OPTIONS = (
+    click.option(
+        "--batch",
+        type=click.IntRange(min=2),
+        help="The number of sequences or images in the batch.  [default: the space's]",
+    ),
+    click.option(
+        "--length",
+        type=click.IntRange(min=2),
+        help="The number of tokens of a sequence.  [default: the space's]",
+    ),
+    click.option(
+        "--corpus",
+        type=click.Path(),
+        help="A text file, read as bytes, to draw sequences from.  [default: random tokens]",
+    ),
+)
+
+
+def batch_options(command: Command) -> Command:
+    """Add the options that choose the batch that networks run on."""
+    for option in reversed(_BATCH_OPTIONS):
+        command = option(command)
+    return command
+
+
+def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
+    """The batch that the options choose; None if none of them is given."""
+    from spaces.minibatch import Minibatch
+
+    return Minibatch.chosen(given["batch"], given["length"], given["corpus"])
 
 
 def running_options(command: Command) -> Command:
@@ -94,7 +134,8 @@ def print_rows(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    shown = None if title is None else printable(title)
+    table = Table(title=shown, title_justify="left", box=None, pad_edge=False)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     for column in columns:
         numeric = all(_is_numeric(row.get(column)) for row in rows)
@@ -132,7 +173,14 @@ def cell(value: Any, is_significant: bool = False) -> str:
         return f"{value:.8g}" if is_significant else f"{value:.3f}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(cell(part) for part in value) + "]"
-    return str(value)
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """The text with escape sequences and other control characters spelt out, but for line ends."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def _is_numeric(value: Any) -> bool:
@@ -142,4 +190,11 @@ def _is_numeric(value: Any) -> bool:
 def note(lines: str | Iterable[str]) -> None:
     """Write lines to stderr: progress and remarks, never results."""
     for line in [lines] if isinstance(lines, str) else lines:
-        click.echo(line, err=True)
+        click.echo(printable(line), err=True)
+
+
+class NoteHandler(logging.Handler):
+    """Prints what the packages log as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"note: {record.getMessage()}")

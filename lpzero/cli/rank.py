@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 from lpzero.parallel import Workers
 from lpzero.statistics.losses import LOSSES
 
@@ -71,6 +72,7 @@ _MILLI = 1000
     type=click.IntRange(min=1),
     help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
+@output.batch_options
 @output.running_options
 @output.seed_option
 @click.pass_context
@@ -96,13 +98,11 @@ def rank(context: click.Context, /, **given: Any) -> None:
         Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
         Workers(given["jobs"]),
         label=given["table"],
+        batch=output.chosen_batch(given),
     )
     ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"], given["exact"])
-    try:
+    with stopped_with(context):
         rows = compare(table, proxies, ranking)
-    except KeyboardInterrupt:
-        output.note("stopped; finished work is saved, the same command continues")
-        context.exit(output.INTERRUPTED)
     output.note(_seen_test_rows(table, proxies, given["split_seed"]))
     if given["form"] == "json":
         output.print_json(rows)

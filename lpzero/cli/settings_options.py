@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from lpzero.errors import InputError
 from lpzero.options import (
     Bytes,
+    Names,
     OneOf,
     Option,
     Real,
@@ -130,6 +131,8 @@ def _type(kind: ValueKind) -> click.ParamType[Any]:
         return click.Choice(list(kind.known)) if kind.reads is None else _Word(kind, "name")
     if isinstance(kind, SomeOf):
         return _Word(kind, "names" if kind.separator else "letters")
+    if isinstance(kind, Names):
+        return _Word(kind, "names")
     assert isinstance(kind, Bytes), f"no option is known for {kind}"
     return _Word(kind, "size")
 

@@ -15,6 +15,7 @@ import numpy as np
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.ranks import rank_many, rank_targets
+from lpzero.judgement.stability import agreement
 
 STABLE = 0.998  # the least rank correlation of scores from two seeds
 MEMBERS = 20  # of an ensemble
@@ -81,20 +82,6 @@ def order_of(
         is_stable = stability >= min(threshold, float(stability.max()))
     order = np.lexsort((np.asarray(complexity), -np.round(rho, 10), ~is_stable))
     return np.asarray(order[: int(is_stable.sum())])
-
-
-def agreement(scores: FloatArray, repeated: FloatArray) -> FloatArray:
-    """The rank correlation (K,) of each formula's scores with its repeated ones, over all rows."""
-    finite = np.isfinite(scores).all(axis=1) & np.isfinite(repeated).all(axis=1)
-    result = np.zeros(len(scores))
-    if finite.any():
-        first, second = rank_many(scores[finite]), rank_many(repeated[finite])
-        first, second = (x - x.mean(axis=1, keepdims=True) for x in (first, second))
-        size = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-        result[finite] = np.divide(
-            (first * second).sum(axis=1), size, out=np.zeros(len(first)), where=size > 0
-        )
-    return result
 
 
 def ensemble_scores(scores: FloatArray, choice: StableChoice, n: int = MEMBERS) -> FloatArray:

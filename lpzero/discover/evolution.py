@@ -22,6 +22,7 @@ from lpzero.discover.selection import best_first, by_front, tournament
 from lpzero.discover.settings import Settings
 from lpzero.discover.variation import Variation, as_global_rng
 from lpzero.errors import InputError
+from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
 from primitives.score import AnyFormula, with_sign
 
 _REGENERATE = 100  # attempts with the same parents
@@ -31,7 +32,7 @@ class Evolution:
     """Evolution with these settings: a language to draw from, operators, and a judge.
 
     `first` gives formulas for the first population, such as those of a beam search; the rest of it
-    is drawn at random.
+    is drawn at random. `columns` are what formulas may use beside statistics and sizes.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Evolution:
         settings: Settings,
         judge: Judge,
         first: Callable[[], Sequence[AnyFormula]] = tuple,
+        columns: ColumnFacts = NO_COLUMNS,
     ) -> None:
         self.settings, self.judge, self._first = settings, judge, first
         self.language: Any
@@ -47,7 +49,7 @@ class Evolution:
             self.language = Language(settings)
             self.variation = Variation(self.language)
         else:
-            self.language = ScoreLanguage(settings)
+            self.language = ScoreLanguage(settings, columns)
             self.variation = ScoreVariation(self.language)
 
     def step(self, state: State, rng: random.Random) -> State:

@@ -14,11 +14,12 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.choice import MEMBERS, agreement, order_of
+from lpzero.discover.choice import MEMBERS, order_of
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
 from lpzero.judgement.ranks import rank_many
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
+from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
 from primitives.parser import parse
@@ -26,13 +27,13 @@ from primitives.rejection import Rejected
 from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
 TOP = 10
 
 
 def report(
-    tables: Sequence[Table],
+    tables: Sequence[Table | ColumnTable],
     objective: Objective,
     outcome: CampaignOutcome,
     counts: Mapping[str, Count] | None = None,
@@ -81,7 +82,9 @@ def report(
     }
 
 
-def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]) -> dict[str, Any]:
+def scores(
+    tables: Sequence[Table | ColumnTable], objective: Objective, result: dict[str, Any]
+) -> dict[str, Any]:
     """The winner's score and the target of every row, as JSON values, for figures."""
     text = result["best"]["formula"]
     columns = {}
@@ -102,7 +105,8 @@ def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:
 
 
 def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates whose scores repeat, by rho on train and valid, lowest over the tables."""
+    """The candidates whose scores repeat, by rho on train and valid; of several tables by one
+    number of them, as `--across` has it."""
     pool = sorted((c for c in candidates if c.is_scored), key=lambda c: c.id)
     formulas = [canonical(candidate.formula) for candidate in pool]
     rhos, agreements = [], []
@@ -115,7 +119,8 @@ def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list
             agreements.append(agreement(scores, again))
     stability = np.min(agreements, axis=0) if agreements else None
     complexity = [candidate.complexity for candidate in pool]
-    order = order_of(np.min(rhos, axis=0), stability, complexity, objective.settings.stable)
+    value = objective.across_known.value(np.stack(rhos))
+    order = order_of(value, stability, complexity, objective.settings.stable)
     return [pool[i] for i in order]
 
 
@@ -191,9 +196,12 @@ class _ScoredCandidate:
         ]
 
 
-def _opened(tables: Sequence[Table], objective: Objective) -> list[JudgedTable]:
+def _opened(tables: Sequence[Table | ColumnTable], objective: Objective) -> list[JudgedTable]:
     pairs = zip(tables, objective.tables_fitness, strict=True)
-    return [JudgedTable(table, fitness.parts, with_test=True) for table, fitness in pairs]
+    return [
+        JudgedTable(table, fitness.parts, with_test=True, columns=fitness.columns.values)
+        for table, fitness in pairs
+    ]
 
 
 def _score(

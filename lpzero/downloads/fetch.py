@@ -12,7 +12,6 @@ archive, which are not stable upstream.
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import os
 import re
@@ -29,6 +28,7 @@ from lpzero.downloads.archive import unpack
 from lpzero.errors import WriteError
 from lpzero.files import AppendFile, move
 from spaces.errors import FetchError, TableError
+from spaces.tables.digests import table_digest
 from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
 from spaces.tables.source import Further, Origin, Source
 
@@ -86,7 +86,7 @@ def _is_installed(place: Path, origin: Origin, force: bool) -> bool:
     """Whether the path has the origin's content; other content is an error unless `force`."""
     if not place.exists():
         return False
-    if _digest(place, origin) == origin.digest:
+    if table_digest(place, origin.members) == origin.digest:
         return True
     if not force:
         raise FetchError(
@@ -136,41 +136,12 @@ def _install(entry: Source, origin: Origin, place: Path, part: Path) -> None:
 
 
 def _verify(entry: Source, origin: Origin, path: Path) -> None:
-    found = _digest(path, origin)
+    found = table_digest(path, origin.members)
     if found != origin.digest:
         raise FetchError(
             f"table {entry.name}: wrong checksum, got SHA-256 {found}, expected {origin.digest}; "
             "nothing was installed: fetch it again, and report it if that does not help"
         )
-
-
-def _digest(path: Path, origin: Origin) -> str:
-    if origin.members is None:
-        return file_digest(path) if path.is_file() else "(no file)"
-    return tree_digest(path, origin.members)
-
-
-def file_digest(path: Path) -> str:
-    """The SHA-256 of the file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def tree_digest(folder: Path, members: str) -> str:
-    """The SHA-256 over the sorted (relative path, SHA-256 of content) of the matching files.
-
-    Archives of one commit differ in their bytes from day to day; what they unpack to does not.
-    """
-    pattern = re.compile(members)
-    files = (path for path in folder.rglob("*") if path.is_file())
-    paths = sorted(path.relative_to(folder).as_posix() for path in files)
-    digest = hashlib.sha256()
-    for path in filter(pattern.fullmatch, paths):
-        digest.update(f"{path}\0{file_digest(folder / path)}\n".encode())
-    return digest.hexdigest()
 
 
 def download(url: str, part: Path, timeout: float, progress: Progress) -> bool:

@@ -6,23 +6,21 @@ memory of one shard. Shards are the same for any number of workers and any memor
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from lpzero import files
+from lpzero import seals
 from lpzero.arrays import FloatArray, IntArray
-from lpzero.errors import InputError
+from lpzero.errors import EnvelopeError, InputError
 from lpzero.exhaust.results import Entry, Query
-from lpzero.exhaust.shards import path
+from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement.measures import MEASURES, Measures, RankMeasures
-from lpzero.runs.layout import SHARDS
+from lpzero.runs.layout import SHARDS, place
 from lpzero.scores.products import PAIR_EXPONENTS, Factors, is_new_pair
 from lpzero.scores.terms import TermTable
 from primitives.formula import Formula
@@ -60,14 +58,13 @@ class PairTask:
 
     logs: FloatArray
     measures: RankMeasures
-    folder: Path
+    files: ShardFiles
 
     def __call__(self, task: tuple[int, PairShard]) -> None:
         number, shard = task
         first, second, values, counts = self.measure(shard)
-        buffer = io.BytesIO()
-        np.savez(buffer, first=first, second=second, values=values, counts=np.array(counts))
-        files.write_bytes(path(self.folder, number), buffer.getvalue())
+        found = {"first": first, "second": second, "values": values, "counts": np.array(counts)}
+        self.files.write(number, found)
 
     def measure(
         self, shard: PairShard
@@ -101,13 +98,14 @@ def best_of(values: FloatArray) -> IntArray:
 class PairResults:
     """The best products of every shard of a run."""
 
-    def __init__(self, folder: Path, terms: TermTable) -> None:
-        self.folder, self.terms = folder, terms
+    def __init__(self, files: ShardFiles, terms: TermTable) -> None:
+        self.files, self.terms = files, terms
         self.shards = cut(len(terms))
 
     def write_terms(self) -> None:
         """Write the terms, so that the run can be read without its sketches."""
-        files.write_json(self.folder / SHARDS / _TERMS, [str(term) for term in self.terms.terms])
+        terms = {"terms": [str(term) for term in self.terms.terms]}
+        seals.write_sealed(*_terms_file(self.files), terms)
 
     def missing(self) -> list[tuple[int, PairShard]]:
         """The shards whose files are missing or broken."""
@@ -148,19 +146,15 @@ class PairResults:
     def _whole(self, number: int) -> dict[str, Any]:
         found = self._read(number)
         if found is None:
-            raise InputError(f"the run in {self.folder} is not finished: start it again")
+            raise InputError(f"the run in {self.files.folder} is not finished: start it again")
         return found
 
     def _read(self, number: int) -> dict[str, Any] | None:
         if number not in self._cache:
-            try:
-                data = io.BytesIO(path(self.folder, number).read_bytes())
-                with np.load(data, allow_pickle=False) as archive:
-                    self._cache[number] = {
-                        name: archive[name] for name in ("first", "second", "values", "counts")
-                    }
-            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            found = self.files.read(number)
+            if found is None:
                 return None
+            self._cache[number] = found
         return self._cache[number]
 
     @cached_property
@@ -168,9 +162,16 @@ class PairResults:
         return {}
 
 
-def read_terms(folder: Path) -> TermTable:
-    """The terms of a run, without their values."""
-    texts = files.read_list(folder / SHARDS / _TERMS) or []
+def _terms_file(files: ShardFiles) -> tuple[Path, str]:
+    return files.folder / SHARDS / _TERMS, place(files.run, _TERMS)
+
+
+def read_terms(files: ShardFiles) -> TermTable:
+    """The terms of a run, without their values; none if their file is missing or broken."""
+    try:
+        texts = seals.read_sealed(*_terms_file(files))["terms"]
+    except (FileNotFoundError, EnvelopeError):
+        texts = []
     terms = [parse(text) for text in texts]
     known = tuple(t if isinstance(t, Formula) else Column(str(t)) for t in terms)
     return TermTable(known, np.empty((len(known), 0)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
 from lpzero.exhaust.products import PairResults, PairTask
 from lpzero.exhaust.results import Results
+from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.exhaust.shards import ShardTask
 from lpzero.judgement.table import JudgedTable
 from lpzero.options import Bytes, Switch, Whole, check, option
@@ -55,6 +56,7 @@ class Exhaustion:
     memory: int = option(4 * GIGABYTE, "The memory that all processes together may take.", Bytes())
     workers: Workers | None = None
     progress: bool = False
+    lock: bool = True
 
     def __post_init__(self) -> None:
         check(self)
@@ -73,12 +75,15 @@ def exhaust(
     Also returns the branch table of all rows, from which the chosen formulas are scored.
     """
     chains = surviving(asked.unaries, asked.same_statistic)
-    with RunDirectory(folder, exhaustive_config(table, split, asked, options), resume=True):
+    config = exhaustive_config(table, split, asked, options)
+    files = ShardFiles(folder, config.hash)
+    with RunDirectory(folder, config, resume=True, lock=asked.lock) as directory:
+        directory.log_remarks()
         label = "branches" if asked.progress else None
         branches = branch_table(sketches, chains, None, asked.workers, label)
         if asked.terms == 2:
-            return _measure_pairs(table, split.train, branches, folder, asked), branches
-        results = Results(folder, asked.unaries, asked.same_statistic)
+            return _measure_pairs(table, split.train, branches, files, asked), branches
+        results = Results(files, asked.unaries, asked.same_statistic)
         missing = results.missing()
         if missing:
             _measure(table, split.train, branches, results, missing, asked)
@@ -86,16 +91,16 @@ def exhaust(
 
 
 def _measure_pairs(
-    table: Table, train: IntArray, branches: BranchTable, folder: Path, asked: Exhaustion
+    table: Table, train: IntArray, branches: BranchTable, files: ShardFiles, asked: Exhaustion
 ) -> PairResults:
     """Measure every product of two terms on the training rows."""
     terms = term_table(branches)
-    results = PairResults(folder, terms)
+    results = PairResults(files, terms)
     missing = results.missing()
+    results.write_terms()
     if missing:
-        results.write_terms()
         logs = np.ascontiguousarray(terms.logs[:, train])
-        task = PairTask(logs, JudgedTable(table).measures(train), folder)
+        task = PairTask(logs, JudgedTable(table).measures(train), files)
         _run(task, missing, asked)
     return results
 
@@ -112,7 +117,7 @@ def exhaustive_config(
         "terms": asked.terms,
         "same_statistic": asked.same_statistic,
         "chains": surviving(asked.unaries, asked.same_statistic).digest,
-        "sketch": asdict(options or SketchOptions()),
+        "sketch": (options or SketchOptions()).to_json(),
     }
     return RunConfig(KIND, request)
 
@@ -134,7 +139,7 @@ def _measure(
         needed = (fixed + 2 * workers.jobs * _MIN_WORKER_BYTES) / GIGABYTE
         raise InputError(f"this run needs at least {needed:.2f} GB: give --memory more")
     task = ShardTask(
-        scorer, JudgedTable(table).measures(train), results.families, results.folder, per_worker
+        scorer, JudgedTable(table).measures(train), results.families, results.files, per_worker
     )
     _run(task, missing, asked)
 

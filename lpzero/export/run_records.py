@@ -14,6 +14,7 @@ from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
 from lpzero.runs.formula_run import FormulaRun
 from primitives.parser import parse
 from spaces.errors import UnknownNameError
+from spaces.minibatch import Minibatch
 
 Line = Mapping[str, Any]
 
@@ -25,7 +26,7 @@ class RunRecords:
         self.run, self.folder = run, run.folder
         sketch = Fields(run.request["sketch"], f"{self.folder}: sketch")
         self.options = json_form.options(sketch)
-        self.batches = _batches([table["space"] for table in run.tables])
+        self.batches = _batches([table["space"] for table in run.tables], self.options.batch)
 
     def chosen(self) -> Exported | None:
         """The winner; None before there is one."""
@@ -129,12 +130,12 @@ def _counter_figures(line: Line, where: str) -> CounterFigures:
     )
 
 
-def _batches(names: Sequence[str]) -> tuple[Batch, ...]:
+def _batches(names: Sequence[str], chosen: Minibatch | None) -> tuple[Batch, ...]:
     """How the spaces draw their inputs; spaces unknown to this version are omitted."""
     found = []
     for name in dict.fromkeys(names):
         try:
-            found.append(batch_of(spaces.get(name)))
+            found.append(batch_of(spaces.get(name), chosen))
         except UnknownNameError:
             continue
     return tuple(found)

@@ -70,12 +70,14 @@ class Choice:
 class Selection:
     """Formulas to export, and the counters to compare them with.
 
-    With the name of an `ensemble`, they are its members and are exported as one proxy.
+    With the name of an `ensemble`, they are its members and are exported as one proxy. `remarks`
+    say what is missing or broken in the run that they come from.
     """
 
     entries: list[Exported]
     counters: list[CounterFigures] = field(default_factory=list)
     ensemble: str | None = None
+    remarks: list[str] = field(default_factory=list)
 
 
 def select(
@@ -148,7 +150,9 @@ def _run(folder: Path, choice: Choice) -> Selection:
     with report_unexpected_content(folder):
         records = RunRecords(run)
         chosen, entries = records.chosen(), records.hall() if is_chosen else []
-        return Selection(choice.of(entries, chosen, str(folder)), records.counters())
+        return Selection(
+            choice.of(entries, chosen, str(folder)), records.counters(), remarks=run.remarks
+        )
 
 
 def exact(entries: Sequence[Exported]) -> list[Exported]:

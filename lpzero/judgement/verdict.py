@@ -21,19 +21,26 @@ def verdict(
     winner: Judgement,
     differences: Mapping[str, Difference],
     stability: Stability | None = None,
+    column: str | None = None,
 ) -> str:
-    """One sentence on the winner's judgement on test rows; differences by the rivals' names."""
+    """One sentence on the winner's judgement on test rows; differences by the rivals' names.
+
+    `column` is the name of the rival that is a column rather than a counter.
+    """
     if winner.flaw is not None:
         return f"It ranks nothing: its scores on the {winner.n} test rows are {winner.flaw}."
-    clauses = [_compared(name, found) for name, found in differences.items()]
+    clauses = [_compared(name, found, column) for name, found in differences.items()]
     clauses = clauses or [f"It reaches rho {_signed(winner.rho)} on {winner.n} test rows"]
-    clauses += [*_within(winner), *_repeated(stability)]
+    if winner.rho_given_params is not None:  # else there are no sizes to group by
+        clauses += _within(winner)
+    clauses += _repeated(stability)
     first, *rest = clauses
     return "; ".join([first, *(clause[0].lower() + clause[1:] for clause in rest)]) + "."
 
 
-def _compared(name: str, found: Difference) -> str:
-    rival = f"the {name}" if name == BEST_COUNT else f"{name} (the best counter on train)"
+def _compared(name: str, found: Difference, column: str | None) -> str:
+    role = "best column on train and valid" if name == column else "best counter on train"
+    rival = f"the {name}" if name == BEST_COUNT else f"{name} (the {role})"
     low, high = map(_signed, found.rho_ci)
     facts = f"[{low}, {high}] on {found.n} test rows ({found.share_above:.0%} of draws above 0)"
     if found.outcome is Outcome.NOT_AHEAD:

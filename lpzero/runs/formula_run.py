@@ -12,6 +12,7 @@ from lpzero.runs.run import Run
 from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
 from primitives.score import AnyFormula
 from primitives.sizes import SpaceSize
+from spaces.minibatch import to_arguments
 
 Row = Mapping[str, Any]
 ONE_SIDED = "one-sided"
@@ -98,12 +99,13 @@ class FormulaRun(Run, ABC):
         return [line for line in lines if line["table"] == table]
 
     def shared_options(self, of_networks: str) -> list[str]:
-        """The arguments for seeds other than 0 and for the published dimensions."""
+        """The arguments for seeds other than 0, a chosen batch and the published dimensions."""
         seeds = {
             "--split-seed": self.request["split_seed"],
             of_networks: self.request["sketch"]["seed"],
         }
         words = [word for flag, seed in seeds.items() if seed for word in (flag, str(seed))]
+        words += to_arguments(self.request["sketch"].get("batch", {}))
         is_upstream = any(table["space"] == UPSTREAM for table in self.tables)
         return [*words, "--upstream-dims"] if is_upstream else words
 

@@ -176,7 +176,7 @@ class _BranchTask:
     def __call__(self, address: str, give: bool = False) -> Tabulated | None:
         made = tabulate(self.store.load(self.space, address), self.chains)
         path = self.store.path(self.space, address, branch_files.ending(self.chains))
-        write_bytes(path, branch_files.encode(made, self.chains))
+        write_bytes(path, branch_files.encode(made, self.chains, address))
         return made if give else None
 
 

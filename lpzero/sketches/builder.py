@@ -27,6 +27,7 @@ from lpzero.sketches.sketch import (
 )
 from lpzero.sketches.store import Failure, Store, StoreError, default_folder
 from lpzero.statistics.errors import StatisticsError
+from spaces.errors import BatchError
 
 if TYPE_CHECKING:
     from spaces.base import Space
@@ -161,6 +162,7 @@ def _build_missing(
 ) -> dict[str, str]:
     """Build these sketches; return the reasons of those that failed, by address."""
     reasons: dict[str, str] = {}
+    builder.options.check_batch(space)
     task = _SketchTask(space, builder.options, builder.store, builder.device, builder.chunk)
     with closing(stream(task, tasks, builder.workers, builder.label)) as outcomes:
         for index, outcome in outcomes:
@@ -197,6 +199,7 @@ def build_sketch(
         device=device,
         chunk=chunk,
         limit=options.limit,
+        batch=options.tokens(space),
     )
     shapes: dict[int | str, dict[str, list[list[int]]]] = {}
     numbers = []
@@ -236,7 +239,7 @@ class _SketchTask:
         name, arch = task
         try:
             sketch = build_sketch(self.space, arch, self.options, self.device, self.chunk)
-        except StatisticsError:  # a loss or device that no architecture could use
+        except (StatisticsError, BatchError):  # what no architecture could use
             raise
         except Exception as error:  # one architecture's failure does not end the build
             return self.fail(name, arch, f"{type(error).__name__}: {_first_line(error)}")

@@ -64,12 +64,22 @@ def _document(path: Path) -> Any:
     return document
 
 
-def _source(name: str, n: int, target: str) -> Source:
+def _source(name: str, n: int, target: str, digest: str) -> Source:
     path = DATA / f"{name}.json"
-    return Source(name, name, n, target, "Apache-2.0", path, read, count)
+    return Source(name, name, n, target, "Apache-2.0", path, read, count, shipped_digest=digest)
 
 
 SOURCES = (
-    _source("nano-gpt2", 104, "minus validation loss"),
-    _source("nano-flexibert", 96, "held-out balanced accuracy"),
+    _source(
+        "nano-gpt2",
+        104,
+        "minus validation loss",
+        "2a04b04af2b709c8233d35218fdcc7a462fcab30d629dee2856df46d7078adb7",
+    ),
+    _source(
+        "nano-flexibert",
+        96,
+        "held-out balanced accuracy",
+        "6e19ee3a704e9c24ec9bec86816dab8e6b9b0bfafedd76be8f715516bc58c70e",
+    ),
 )

@@ -53,6 +53,14 @@ class Table:
         labels = np.unique(np.array(keys), axis=0, return_inverse=True)[1]
         return labels.reshape(-1).astype(np.int64)
 
+    def twins(self) -> Sequence[Any]:
+        """A key for each row; rows with equal keys have equal architectures."""
+        return self.archs
+
+    def strata(self) -> Sequence[str]:
+        """The stratum of each row: its depth."""
+        return [f"depth {self.space.depth(arch)}" for arch in self.archs]
+
     def in_space(self, space: Space[Any]) -> Table:
         """The same architectures and targets, built and counted by another space."""
         for row, arch in zip(self.ids, self.archs, strict=True):
@@ -72,8 +80,8 @@ class Table:
 
         The digest stays that of the whole table.
         """
-        hidden = {name: _blank(column, rows) for name, column in self.extra.items()}
-        return replace(self, targets=_blank(self.targets, rows), extra=hidden)
+        hidden = {name: blank(column, rows) for name, column in self.extra.items()}
+        return replace(self, targets=blank(self.targets, rows), extra=hidden)
 
 
 def make_table(
@@ -89,8 +97,8 @@ def make_table(
     """The table of (id, architecture, target) rows, with its digest."""
     ids = tuple(row[0] for row in rows)
     archs = tuple(row[1] for row in rows)
-    targets = _frozen([row[2] for row in rows])
-    columns = {key: _frozen(values) for key, values in (extra or {}).items()}
+    targets = frozen([row[2] for row in rows])
+    columns = {key: frozen(values) for key, values in (extra or {}).items()}
     digest = content_digest(space, archs, targets)
     return Table(
         name, space, archs, targets, target, licence, ids, digest, columns, ceiling, failed
@@ -107,13 +115,15 @@ def content_digest(space: Space[Any], archs: Sequence[Any], targets: FloatArray)
     return digest.hexdigest()
 
 
-def _frozen(values: Sequence[float]) -> FloatArray:
+def frozen(values: Sequence[float] | FloatArray) -> FloatArray:
+    """The values as an array (n,) that cannot be changed."""
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array
 
 
-def _blank(column: FloatArray, rows: IntArray) -> FloatArray:
+def blank(column: FloatArray, rows: IntArray) -> FloatArray:
+    """The column (n,) with NaN in these rows."""
     hidden: FloatArray = column.copy()
     hidden[rows] = np.nan
     hidden.flags.writeable = False

@@ -45,6 +45,7 @@ def rule_of(text: str, rules: Any = DEFAULT_RULES) -> str | None:
 TABLE_6 = [
     ("log, exp: inverse", "sum(log(exp(W)))", "inverse-pair"),
     ("log, exp: inverse", "sum(exp(log(sigmoid(W))))", "inverse-pair"),
+    ("log, exp: inverse", "sum(l1(exp(log(S))))", "inverse-pair"),
     ("abs, abs(log): derivative", "sum(abs(log(square(W))))", "equivalent"),
     ("abs, abs(log): derivative", "sum(abs(abslog(W)))", "no-effect"),
     ("square, sqrt: inverse", "sum(sqrt(square(W)))", "inverse-pair"),

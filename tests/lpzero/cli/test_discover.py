@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from lpzero.cli import main as cli
 from lpzero.discover import evolution as steps
+from lpzero.discover.objective import Objective
 from lpzero.errors import InputError
 from lpzero.runs import layout
 from spaces.tables.table import Table
@@ -226,15 +228,19 @@ def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
 
 
 @pytest.mark.slow
-def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_finishes_the_generation_and_says_how_to_go_on(
+    number: signal.Signals,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = str(tmp_path / "c")
     step = steps.Evolution.step
 
     def interrupted(self: Any, state: Any, rng: Any) -> Any:
         if state.generation == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         return step(self, state, rng)
 
     with monkeypatch.context() as patch:
@@ -250,3 +256,19 @@ def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
     assert run(capsys, "made-up", "--out", other, "--quiet", *SMALL)[0] == 0
     journals = [(Path(path) / layout.JOURNAL).read_bytes() for path in (out, other)]
     assert journals[0] == journals[1]
+
+
+def test_a_signal_before_the_first_generation_stops_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = str(tmp_path / "c")
+
+    def prepare(self: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("it went on")
+
+    monkeypatch.setattr(Objective, "prepare", prepare)
+    code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
+    assert (code, text) == (130, "")
+    again = shlex.join(["lpzero", "discover", "made-up", "--out", out, *SMALL, "--resume"])
+    assert err == f"stopped; finished work is saved, continue with: {again}\n"

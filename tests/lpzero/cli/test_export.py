@@ -22,6 +22,7 @@ from lpzero.proxies import Context, Measurements, find
 from lpzero.runs.directory import RunDirectory
 from primitives.parser import parse
 from spaces.tables import split
+from tests.lpzero.sealed_runs import content, rewrite
 from tests.lpzero.small_campaign import discovery, sketches, table
 
 
@@ -266,11 +267,17 @@ def test_broken_campaigns_are_one_line(
     out = tmp_path / "run"
     discovery(out).search()
     assert "there is no winner" in refused(capsys, out, "--to", "json")
-    assert "rho" in exports(capsys, out, "--to", "csv", "--all")
-    for content in ("{}", "[]", '{"best": 3}', '{"tables": [], "best": {}}', "\0"):
-        (out / "result.json").write_text(content)
+    assert run(["export", str(out), "--to", "csv", "--all"]) == 0
+    text, note = capsys.readouterr()
+    assert "rho" in text
+    assert "note: The campaign is not finished" in note
+    for text in ("{}", "[]", "\0"):
+        (out / "result.json").write_text(text)
         refused(capsys, out, "--to", "json")
-    found = result(campaign)
+    for value in ({"best": 3}, {"tables": [], "best": {}}):
+        rewrite(out, "result.json", value)
+        refused(capsys, out, "--to", "json")
+    found = content(campaign, "result.json")
     found["best"]["formula"] = "sum(__import__(W))"
-    (out / "result.json").write_text(json.dumps(found))
+    rewrite(out, "result.json", found)
     assert "unknown name" in refused(capsys, out, "--to", "json")

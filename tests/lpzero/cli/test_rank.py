@@ -119,3 +119,20 @@ def test_bad_input_is_one_line_and_code_2(
     assert out == ""
     assert message in err
     assert err.strip().splitlines()[-1].startswith("error: ")
+
+
+def test_the_batch_can_be_chosen_and_a_bad_corpus_is_one_line(
+    small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_bytes(b"the quick brown fox jumps over the lazy dog" * 9)
+    asked = ["nano-gpt2", "--proxy", "snip", "--proxy", "sum(l1(A))", "--cache", str(tmp_path)]
+
+    def rhos(*options: str) -> dict[str, float]:
+        return {row["proxy"]: row["rho"] for row in ranked(capsys, *asked, *options)}
+
+    assert rhos() != rhos("--batch", "3", "--length", "9", "--corpus", str(text))
+    assert rhos() == rhos("--batch", "8", "--length", "64")  # the space's own
+    for wrong in (["--corpus", str(tmp_path / "none")], ["--length", "65"]):
+        assert run(["rank", *asked, *wrong]) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1

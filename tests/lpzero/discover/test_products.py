@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import spaces
 from lpzero.discover import campaign as running
-from lpzero.discover.choice import agreement, choose, ensemble_scores, order_of
+from lpzero.discover.choice import choose, ensemble_scores, order_of
 from lpzero.discover.discovery import Discovery
 from lpzero.discover.report import choose_stable
 from lpzero.discover.score_language import EXPONENTS, ScoreLanguage
@@ -23,6 +23,7 @@ from lpzero.discover.score_variation import ScoreVariation, factors_of
 from lpzero.discover.settings import preset
 from lpzero.discover.variation import as_global_rng
 from lpzero.judgement.ranks import rank
+from lpzero.judgement.stability import agreement
 from lpzero.runs import layout
 from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table, rows_of
@@ -161,14 +162,14 @@ def test_the_first_population_has_the_beams_best_and_nothing_falls_below_it(
 ) -> None:
     _, found = whole
     (fitness,) = found.objective.tables_fitness
-    beam = fitness.products()
-    assert beam[0].rho == max(one.rho for one in beam)
+    beam = fitness.products
+    assert beam[0].value == max(one.value for one in beam)
     best = beam[0].factors.formula(fitness.terms)
     first = [c for c in found.outcome_.hall.entries if c.operator == "beam"]
     assert str(canonical(best)).lstrip("-") in {str(c.key) for c in first}
     fitnesses = [row["fitness"] for row in found.history_]
     assert fitnesses == sorted(fitnesses)
-    assert fitnesses[0] >= beam[0].rho - 1e-9
+    assert fitnesses[0] >= beam[0].value - 1e-9
     assert max(c.fitness[0] for c in found.outcome_.state.population) == fitnesses[-1]
 
 

@@ -59,7 +59,7 @@ def test_a_beam_of_two_is_never_above_it(done: tuple[PairResults, object]) -> No
     train = split(made, 0).train
     ranks = rank_targets(made.targets[train])
     found = search(results.terms.logs[:, train], ranks, Beam(factors=2))
-    assert found[0].rho <= results.best(Query(top=1))[0].value + 1e-12
+    assert found[0].value <= results.best(Query(top=1))[0].value + 1e-12
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_jobs_and_a_lost_shard_change_no_byte(
     exhaust(made, sketches(len(made)), split(made, 0), again, asked)
     (again / "shards" / "00001.npz").unlink()
     exhaust(made, sketches(len(made)), split(made, 0), again, asked)
-    for path in sorted((done[0].folder / "shards").iterdir()):
+    for path in sorted((done[0].files.folder / "shards").iterdir()):
         assert path.read_bytes() == (again / "shards" / path.name).read_bytes()
 
 
@@ -81,8 +81,8 @@ def test_the_run_is_read_without_its_sketches(done: tuple[PairResults, object]) 
     parts = split(made, 0)
     answer = report(made, parts, sketches(len(made)), done, Exhaustion(terms=2))  # type: ignore[arg-type]
     assert answer["evaluated"] == results.counts[0]
-    assert read_config(results.folder) is not None
-    run = open_run(results.folder)
+    assert read_config(results.files.folder) is not None
+    run = open_run(results.files.folder)
     pairs = list(run.pairs())  # type: ignore[attr-defined]
     assert pairs
     assert run.command()[:3] == ["lpzero", "exhaust", "made-up"]  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ import pytest
 
 from lpzero.exhaust.report import _unread
 from lpzero.exhaust.results import Results
+from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.exhaust.shards import ShardTask
 from lpzero.judgement.measures import RankMeasures
 from lpzero.scores.branch_files import decode, encode
@@ -52,7 +53,7 @@ def test_a_sketch_without_attention_survives_its_file(sketches: list[Sketch]) ->
     again = read(write(sketches[0]))
     assert [again.matrices(block, "S") for block in range(3)] == [[], [], []]
     made = tabulate(again, CHAINS)
-    stored = decode(encode(made, CHAINS), CHAINS)
+    stored = decode(encode(made, CHAINS, "address"), CHAINS, "address")
     assert stored.counts["S"] == (0, 0, 0)
     np.testing.assert_array_equal(stored.means["H"], made.means["H"])
 
@@ -95,9 +96,10 @@ def test_terms_and_families_leave_attention_out(sketches: list[Sketch], tmp_path
     terms = [str(term) for term in term_table(table).terms]
     assert len(terms) > 50
     assert not any("S" in text for text in terms)
-    results = Results(tmp_path, 1, False)
+    shards = ShardFiles(tmp_path, "run")
+    results = Results(shards, 1, False)
     measures = RankMeasures(np.arange(6.0), np.arange(6.0) + 1, np.zeros(6, dtype=np.int64))
-    task = ShardTask(family_scorer(table), measures, results.families, tmp_path, 1 << 24)
+    task = ShardTask(family_scorer(table), measures, results.families, shards, 1 << 24)
     for item in results.missing():
         task(item)
     evaluated = results.counts[0]
