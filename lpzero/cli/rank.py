@@ -164,7 +164,8 @@ def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:
     from lpzero.proxies.ranking import rank as compare
 
     ceiling = "" if table.ceiling is None else f", noise ceiling {table.ceiling:.3f}"
-    title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}"
+    failed = f", {table.failed} failed trainings left out" if table.failed else ""
+    title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}{failed}"
     output.print_rows([_shown(row) for row in rows], "table", title=title)
     named = {row["proxy"] for row in rows}
     others = [get(name) for name in counters.names() if name not in named]

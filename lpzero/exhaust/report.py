@@ -15,7 +15,7 @@ from lpzero.options import to_json
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import bare_chains
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.evaluator import MISSING_STATISTIC, FormulaEvaluator
 from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
@@ -97,7 +97,7 @@ def report(
         **contest_fields(contests),
         "evaluated": evaluated,
         "ranked": results.ranked if isinstance(results, PairResults) else evaluated,
-        "rejected": _rejected(asked, constant, non_finite),
+        "rejected": _rejected(asked, constant, non_finite) | _unread(results, branches),
     }
 
 
@@ -132,6 +132,18 @@ def _best(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, An
     line = _line(judged, entry, scores)
     found = {judged.table.name: judged.judge_chosen(scores)}
     return {**line, "sign": entry.formula.sign, "judged": found}
+
+
+def _unread(results: Results | PairResults, branches: BranchTable) -> dict[str, int]:
+    """How many formulas read a statistic that the networks do not have; nothing if none does."""
+    if isinstance(results, PairResults) or not branches.absent:
+        return {}
+    n_unread = sum(
+        len(family)
+        for family in results.families
+        if any(side[0].statistic in branches.absent for side in family.sides)
+    )
+    return {MISSING_STATISTIC: len(REDUCTIONS) * n_unread}
 
 
 def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, int]:

@@ -107,7 +107,9 @@ class FormulaProxy:
         return {name: found[name] for name in self.formula.columns}
 
     def applies_to(self, space: Space[Any]) -> bool:
-        """Whether every column does, and the space's networks have the ends that it reads."""
+        """Whether the space's networks have the statistics and ends it reads, and columns apply."""
+        if set(self.formula.statistics) & space.absent_statistics:
+            return False
         reductions = {term.reduction for term in self.formula.terms}
         read = {POSITION_REDUCTIONS[reduction].end for reduction in reductions} - {None}
         if read:

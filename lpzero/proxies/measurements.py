@@ -234,7 +234,10 @@ class _MeasureTask:
         seed = self.options.batch_seed
         tokens = self.options.tokens(self.space)
         sizes = {"blocks": self.space.block_sizes(arch), "ends": self.space.end_sizes(arch)}
-        return Network(model, tokens, self.options.loss, seed=seed, chunk=self.chunk, sizes=sizes)
+        # A batch that was chosen is that of every proxy.
+        wide = self.space.wide_batch(seed) if self.options.batch is None else tokens
+        loss, chunk = self.options.loss, self.chunk
+        return Network(model, tokens, loss, seed=seed, chunk=chunk, sizes=sizes, wide_tokens=wide)
 
 
 def evaluate(measure: Measure, network: Network) -> Record:

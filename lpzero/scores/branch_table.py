@@ -51,6 +51,11 @@ class BranchTable:
         found: BoolArray = np.arange(self.n_blocks.max()) < self.n_blocks[:, np.newaxis]
         return found
 
+    @cached_property
+    def absent(self) -> frozenset[str]:
+        """The statistics that the networks do not have."""
+        return frozenset(name for name, counts in self.counts.items() if not counts.any())
+
     @property
     def nbytes(self) -> int:
         """The memory of the means and products in bytes."""
@@ -59,7 +64,11 @@ class BranchTable:
     @cached_property
     def block_means(self) -> dict[str, FloatArray]:
         """The mean over each block's tensors (chains, A, B)."""
-        return {name: over_tensors(self.means[name], self.counts[name]) for name in self.means}
+        return {
+            name: over_tensors(found, self.counts[name])
+            for name, found in self.means.items()
+            if name not in self.absent
+        }
 
     @cached_property
     def totals(self) -> dict[str, FloatArray]:

@@ -39,6 +39,7 @@ from primitives.tensors import Matrix
 _OVERFLOW = Rejected(NON_FINITE, "an operation overflowed float64 on these tensors")
 _DISCONNECTED = Rejected("both-disconnected", "every branch is disconnected")
 _PRODUCTS = ("mul", "matmul")
+MISSING_STATISTIC = "missing-statistic"
 MEMORY = 1 << 30
 
 
@@ -134,18 +135,24 @@ class FormulaEvaluator:
         end = term.positions.end
         if end is not None:
             return self._cached(end, expression, lambda e: self._at_end(e, end))
-        self._check_sizes(expression)
+        self._check_leaves(expression)
         if term.reduction in ("sum", "mean"):
             total = self.total(expression)
             return total / self.table.n_blocks if term.reduction == "mean" else total
         means = self.block_means(expression)
         return reduce_blocks(means, self.table.n_blocks, term.reduction)
 
-    def _check_sizes(self, expression: Expression) -> None:
+    def _check_leaves(self, expression: Expression) -> None:
         for node in walk(expression):
-            if isinstance(node, Leaf) and node.is_size and node.name not in self.table.sizes:
+            if not isinstance(node, Leaf):
+                continue
+            if node.is_size and node.name not in self.table.sizes:
                 raise _MissingError(
                     Rejected("missing-size", f"these sketches do not state the size {node.name}")
+                )
+            if node.name in self.table.absent:
+                raise _MissingError(
+                    Rejected(MISSING_STATISTIC, f"these networks have no statistic {node.name}")
                 )
 
     def _at_end(self, expression: Expression, end: str) -> FloatArray:

@@ -167,6 +167,8 @@ def _network_terms(
     branches: BranchTable, language: TermLanguage
 ) -> Iterator[tuple[list[Term], FloatArray]]:
     for statistic in language.statistics:
+        if statistic in branches.absent:
+            continue
         chains = branches.chains.chains[statistic]
         expressions = [branch(statistic, *chain) for chain in chains]
         yield from _reduced(expressions, branches.block_means[statistic], branches, language)

@@ -233,8 +233,9 @@ def build_sketch(
     numbers = []
     for position, name, pieces in statistics_in_order(found.blocks, found.ends):
         where = f"block {position}" if isinstance(position, int) else f"the {position}"
-        # An end may have no weights; every block has every statistic.
-        if not pieces and isinstance(position, int):
+        # An end may have no weights; every block has every statistic that its space has.
+        is_expected = isinstance(position, int) and name not in space.absent_statistics
+        if not pieces and is_expected:
             raise SketchError(f"statistic {name} of {where} is empty: the block has no tap")
         of_position = shapes.setdefault(position, {})
         of_position[name] = [[*piece.values.shape, piece.true_columns] for piece in pieces]

@@ -26,7 +26,7 @@ class Table:
     `digest` depends only on the content (architectures and targets, in order) and not on the
     space, so that the splits of a table are the same in every space it is read in. `ceiling` is
     the rank correlation of the targets with those of independent trainings, if known: no proxy
-    can be expected to exceed it.
+    can be expected to exceed it. `failed` counts the trainings that failed and are left out.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Table:
     digest: str
     extra: Mapping[str, FloatArray] = field(default_factory=dict)
     ceiling: float | None = None
+    failed: int = 0
 
     def __len__(self) -> int:
         return len(self.archs)
@@ -91,6 +92,7 @@ def make_table(
     licence: str,
     extra: Mapping[str, Sequence[float]] | None = None,
     ceiling: float | None = None,
+    failed: int = 0,
 ) -> Table:
     """The table of (id, architecture, target) rows, with its digest."""
     ids = tuple(row[0] for row in rows)
@@ -98,7 +100,9 @@ def make_table(
     targets = frozen([row[2] for row in rows])
     columns = {key: frozen(values) for key, values in (extra or {}).items()}
     digest = content_digest(space, archs, targets)
-    return Table(name, space, archs, targets, target, licence, ids, digest, columns, ceiling)
+    return Table(
+        name, space, archs, targets, target, licence, ids, digest, columns, ceiling, failed
+    )
 
 
 def content_digest(space: Space[Any], archs: Sequence[Any], targets: FloatArray) -> str:

@@ -25,6 +25,7 @@ from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
 from lpzero.supernet import Saliency, select
 from spaces.flexibert import FlexiBertArch, Layer
+from spaces.nlp_rnn import RnnSpace
 from tests.lpzero.search.landscapes import (
     OPTIMUM,
     SPACE,
@@ -295,6 +296,27 @@ def test_every_loop_keeps_to_constraints_and_pool(name: str, with_pool: bool) ->
     assert scored
     assert all(SPACE.parameters(arch) <= 24_000 for arch in scored)
     assert pool is None or scored <= set(pool)
+
+
+CELLS = RnnSpace(name="planted-cells", embedding=4, hidden=6, vocabulary=20)
+
+
+def states_of_block(cell: Any) -> float:
+    """Best with many states and few nodes."""
+    return 10.0 * cell.n_states - len(cell.nodes)
+
+
+@pytest.mark.parametrize("name", ANYWHERE)
+@pytest.mark.parametrize("with_pool", [False, True])
+def test_every_loop_searches_graphs_whose_blocks_are_one_cell(name: str, with_pool: bool) -> None:
+    rng = random.Random(6)
+    pool = [CELLS.sample(rng) for _ in range(60)] if with_pool else None
+    scored = BlockProxy(value=states_of_block)
+    place = environment(scored, None, pool=pool, space=CELLS)
+    winner = loops.make(name, CELLS, SMALL[name]).run(place)
+    CELLS.validate(winner)
+    assert pool is None or winner in pool
+    assert states_of_block(winner) >= 20  # a random cell has 14 on average
 
 
 @pytest.mark.parametrize(
