@@ -9,7 +9,7 @@ a stopped run continues. Missing sketches of two seeds are extracted first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
-from lpzero.discover.choice import MEMBERS, choose, ensemble_scores
-from lpzero.judgement.correlation import spearman, within_spearman
+from lpzero.discover.choice import MEMBERS, order_of, rank_mean
+from lpzero.judgement.correlation import spearman, spearman_many, within_spearman
+from lpzero.judgement.ranks import rank_targets
+from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.runs.journal import Journal
@@ -40,7 +42,6 @@ from spaces.tables import Split, load, split
 PAPER = ("sum", "mean")
 WHOLE = "+ ends"
 ROWS = "rows.jsonl"
-STABLE_BEAM = "beam of stable terms"
 
 
 ARMS = {
@@ -50,7 +51,8 @@ ARMS = {
     "+ sizes": Arm(TermLanguage(ends=False), 4),
     WHOLE: Arm(TermLanguage(), 4),
 }
-SEARCHES = ("beam", STABLE_BEAM, "random", "evolution", "beam, evolution")
+SEARCHES = ("beam", "random", "evolution", "beam, evolution")
+SETTINGS = ("table", "language", "search", "unaries", "stable")
 KEYS = ("table", "language", "search", "rule")
 MEDIANS = ("fit", "rho", "rho_within", "count", "count_within", "counter", "stability")
 COLUMNS = (*KEYS, *MEDIANS, "ahead_of_count", "ahead_of_counter", "n")
@@ -65,8 +67,9 @@ COLUMNS = (*KEYS, *MEDIANS, "ahead_of_count", "ahead_of_counter", "n")
     multiple=True,
     type=click.Choice(SEARCHES),
     default=("beam",),
-    help="Searches other than beam are for the language + ends only.",
+    help="random, evolution and both together are for the language + ends only.",
 )
+@click.option("--unaries", default=2, show_default=True, help="Operations per chain, 1 or 2.")
 @click.option("--splits", default=20, show_default=True)
 @click.option("--stable", default=0.998, show_default=True, help="The least stability.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/beyond_counting"))
@@ -77,6 +80,7 @@ def main(
     names: tuple[str, ...],
     arms: tuple[str, ...],
     searches: tuple[str, ...],
+    unaries: int,
     splits: int,
     stable: float,
     out: Path,
@@ -87,21 +91,17 @@ def main(
     """Print the medians over splits for every table, language, search and rule of choosing."""
     out.mkdir(parents=True, exist_ok=True)
     store = Store(Path(cache) if cache else default_folder())
-    with Journal(
-        out / "rows.jsonl", lambda record, number: "table" in record, "rows.jsonl"
-    ) as journal:
+    with Journal(out / ROWS, lambda record, number: "table" in record, ROWS) as journal:
         rows = journal.records()
         journal.go_to(len(journal))
         for name in names:
             for arm, how in _asked(arms, searches):
-                key = (name, arm, how, stable)
-                done = {
-                    row["split"]
-                    for row in rows
-                    if tuple(row.get(k) for k in ("table", "language", "search", "stable")) == key
-                }
+                key = (name, arm, how, unaries, stable)
+                done = {row["split"] for row in rows if tuple(row.get(k) for k in SETTINGS) == key}
                 for seed in sorted(set(range(splits)) - done):
-                    found = measure(read(name, store, jobs, data), arm, how, seed, stable)
+                    branches = read(name, store, jobs, data, unaries)
+                    found = measure(branches, arm, how, seed, stable)
+                    found = [{**row, "unaries": unaries} for row in found]
                     journal.append(found)
                     journal.sync()
                     rows += found
@@ -113,7 +113,7 @@ def main(
         for row in rows
         if (row["table"], row["language"], row.get("search")) in asked
         and row["split"] < splits
-        and row["stable"] == stable
+        and (row.get("unaries"), row["stable"]) == (unaries, stable)
     ]
     table = markdown(list(summary(kept)), COLUMNS)
     files.write_text(out / "summary.md", table)
@@ -127,21 +127,21 @@ def _asked(arms: tuple[str, ...], searches: tuple[str, ...]) -> list[tuple[str, 
 
 
 @lru_cache(maxsize=1)
-def read(name: str, store: Store, jobs: int, data: str | None) -> Data:
+def read(name: str, store: Store, jobs: int, data: str | None, unaries: int = 2) -> Data:
     """The table with its branch tables, which are built if they are missing."""
     table, workers = load(name, data), Workers(jobs)
     made: list[Any] = []
     for seed in (0, 1):
         options = SketchOptions(seed=seed, batch_seed=seed)
         found = sketches(table, Builder(options, store, workers, label=f"sketches of {name}"))
-        made += [found, branch_table(found, surviving(2), workers=workers, label="branches")]
+        made += [found, branch_table(found, surviving(unaries), workers=workers, label="branches")]
     return Data(table, *made)
 
 
-_TERMS: dict[tuple[str, str, float | None], Terms] = {}
+_TERMS: dict[tuple[str, str, float], dict[bool, Terms]] = {}
 
 
-def _terms(data: Data, arm: str, stable: float | None) -> Terms:
+def _terms(data: Data, arm: str, stable: float) -> dict[bool, Terms]:
     """The language's terms on the table; those of the last one are kept."""
     key = data.table.name, arm, stable
     if key not in _TERMS:
@@ -154,15 +154,17 @@ def measure(data: Data, arm: str, how: str, seed: int, stable: float) -> list[di
     """A row per rule of choosing, on the test rows of one split."""
     table, parts = data.table, split(data.table, seed)
     known = np.sort(np.concatenate([parts.train, parts.valid]))
-    terms = _terms(data, arm, stable if how == STABLE_BEAM else None)
-    if how in ("beam", STABLE_BEAM):
-        pool = beam(data, terms, ARMS[arm].factors, known)
+    terms = _terms(data, arm, stable)
+    if how == "beam":
+        pools = {key: beam(data, of, ARMS[arm].factors, known) for key, of in terms.items()}
     else:
-        pool = evolve(data, terms, how, known, seed)
+        pools = dict.fromkeys((False, True), evolve(data, terms[True], how, known, seed))
     count = best_count(table, known)
     # The best counter, too, is chosen on train and valid.
     hidden, chosen_on = parts.hide_test(table), Split(seed, known, parts.valid, np.arange(0))
-    counter, counter_scores = JudgedTable(hidden, chosen_on).best_counter()
+    best_counter = JudgedTable(hidden, chosen_on).best_counter()
+    assert best_counter is not None, "the table has architectures"
+    counter, counter_scores = best_counter
     test = parts.open_test()
     groups = table.groups("depth-width")
 
@@ -188,29 +190,35 @@ def measure(data: Data, arm: str, how: str, seed: int, stable: float) -> list[di
             "rho_within": within(values),
             **facts,
         }
-        for rule, values, facts in _chosen(pool, data, parts, stable)
+        for rule, values, facts in _chosen(pools, data, parts, stable)
     ]
 
 
 def _chosen(
-    pool: Pool, data: Data, parts: Split, stable: float
+    pools: Mapping[bool, Pool], data: Data, parts: Split, stable: float
 ) -> Iterator[tuple[str, FloatArray, dict[str, Any]]]:
     """Every rule of choosing with the scores (A,) of what it chooses, and what that is."""
     known = np.sort(np.concatenate([parts.train, parts.valid]))
-    for rule, on, repeats in (
-        ("train", parts.train, None),
-        ("train and valid", known, None),
-        ("stable", known, pool.repeated),
+    for rule, on, is_stable in (
+        ("train", parts.train, False),
+        ("train and valid", known, False),
+        ("stable", known, True),
     ):
-        choice = choose(pool.scores, repeats, data.table.targets, on, pool.complexity, stable)
-        best = choice.best
+        pool = pools[is_stable]
+        ranks = rank_targets(data.table.targets[on])
+        rho = spearman_many(pool.scores[:, on], ranks).values
+        signs = np.where(rho < 0, -1, 1)
+        steady = agreement(pool.scores, pool.repeated) if is_stable else None
+        order = order_of(np.abs(rho), steady, pool.complexity, stable)
+        best = order[0]
         formula = pool.formulas[best]
-        formula = with_sign(formula, formula.sign * int(choice.signs[best]))
-        steady = None if repeats is None else float(choice.stability[best])
-        facts = {"formula": str(formula), "stability": steady}
-        yield rule, choice.signs[best] * pool.scores[best], facts
-    members = {"formula": f"{MEMBERS} members", "stability": None}
-    yield "ensemble", ensemble_scores(pool.scores, choice), members
+        formula = with_sign(formula, formula.sign * int(signs[best]))
+        stability = None if steady is None else float(steady[best])
+        facts = {"formula": str(formula), "stability": stability}
+        yield rule, signs[best] * pool.scores[best], facts
+    members = order[:MEMBERS]
+    told = {"formula": f"{len(members)} members", "stability": None}
+    yield "ensemble", rank_mean(signs[members, np.newaxis] * pool.scores[members]), told
 
 
 def summary(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

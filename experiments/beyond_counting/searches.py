@@ -75,18 +75,18 @@ class Terms(NamedTuple):
     repeated: FloatArray
 
 
-def terms_of(data: Data, arm: Arm, stable: float | None = None) -> Terms:
-    """The language's terms on a table, or those whose values repeat at `stable`."""
-    if stable is None:
-        terms = term_table(data.branches, arm.language)
-    else:
-        both = Repeated(TermSource(data.branches), TermSource(data.repeated))
-        (terms,) = stable_term_tables([both], arm.language, stable)
-    return Terms(terms, repeated_logs(terms, data.repeated))
+def terms_of(data: Data, arm: Arm, stable: float) -> dict[bool, Terms]:
+    """All terms of the language on a table, and (True) those whose values repeat."""
+    both = Repeated(TermSource(data.branches), TermSource(data.repeated))
+    (steady,) = stable_term_tables([both], arm.language, stable)
+    return {
+        is_stable: Terms(terms, repeated_logs(terms, data.repeated))
+        for is_stable, terms in ((False, term_table(data.branches, arm.language)), (True, steady))
+    }
 
 
 def repeated_logs(terms: TermTable, repeated: BranchTable) -> FloatArray:
-    """The logarithms (T, A) of the same terms from another branch table, NaN where undefined."""
+    """The logarithms (T, A) of the same terms from another branch table; NaN where undefined."""
     values = np.abs(values_of(terms.terms, TermSource(repeated)))
     return np.log(np.where(values > 0, values, np.nan))
 
