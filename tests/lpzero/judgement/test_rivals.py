@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,8 +36,17 @@ def test_the_best_counter_is_chosen_on_train() -> None:
     judged = opened()
     name, found = judged.best_counter()
     on_train = {n: judged.rho(counters.score(n, judged.table), "train") for n in counters.names()}
-    assert on_train[name] == max(on_train.values())
+    assert on_train[name] == max(map(abs, on_train.values()))
     assert np.array_equal(found, counters.score(name, judged.table))
+
+
+def test_the_best_counters_sign_is_fitted_on_train() -> None:
+    made = table()
+    turned = replace(made, targets=-made.targets)
+    name, found = opened().best_counter()
+    negated = JudgedTable(turned, opened().split).best_counter()
+    assert negated[0] == f"-{name}"
+    assert np.array_equal(negated[1], -found)
 
 
 def test_choosing_it_does_not_open_the_test_rows() -> None:
