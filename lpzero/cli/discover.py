@@ -13,6 +13,7 @@ import click
 from lpzero.cli import output
 from lpzero.cli.interruption import CODE, handling, stopped_with
 from lpzero.cli.settings_options import given_settings, settings_options
+from lpzero.cli.verdict import permutations_option, print_verdict
 from lpzero.discover.settings import PRESETS, Settings
 from lpzero.options import options
 
@@ -53,6 +54,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     is_flag=True,
     help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
+@permutations_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
 @output.batch_options
@@ -88,6 +90,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             sketch_seed=given["sketch_seed"],
             batch=output.chosen_batch(given),
             time_limit=given["time_limit"],
+            permutations=given["permutations"],
             callbacks=[stopping.after_generation, *([] if quiet else [show])],
             progress=not quiet,
             lock=not given["no_lock"],
@@ -221,7 +224,7 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
         output.print_rows(rows, form, title=title)
         click.echo()
-    output.print_verdict(result)
+    print_verdict(result)
     rows = [
         {
             "formula": line["formula"],

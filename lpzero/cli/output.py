@@ -152,17 +152,6 @@ def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
     return {key: judged[key] for key in (*shown, "top_precision")}
 
 
-def print_verdict(result: Mapping[str, Any]) -> None:
-    """Write the best count of a result, if it has one, and its verdict to stdout."""
-    count = result["count"]
-    if count is not None:
-        by_table = count.get("formula_by_table", {"": count["formula"]})
-        for table, formula in by_table.items():
-            click.echo(f"best count{f' on {table}' if table else ''}: {formula}")
-    if result["verdict"] is not None:
-        click.echo(f"{result['verdict']}\n")
-
-
 def cell(value: Any, is_significant: bool = False) -> str:
     """A value as the tables show it: numbers to three decimals, intervals in brackets."""
     if value is None:

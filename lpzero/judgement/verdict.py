@@ -1,12 +1,14 @@
 """The verdict on a winner, built here alone: what it beats, by how much, and if within groups too.
 
-Result files, the command line and the report page print the text that `verdict` gives.
+Result files and the report page have the whole sentence that `verdict` gives. The command line
+prints `headline`, which is the first thing it says, above the numbers in rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from lpzero.judgement.correlation import LEAST_IN_GROUP
 from lpzero.judgement.counters import BEST_COUNT
@@ -36,6 +38,28 @@ def verdict(
     clauses += _repeated(stability)
     first, *rest = clauses
     return "; ".join([first, *(clause[0].lower() + clause[1:] for clause in rest)]) + "."
+
+
+def headline(winner: Mapping[str, Any], against: str, outcome: str) -> str:
+    """A short sentence on a winner's test judgement and its difference from its first rival.
+
+    Both are JSON values of a result: fields of a judgement, a rival's name, an outcome.
+    """
+    if winner["flaw"] is not None:
+        return f"It ranks nothing: its scores on the {winner['n']} test rows are {winner['flaw']}."
+    rival = f"the {against}" if against == BEST_COUNT else against
+    return {
+        Outcome.AHEAD: f"It is ahead of {rival}.",
+        Outcome.NOT_SETTLED: f"It is above {rival}, but the difference is not settled.",
+        Outcome.NOT_AHEAD: f"It does not beat {rival}.",
+    }[Outcome(outcome)]
+
+
+def within_claim(rho: float, n: int) -> str:
+    """What rho within groups of equal depth and width on n test rows says, in a few words."""
+    if abs(rho) <= chance_within(n):
+        return "no more than chance"
+    return "it still ranks" if rho > 0 else "it ranks the wrong way round"
 
 
 def _compared(name: str, found: Difference, column: str | None) -> str:
