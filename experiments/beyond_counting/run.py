@@ -22,8 +22,10 @@ from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
-from lpzero.discover.choice import MEMBERS, choose, ensemble_scores
-from lpzero.judgement.correlation import spearman, within_spearman
+from lpzero.discover.choice import MEMBERS, order_of, rank_mean
+from lpzero.judgement.correlation import spearman, spearman_many, within_spearman
+from lpzero.judgement.ranks import rank_targets
+from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.runs.journal import Journal
@@ -49,6 +51,7 @@ ARMS = {
     WHOLE: Arm(TermLanguage(), 4),
 }
 SEARCHES = ("beam", "random", "evolution", "beam, evolution")
+SETTINGS = ("table", "language", "search", "unaries", "stable")
 KEYS = ("table", "language", "search", "rule")
 MEDIANS = ("fit", "rho", "rho_within", "count", "count_within", "counter", "stability")
 COLUMNS = (*KEYS, *MEDIANS, "ahead_of_count", "ahead_of_counter", "n")
@@ -65,6 +68,7 @@ COLUMNS = (*KEYS, *MEDIANS, "ahead_of_count", "ahead_of_counter", "n")
     default=("beam",),
     help="random, evolution and both together are for the language + ends only.",
 )
+@click.option("--unaries", default=2, show_default=True, help="Operations per chain, 1 or 2.")
 @click.option("--splits", default=20, show_default=True)
 @click.option("--stable", default=0.998, show_default=True, help="The least stability.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/beyond_counting"))
@@ -75,6 +79,7 @@ def main(
     names: tuple[str, ...],
     arms: tuple[str, ...],
     searches: tuple[str, ...],
+    unaries: int,
     splits: int,
     stable: float,
     out: Path,
@@ -90,14 +95,12 @@ def main(
         journal.go_to(len(journal))
         for name in names:
             for arm, how in _asked(arms, searches):
-                key = (name, arm, how, stable)
-                done = {
-                    row["split"]
-                    for row in rows
-                    if tuple(row.get(k) for k in ("table", "language", "search", "stable")) == key
-                }
+                key = (name, arm, how, unaries, stable)
+                done = {row["split"] for row in rows if tuple(row.get(k) for k in SETTINGS) == key}
                 for seed in sorted(set(range(splits)) - done):
-                    found = measure(read(name, store, jobs, data), arm, how, seed, stable)
+                    branches = read(name, store, jobs, data, unaries)
+                    found = measure(branches, arm, how, seed, stable)
+                    found = [{**row, "unaries": unaries} for row in found]
                     journal.append(found)
                     journal.sync()
                     rows += found
@@ -109,7 +112,7 @@ def main(
         for row in rows
         if (row["table"], row["language"], row.get("search")) in asked
         and row["split"] < splits
-        and row["stable"] == stable
+        and (row.get("unaries"), row["stable"]) == (unaries, stable)
     ]
     table = markdown(list(summary(kept)), COLUMNS)
     files.write_text(out / "summary.md", table)
@@ -123,14 +126,14 @@ def _asked(arms: tuple[str, ...], searches: tuple[str, ...]) -> list[tuple[str, 
 
 
 @lru_cache(maxsize=1)
-def read(name: str, store: Store, jobs: int, data: str | None) -> Data:
+def read(name: str, store: Store, jobs: int, data: str | None, unaries: int = 2) -> Data:
     """The table with its branch tables, which are built if they are missing."""
     table, workers = load(name, data), Workers(jobs)
     made: list[Any] = []
     for seed in (0, 1):
         options = SketchOptions(seed=seed, batch_seed=seed)
         found = sketches(table, Builder(options, store, workers, label=f"sketches of {name}"))
-        made += [found, branch_table(found, surviving(2), workers=workers, label="branches")]
+        made += [found, branch_table(found, surviving(unaries), workers=workers, label="branches")]
     return Data(table, *made)
 
 
@@ -201,16 +204,20 @@ def _chosen(
         ("stable", known, True),
     ):
         pool = pools[is_stable]
-        repeats = pool.repeated if is_stable else None
-        choice = choose(pool.scores, repeats, data.table.targets, on, pool.complexity, stable)
-        best = choice.best
+        ranks = rank_targets(data.table.targets[on])
+        rho = spearman_many(pool.scores[:, on], ranks).values
+        signs = np.where(rho < 0, -1, 1)
+        steady = agreement(pool.scores, pool.repeated) if is_stable else None
+        order = order_of(np.abs(rho), steady, pool.complexity, stable)
+        best = order[0]
         formula = pool.formulas[best]
-        formula = with_sign(formula, formula.sign * int(choice.signs[best]))
-        steady = float(choice.stability[best]) if is_stable else None
-        facts = {"formula": str(formula), "stability": steady}
-        yield rule, choice.signs[best] * pool.scores[best], facts
-    members = {"formula": f"{MEMBERS} members", "stability": None}
-    yield "ensemble", ensemble_scores(pool.scores, choice), members
+        formula = with_sign(formula, formula.sign * int(signs[best]))
+        stability = None if steady is None else float(steady[best])
+        facts = {"formula": str(formula), "stability": stability}
+        yield rule, signs[best] * pool.scores[best], facts
+    members = order[:MEMBERS]
+    told = {"formula": f"{len(members)} members", "stability": None}
+    yield "ensemble", rank_mean(signs[members, np.newaxis] * pool.scores[members]), told
 
 
 def summary(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

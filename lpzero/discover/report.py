@@ -14,10 +14,9 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.choice import MEMBERS, order_of
+from lpzero.discover.choice import MEMBERS, order_of, rank_mean
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
-from lpzero.judgement.ranks import rank_many
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
 from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
@@ -144,7 +143,7 @@ def _ensemble(
     if len(usable) < 2:
         return None
     judged = {
-        table.table.name: table.judge_chosen(rank_many(of[usable]).mean(axis=0))
+        table.table.name: table.judge_chosen(rank_mean(of[usable]))
         for table, of in zip(opened, scores, strict=True)
     }
     return {"members": [str(formulas[i]) for i in usable], "judged": judged}
