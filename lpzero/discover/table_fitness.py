@@ -143,19 +143,22 @@ class TableFitness:
 
         Single columns that may change sign come first: products have them as magnitudes only.
         """
-        powers = [(one, one.factors.powers) for one in self.products()]
-        found = [
-            (one.rho, of_factors([(self.terms.terms[t], e) for t, e in of], columns.positive))
-            if columns.names
-            else (one.rho, one.factors.formula(self.terms))
-            for one, of in powers
+        if not columns.names:
+            return [one.factors.formula(self.terms) for one in self.products()]
+        found: list[tuple[float, AnyFormula | None]] = [
+            (one.rho, self._product(one, columns.positive)) for one in self.products()
         ]
         targets, most = self.table.targets, self.settings.terms
-        sums = search_sums(self.columns, columns, targets, self.rows, most)
-        found = sorted([*found, *((one.rho, one.formula) for one in sums)], key=lambda f: -f[0])
+        for one in search_sums(self.columns, columns, targets, self.rows, most):
+            found.append((one.rho, one.formula))
+        found.sort(key=lambda pair: -pair[0])
         signless = [name for name in columns.names if name not in columns.positive]
         singles: list[AnyFormula] = [Score(Column(name)) for name in signless[:_MOST_SINGLES]]
         return singles + [formula for _, formula in found if formula is not None]
+
+    def _product(self, found: Found, positive: frozenset[str]) -> AnyFormula | None:
+        factors = [(self.terms.terms[term], e) for term, e in found.factors.powers]
+        return of_factors(factors, positive)
 
     @cached_property
     def repeated_rows(self) -> Scorer | None:
