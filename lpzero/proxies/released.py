@@ -22,7 +22,7 @@ from spaces.taps import Tap
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
 _LOSS = _FLOW | Needs.LABELS
-_LPZERO, _CELOTTI = "code of LPZero", "Celotti et al. 2020"
+_LPZERO = "code of LPZero"
 _SERIANNI = "Serianni and Kalita 2023"
 _CONVOLVED = "tap_c"  # the projection of a convolution, which the released code does not read
 
