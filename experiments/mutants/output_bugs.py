@@ -79,5 +79,7 @@ BUGS = (
         ("        return self.is_asked\n", "        return False\n", "a signal does not stop the campaign"),
     ]),
     Bugs("lpzero/options.py", [_T + "test_options.py"], [
+        ("and (most is None or value <= most):\n", "and (most is None or value < most):\n", "an upper bound is refused"),
+        ("\"MB\": 1 << 20", "\"MB\": 1 << 10", "a megabyte is a kilobyte"),
     ]),
 )  # fmt: skip
