@@ -127,7 +127,7 @@ def test_escape_sequences_are_printed_escaped(
 ) -> None:
     folder = tmp_path / "a\x1b[31mred\u202e"
     assert cli.run(["report", str(folder)]) == 2
-    assert cli.run(["stats", "--list", "--cache", str(folder)]) == 0
+    assert cli.run(["stats", "--prune", "stale", "--cache", str(folder)]) == 0
     out, err = capsys.readouterr()
     assert r"a\x1b[31mred\u202e" in err
     assert r"a\x1b[31mred\u202e" in out
