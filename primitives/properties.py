@@ -90,11 +90,15 @@ NON_POSITIVE = Interval(high=0.0)
 
 @dataclass(frozen=True, slots=True)
 class Undoes:
-    """f(g(x)) = x on `domain` mathematically, and bit for bit on `exact`."""
+    """f(g(x)) = x on `domain` mathematically, and bit for bit on `exact`.
+
+    `of_positive`: also for a statistic that is never negative, except where it is exactly zero.
+    """
 
     name: str
     domain: Interval = REALS
     exact: Interval = REALS
+    of_positive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

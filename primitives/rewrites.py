@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from primitives.expressions import Apply, Expression
+from primitives.expressions import Apply, Expression, Leaf
 from primitives.facts import Facts, facts, image
 from primitives.properties import NON_NEGATIVE, REALS, Blind, Gives, Kind, Symmetry
 from primitives.registry import UNARIES, Unary, get_unary, reads_whole_tensor
@@ -80,6 +80,8 @@ def _inverse_pair(primitive: Unary, operand: Expression, known: Facts) -> Rewrit
         seen = facts(source).interval
         if seen in pair.domain:
             return Rewrite("inverse-pair", source, seen in pair.exact)
+        if pair.of_positive and isinstance(source, Leaf) and seen in NON_NEGATIVE:
+            return Rewrite("inverse-pair", source, False)  # masked probabilities are exactly zero
         folded = {Blind.SIGN: "abs", Blind.NEGATIVE: "relu"}
         if inner.traits.blind is None:
             continue

@@ -91,7 +91,7 @@ def square(x: Any, xp: Any) -> Any:
     sympy=lambda x, s: s.exp(s.Min(s.Max(x, -guards.EXP_LIMIT), guards.EXP_LIMIT)),
     range=Interval(1 / _E, _E),
     monotone=_UP,
-    undoes=(Undoes("log", Interval(1 / _E), Interval(1 / _E, _E)),),
+    undoes=(Undoes("log", Interval(1 / _E), Interval(1 / _E, _E), of_positive=True),),
 )
 def exp(x: Any, xp: Any) -> Any:
     """e^x with x clipped to ±50"""

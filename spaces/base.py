@@ -36,6 +36,10 @@ class Space(ABC, Generic[A]):
     name: str
     # Raise it whenever `build` returns a different model; stored sketches depend on it.
     version: ClassVar[int]
+    # Statistics that no model of the space has, by name; formulas that read them are rejected.
+    absent_statistics: ClassVar[frozenset[str]] = frozenset()
+    # Whether blocks share fields, so that exchanging one changes others too.
+    shares_blocks: ClassVar[bool] = False
     vocabulary: int
     reads_text: bool
 
@@ -150,11 +154,23 @@ class Space(ABC, Generic[A]):
 
         Spaces of vision models return images instead, see `spaces.images`.
         """
+        return self.draw_batch(self.batch_shape, seed)
+
+    def draw_batch(self, shape: tuple[int, int], seed: int) -> Tensor:
+        """Token ids of that shape, int64 (B, T): text for byte spaces, else Zipf."""
         from spaces.batches import text_tokens, zipf_tokens
 
         if self.reads_text:
-            return text_tokens(self.batch_shape, seed)
-        return zipf_tokens(self.vocabulary, self.batch_shape, seed)
+            return text_tokens(shape, seed)
+        return zipf_tokens(self.vocabulary, shape, seed)
+
+    def wide_batch(self, seed: int = 0) -> Tensor:
+        """The minibatch of proxies that compare units over steps; the default one unless wider."""
+        return self.batch(seed)
+
+    def traits(self, arch: A) -> dict[str, float]:
+        """Further numbers that describe an architecture, by name, for surrogates and distances."""
+        return {}
 
 
 def require(allowed: Sequence[T] | range, value: T, field: str, space: str) -> None:

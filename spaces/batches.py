@@ -44,10 +44,15 @@ def pydoc_digest() -> str:
 
 
 def text_tokens(shape: tuple[int, int], seed: int) -> Tensor:
-    """Windows of the text as byte ids, int64 (B, T), at places drawn from the seed."""
+    """Windows of the text that comes with CPython as byte ids, int64 (B, T)."""
+    return text_windows(pydoc_text(), shape, seed)
+
+
+def text_windows(contents: bytes, shape: tuple[int, int], seed: int) -> Tensor:
+    """Windows of a text as byte ids, int64 (B, T), at places drawn from the seed."""
     import torch
 
-    text = np.frombuffer(pydoc_text(), dtype=np.uint8)
+    text = np.frombuffer(contents, dtype=np.uint8)
     n_windows, length = shape
     starts = np.random.Generator(np.random.Philox(seed)).integers(0, len(text) - length, n_windows)
     windows = np.stack([text[start : start + length] for start in starts])

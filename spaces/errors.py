@@ -30,6 +30,10 @@ class ArchitectureError(SpaceError, ValueError):
     """An architecture has a field outside its space."""
 
 
+class BatchError(SpaceError, ValueError):
+    """A minibatch that cannot be made: a wrong size, or a corpus that cannot be read."""
+
+
 class TableError(SpaceError, ValueError):
     """A table's file is missing, broken or inconsistent."""
 

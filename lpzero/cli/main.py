@@ -1,6 +1,6 @@
 """The `lpzero` command: verbs by name, imported when called; every error one line.
 
-Exit codes: 0 done, 2 bad input, 1 failure, 130 interrupted.
+Exit codes: 0 done, 2 bad input, 1 failure, 130 interrupted (Ctrl-C or SIGTERM).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from lpzero.cli.interruption import terminable
 from lpzero.version import VERSION
 
 # Set it to see where an unexpected error comes from.
@@ -96,7 +97,10 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code of a command; its errors are already on stderr."""
     _print_log()
     try:
-        result = cli.main(list(arguments), prog_name="lpzero", standalone_mode=False)
+        with terminable():
+            # A verb that is stopped prints these arguments again.
+            given = list(arguments)
+            result = cli.main(given, prog_name="lpzero", standalone_mode=False, obj=tuple(given))
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         _complain("interrupted")

@@ -9,9 +9,12 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from spaces.minibatch import Minibatch
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -65,7 +68,67 @@ cache_option = click.option(
     show_envvar=True,
     help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
-INTERRUPTED = 130
+_BATCH_OPTIONS = (
+    click.option(
+        "--batch",
+        type=click.IntRange(min=2),
+        help="The number of sequences or images in the batch.  [default: the space's]",
+    ),
+    click.option(
+        "--length",
+        type=click.IntRange(min=2),
+        help="The number of tokens of a sequence.  [default: the space's]",
+    ),
+    click.option(
+        "--corpus",
+        type=click.Path(),
+        help="A text file, read as bytes, to draw sequences from.  [default: random tokens]",
+    ),
+)
+
+
+def batch_options(command: Command) -> Command:
+    """Add the options that choose the batch that networks run on."""
+    for option in reversed(_BATCH_OPTIONS):
+        command = option(command)
+    return command
+
+
+def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
+    """The batch that the options choose; None if none of them is given."""
+    from spaces.minibatch import Minibatch
+
+    return Minibatch.chosen(given["batch"], given["length"], given["corpus"])
+
+
+_FILE_OPTIONS = (
+    click.option("--target", metavar="COLUMN", help="A file of columns: the column to rank by."),
+    click.option(
+        "--smaller-is-better", is_flag=True, help="A file of columns: a small target is good."
+    ),
+    click.option(
+        "--id",
+        "ids",
+        metavar="COLUMN",
+        help="A CSV file: the column of ids.  [default: one called id, name or arch, else lines]",
+    ),
+    click.option("--task", help="A zero-cost file of NASLib: the task.  [default: the only one]"),
+)
+
+
+def file_options(command: Command) -> Command:
+    """Add the options that say how a file of columns is read."""
+    for option in reversed(_FILE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def reading(given: Mapping[str, Any]) -> Any:
+    """How a file of columns is read, or None if no option says anything about it."""
+    from spaces.tables.column_files import Reading
+
+    fields = {name: given[name] for name in ("target", "smaller_is_better", "ids", "task")}
+    return Reading(**fields) if any(fields.values()) else None
 
 
 def running_options(command: Command) -> Command:
@@ -117,17 +180,6 @@ def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a judgement in a terminal; JSON has the rest."""
     shown = ("n", "rho", "rho_untied", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
     return {key: judged[key] for key in (*shown, "top_precision")}
-
-
-def print_verdict(result: Mapping[str, Any]) -> None:
-    """Write the best count of a result, if it has one, and its verdict to stdout."""
-    count = result["count"]
-    if count is not None:
-        by_table = count.get("formula_by_table", {"": count["formula"]})
-        for table, formula in by_table.items():
-            click.echo(f"best count{f' on {table}' if table else ''}: {formula}")
-    if result["verdict"] is not None:
-        click.echo(f"{result['verdict']}\n")
 
 
 def cell(value: Any, is_significant: bool = False) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import CODE, same_command
 from lpzero.cli.settings_options import click_option, given_settings, shared_options
 from lpzero.search import evaluators
 from lpzero.search.constraints import COSTS, bound_option
@@ -86,6 +87,7 @@ def _constants(command: Any) -> Any:
 @click.option("--weights-seed", type=int, help="The seed of untrained networks.  [default: 0]")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
+@output.batch_options
 @output.running_options
 @click.pass_context
 def search(context: click.Context, /, **given: Any) -> None:
@@ -103,10 +105,10 @@ def search(context: click.Context, /, **given: Any) -> None:
     try:
         _compare(given) if given["compare"] else _search(given)
     except KeyboardInterrupt:
-        again = "the same command with --resume" if given["compare"] else None
-        again = again or _resume_command(given)
+        compared = same_command(context, "--resume")
+        again = compared if given["compare"] else _resume_command(given)
         output.note(f"stopped; continue with: {again}" if given["out"] else "stopped")
-        context.exit(output.INTERRUPTED)
+        context.exit(CODE)
 
 
 def _search(given: dict[str, Any]) -> None:
@@ -189,6 +191,8 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, under the names of a request."""
     same = ("space", "seed", "weights_seed", "evaluator", "table", "training_steps")
     asked = {name: given[name] for name in same if given[name] is not None}
+    batch = output.chosen_batch(given)
+    asked |= {} if batch is None else {"batch": batch}
     asked["constants"] = dict(given["constants"])
     asked["constraints"] = {}
     for cost in COSTS:

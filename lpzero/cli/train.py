@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 
 
 @click.command()
@@ -31,7 +32,10 @@ from lpzero.cli import output
 @output.no_lock_option
 @output.jobs_option
 @output.format_option
+@click.pass_context
 def train(
+    context: click.Context,
+    /,
     space: str,
     out: str | None,
     n_archs: int | None,
@@ -58,7 +62,8 @@ def train(
     start = time.perf_counter()
     folder = Path(out or Path("runs", f"train-{space}"))
     label = None if quiet else f"training {space}"
-    path = build_table(plan, folder, Workers(jobs), label, lock=not no_lock)
+    with stopped_with(context):
+        path = build_table(plan, folder, Workers(jobs), label, lock=not no_lock)
     seconds = round(time.perf_counter() - start, 3)
     if form == "json":
         output.print_json({"table": str(path), "n": plan.n_archs, "seconds": seconds})

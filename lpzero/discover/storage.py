@@ -24,16 +24,27 @@ Rows = list[dict[str, Any]]
 
 
 def campaign_config(
-    settings: Settings, tables: Sequence[Mapping[str, str]], split_seed: int, sketch: dict[str, Any]
+    settings: Settings,
+    tables: Sequence[Mapping[str, str]],
+    split_seed: int,
+    sketch: dict[str, Any],
+    files: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """The config of a campaign; only the number of generations may change on resuming."""
-    request = {
+    """The config of a campaign; only the number of generations may change on resuming.
+
+    `files` say how tables of the user's were read, by name; a file may have moved, because the
+    table's digest tells whether it is the same.
+    """
+    request: dict[str, Any] = {
         "tables": list(tables),
         "split_seed": split_seed,
         "sketch": sketch,
         "settings": settings.to_json(),
     }
-    return RunConfig(KIND, request, growing=(("settings", "generations"),))
+    growing: tuple[tuple[str, ...], ...] = (("settings", "generations"),)
+    if files:
+        request["files"], growing = dict(files), (*growing, ("files",))
+    return RunConfig(KIND, request, growing=growing)
 
 
 def is_candidate(record: dict[str, Any], number: int) -> bool:

@@ -30,7 +30,7 @@ from lpzero.files import AppendFile, move
 from spaces.errors import FetchError, TableError
 from spaces.tables.digests import table_digest
 from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
-from spaces.tables.source import Origin, Source
+from spaces.tables.source import Further, Origin, Source
 
 FILES = "https://raw.githubusercontent.com"
 ARCHIVES = "https://codeload.github.com"
@@ -65,8 +65,8 @@ def fetch(
 ) -> Fetched:
     """Download the table into the data root, unless it is already there and correct.
 
-    If the path has other content, raise FetchError or, with `force`, replace it. `files` and
-    `archives` are the addresses of the two servers.
+    The other files that it reads are downloaded too. If a path has other content, raise FetchError
+    or, with `force`, replace it. `files` and `archives` are the addresses of the two servers.
     """
     entry = source(name)
     if entry.origin is None:
@@ -74,18 +74,26 @@ def fetch(
     root = data_root(data)
     if root is None:
         raise TableError(f"no data root for {name}: set {DATA_VARIABLE} or give --data FOLDER")
-    place = root / entry.path
-    if place.exists():
-        if table_digest(place, entry.origin.members) == entry.origin.digest:
-            return Fetched(name, place, downloaded=False)
-        if not force:
-            raise FetchError(
-                f"{place} differs from the content of {entry.provenance}: "
-                "move it away, or give --force to replace it"
-            )
-    address = _address(entry.origin, files, archives)
-    _obtain(entry, entry.origin, place, address, timeout, progress)
-    return Fetched(name, place, downloaded=True)
+    wanted = [Further(entry.path, entry.origin), *entry.further]
+    missing = [one for one in wanted if not _is_installed(root / one.path, one.origin, force)]
+    for one in missing:
+        address = _address(one.origin, files, archives)
+        _obtain(entry, one.origin, root / one.path, address, timeout, progress)
+    return Fetched(name, root / entry.path, downloaded=bool(missing))
+
+
+def _is_installed(place: Path, origin: Origin, force: bool) -> bool:
+    """Whether the path has the origin's content; other content is an error unless `force`."""
+    if not place.exists():
+        return False
+    if table_digest(place, origin.members) == origin.digest:
+        return True
+    if not force:
+        raise FetchError(
+            f"{place} differs from the content of {origin.provenance}: "
+            "move it away, or give --force to replace it"
+        )
+    return False
 
 
 def _address(origin: Origin, files: str, archives: str) -> str:

@@ -77,11 +77,16 @@ class ShardTask:
         write(self.files, number, self.measure(shard))
 
     def measure(self, shard: Shard) -> MeasuredShard:
-        """The shard's measures, computed for a few left branches at a time."""
+        """The shard's measures, computed for a few left branches at a time.
+
+        A family that reads a statistic which the networks do not have is not evaluated.
+        """
         family = self.families[shard.family]
         width = max(1, len(family.right))
         shape = len(MEASURES), len(REDUCTIONS), shard.stop - shard.start, width
         values = np.full(shape, np.nan)
+        if self.scorer.reads_absent(family):
+            return MeasuredShard(values, 0, 0, 0)
         is_formula = members(family, shard)
         counts = np.zeros(2, dtype=np.int64)
         step = max(1, self.memory // (_COPIES * width * self.scorer.n_archs * 8))

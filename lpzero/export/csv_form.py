@@ -52,6 +52,8 @@ def load(path: str | Path) -> list[Exported]:
 
 def _row(one: Exported, figures: Figures | None) -> dict[str, Any]:
     options, source = one.options, one.provenance
+    if options.batch is not None:
+        raise InputError("a CSV row cannot say which batch was chosen; use --to json")
     row: dict[str, Any] = {
         "name": guarded(one.name),
         "formula": str(one.formula),

@@ -28,6 +28,7 @@ from primitives.naive import Axis
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.score import AnyFormula
+from spaces.minibatch import Minibatch
 
 ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
 SCHEMA = 1
@@ -64,7 +65,7 @@ def to_value(one: Exported) -> dict[str, Any]:
         "reduction": _reduction(one.formula),
         "sign": one.formula.sign,
         "softmax_axis": one.softmax_axis,
-        "sketch": asdict(one.options),
+        "sketch": _sketch(one.options),
         "batches": [asdict(batch) for batch in one.batches],
         "provenance": asdict(one.provenance),
         "trial": {"limit": trial.LIMIT, "scores": list(one.trial)},
@@ -193,9 +194,24 @@ def options(fields: Fields) -> SketchOptions:
         fields.choice("loss", LOSSES),
         fields.integer("seed", 0),
         fields.integer("batch_seed", 0),
+        _minibatch(fields.inner("batch")) if fields.has("batch") else None,
     )
     fields.done()
     return found
+
+
+def _sketch(options: SketchOptions) -> dict[str, Any]:
+    """The options as JSON values, without the path of a corpus: its digest names it."""
+    found = options.to_json()
+    found.get("batch", {}).pop("corpus_path", None)
+    return found
+
+
+def _minibatch(fields: Fields) -> Minibatch:
+    found = {name: fields.integer(name, 2) for name in ("inputs", "length") if fields.has(name)}
+    named = {name: fields.text(name) for name in ("corpus", "corpus_path") if fields.has(name)}
+    fields.done()
+    return Minibatch.from_json({**found, **named})
 
 
 def _batch(value: Any, where: str) -> Batch:

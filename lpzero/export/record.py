@@ -21,6 +21,7 @@ from primitives.score_pruning import check
 
 if TYPE_CHECKING:
     from spaces.base import Space
+    from spaces.minibatch import Minibatch
 
 Pair = tuple[float, float]
 
@@ -108,8 +109,8 @@ def is_papers(formula: AnyFormula) -> bool:
     )
 
 
-def batch_of(space: Space[Any]) -> Batch:
-    """How the space draws its inputs."""
+def batch_of(space: Space[Any], chosen: Minibatch | None = None) -> Batch:
+    """How the space draws its inputs, or the chosen ones."""
     from spaces.base import Space as Plain
 
     if type(space).batch is not Plain.batch:
@@ -118,4 +119,7 @@ def batch_of(space: Space[Any]) -> Batch:
         inputs = "bytes of the help topics of CPython, at places drawn from the seed"
     else:
         inputs = f"token ids below {space.vocabulary}, Zipf, drawn from the seed"
-    return Batch(space.name, space.version, tuple(space.batch_shape), inputs)
+    if chosen is not None and chosen.corpus is not None:
+        inputs = f"bytes of the corpus with SHA-256 {chosen.corpus.digest}, drawn from the seed"
+    shape = space.batch_shape if chosen is None else chosen.shape(space)
+    return Batch(space.name, space.version, tuple(shape), inputs)

@@ -111,6 +111,10 @@ class Fields:
             raise InputError(f"{where} is {_kind(value)}, expected an object")
         self._left, self.where = dict(value), where
 
+    def has(self, name: str) -> bool:
+        """Whether the field is there and was not read."""
+        return name in self._left
+
     def take(self, name: str) -> Any:
         """The field's value, unchecked."""
         if name not in self._left:

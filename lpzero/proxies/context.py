@@ -8,11 +8,15 @@ from pathlib import Path
 from lpzero.parallel import Workers
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import default_folder
+from spaces.minibatch import Minibatch
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Seeds of weights and batch, loss, device, sequences per pass, cache folder, workers."""
+    """Seeds of weights and batch, loss, device, sequences per pass, cache folder, workers, batch.
+
+    `batch` is its size, length and text where they are not the space's own.
+    """
 
     seed: int = 0
     batch_seed: int = 0
@@ -22,8 +26,9 @@ class Context:
     folder: Path = field(default_factory=default_folder)
     workers: Workers = field(default_factory=Workers)
     label: str | None = None
+    batch: Minibatch | None = None
 
     @property
     def options(self) -> SketchOptions:
         """The options that determine the values of a network's measures."""
-        return SketchOptions(None, self.loss, self.seed, self.batch_seed)
+        return SketchOptions(None, self.loss, self.seed, self.batch_seed, self.batch)

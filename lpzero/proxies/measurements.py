@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from lpzero import seals
@@ -21,6 +21,7 @@ from lpzero.parallel import Lost, stream
 from lpzero.proxies.context import Context
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure
+from lpzero.proxies.released_batch import released_batch
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, Sketches, sketches
@@ -31,6 +32,7 @@ from lpzero.statistics.isolation import resolve_device, single_thread
 from lpzero.supernet.saliency import Saliency
 from primitives.naive import Axis
 from spaces.base import Space
+from spaces.errors import BatchError
 
 logger = logging.getLogger(__name__)
 _ENDING = ".json"
@@ -96,9 +98,16 @@ class Measurements:
         architecture that fails gets no scores and a warning, and is retried next time.
         """
         context, store = self.context, self._store
+        own = [measure for measure in measures if measure.has_own_batch]
+        batch = released_batch(space) if own and context.batch is None else None
+        if batch is not None:
+            usual = [measure for measure in measures if not measure.has_own_batch]
+            found = self.at(replace(context, batch=batch)).records(space, archs, own)
+            return (self.records(space, archs, usual) if usual else {}) | found
         addresses = [address(space, arch, context.options) for arch in archs]
         todo = self._missing(space, addresses, measures)
         if todo:
+            context.options.check_batch(space)
             known = dict(zip(addresses, archs, strict=True))
             order = sorted(todo, key=lambda name: (-space.flops(known[name]), name))
             task = _MeasureTask(
@@ -143,6 +152,7 @@ class Measurements:
                 space,
                 seed=context.seed,
                 batch_seed=context.batch_seed,
+                images=context.options.tokens(space),
                 loss=context.loss,
                 device=context.device,
                 chunk=context.chunk,
@@ -212,7 +222,7 @@ class _MeasureTask:
             with single_thread():
                 network = self._network(arch)
                 records |= {_key(measure): evaluate(measure, network) for measure in todo}
-        except (StatisticsError, InputError):  # wrong for every architecture
+        except (StatisticsError, InputError, BatchError):  # wrong for every architecture
             raise
         except Exception as error:  # one architecture's failure must not end the run
             return f"{type(error).__name__}: {error}"
@@ -222,9 +232,12 @@ class _MeasureTask:
     def _network(self, arch: Any) -> Network:
         model = self.space.build(arch, self.options.seed).to(resolve_device(self.device))
         seed = self.options.batch_seed
-        tokens = self.space.batch(seed)
+        tokens = self.options.tokens(self.space)
         sizes = {"blocks": self.space.block_sizes(arch), "ends": self.space.end_sizes(arch)}
-        return Network(model, tokens, self.options.loss, seed=seed, chunk=self.chunk, sizes=sizes)
+        # A batch that was chosen is that of every proxy.
+        wide = self.space.wide_batch(seed) if self.options.batch is None else tokens
+        loss, chunk = self.options.loss, self.chunk
+        return Network(model, tokens, loss, seed=seed, chunk=chunk, sizes=sizes, wide_tokens=wide)
 
 
 def evaluate(measure: Measure, network: Network) -> Record:

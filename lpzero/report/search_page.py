@@ -18,6 +18,7 @@ from lpzero.search import constraints, loops
 from lpzero.search.record import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse
+from spaces import minibatch
 
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
 
@@ -170,6 +171,7 @@ def _commands(run: SearchRun) -> list[str]:
             words += [f"--{key.replace('_', '-')}", str(request[key])]
     words += to_arguments(loops.get(str(request["loop"])), request["constants"], {})
     words += constraints.to_arguments(request["constraints"])
+    words += minibatch.to_arguments(request.get("batch", {}))
     where = shlex.quote(str(run.folder))
     return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
 

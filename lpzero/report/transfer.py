@@ -14,6 +14,7 @@ from lpzero.judgement.table import JudgedTable
 from lpzero.report.figures.transfer import Transfer, transfer
 from lpzero.runs.formula_run import FormulaRun
 from primitives.parser import parse
+from spaces.minibatch import Minibatch
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
@@ -50,6 +51,7 @@ def measure(
             folder=Path(cache).expanduser() if cache else default_folder(),
             workers=workers or Workers(),
             label=table.name,
+            batch=Minibatch.from_json(sketch["batch"]) if "batch" in sketch else None,
         )
         parts = split(table, int(run.request["split_seed"]))
         judged = JudgedTable(table, parts, with_test=True)

@@ -15,6 +15,7 @@ from lpzero.search import evaluators, loops
 from lpzero.search.constraints import Constraints
 from lpzero.search.scorer import NO_PROXY, find_proxy, require_blocks
 from spaces.base import Space
+from spaces.minibatch import Minibatch
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Request:
     constraints: Constraints = field(default_factory=Constraints)
     constants: Mapping[str, Any] = field(default_factory=dict)
     weights_seed: int = 0
+    batch: Minibatch | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluator", evaluators.check(self.evaluator))
@@ -79,6 +81,7 @@ class Request:
             "table": self.table,
             "training_steps": self.training_steps,
             "constraints": self.constraints.to_json(),
+            **({} if self.batch is None else {"batch": self.batch.to_json()}),
         }
 
     @staticmethod
@@ -86,6 +89,8 @@ class Request:
         """The request from the values of `to_json`."""
         fields = dict(value)
         definition = fields.pop("definition", None)
+        if isinstance(fields.get("batch"), Mapping):
+            fields["batch"] = Minibatch.from_json(fields["batch"])
         bounds = {cost: (low, high) for cost, (low, high) in fields.pop("constraints").items()}
         request = Request(**fields, constraints=Constraints(bounds))
         if request.made_proxy.definition != definition:

@@ -121,6 +121,7 @@ def _environment(
         folder=resources.cache,
         workers=Workers(resources.jobs),
         label=resources.label,
+        batch=request.batch,
     )
     pool = None if evaluator is None else evaluator.pool
     sampler = Sampler(space, request.constraints, clock, pool)

@@ -25,14 +25,19 @@ from lpzero.statistics.losses import LOSSES
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 from spaces.base import ENDS
+from spaces.minibatch import Minibatch
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from spaces.base import Space
 
 # Incremented whenever a change of extraction or format changes the content of a file.
 SCHEMA = 2
 MAGIC = b"LPZSKT01"
 _IDENTITY = frozenset({"schema", "space", "arch", "options"})
+# Optional in a header: the vector instructions that the numbers were computed with.
+CAPABILITY = "capability"
 
 
 class SketchError(LPZeroError, RuntimeError):
@@ -44,19 +49,44 @@ class SketchOptions:
     """How a sketch is built; part of its address.
 
     limit: elements kept per matrix (None: all); loss: see `statistics.extraction`; seed: of the
-    weights; batch_seed: of the tokens or images, and of the labels or the cotangent.
+    weights; batch_seed: of the tokens or images, and of the labels or the cotangent; batch: its
+    size, length and text where they are not the space's own.
     """
 
     limit: int | None = 4096
     loss: str = "auto"
     seed: int = 0
     batch_seed: int = 0
+    batch: Minibatch | None = None
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise InputError(f"a limit of {self.limit} elements was given; expected at least 1")
         if self.loss not in LOSSES:
             raise InputError(f"loss {self.loss!r} is unknown; use one of {', '.join(LOSSES)}")
+
+    def tokens(self, space: Space[Any]) -> Tensor:
+        """The minibatch of the space's networks."""
+        return (
+            space.batch(self.batch_seed)
+            if self.batch is None
+            else self.batch.of(space, self.batch_seed)
+        )
+
+    def check_batch(self, space: Space[Any]) -> None:
+        """Raise BatchError unless the space has the chosen batch."""
+        if self.batch is not None:
+            self.batch.of(space, self.batch_seed)
+
+    def to_json(self) -> dict[str, Any]:
+        """The options as JSON values; what is the space's own is left out."""
+        found = {
+            "limit": self.limit,
+            "loss": self.loss,
+            "seed": self.seed,
+            "batch_seed": self.batch_seed,
+        }
+        return found if self.batch is None else {**found, "batch": self.batch.to_json()}
 
 
 def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, Any]:
@@ -65,8 +95,15 @@ def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, 
         "schema": SCHEMA,
         "space": space_identity(space),
         "arch": space.to_json(arch),
-        "options": dataclasses.asdict(options),
+        "options": _options_identity(options),
     }
+
+
+def _options_identity(options: SketchOptions) -> dict[str, Any]:
+    """The options without the path of the corpus, which does not change the content."""
+    found = options.to_json()
+    found.get("batch", {}).pop("corpus_path", None)
+    return found
 
 
 def address(space: Space[Any], arch: Any, options: SketchOptions) -> str:

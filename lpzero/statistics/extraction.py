@@ -79,13 +79,14 @@ def of_architecture(
     device: str = "cpu",
     chunk: int | None = None,
     limit: int | None = None,
+    batch: Tensor | None = None,
 ) -> NetworkStatistics:
-    """The statistics of one architecture with weights of `seed` on its space's batch.
+    """The statistics of one architecture with weights of `seed` on `batch`, or its space's own.
 
     See `extract`; single-threaded, so that every machine with the same torch gets the same numbers.
     """
     model = space.build(arch, seed).to(resolve_device(device))
-    batch = space.batch(batch_seed)
+    batch = space.batch(batch_seed) if batch is None else batch
     with single_thread():
         return extract(model, batch, loss=loss, seed=batch_seed, chunk=chunk, limit=limit)
 

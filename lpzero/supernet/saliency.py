@@ -43,11 +43,12 @@ class Saliency:
         *,
         seed: int = 0,
         batch_seed: int = 0,
+        images: Tensor | None = None,
         loss: str = "auto",
         device: str = "cpu",
         chunk: int | None = None,
     ) -> Saliency:
-        """One forward and backward pass of the space's supernet on its batch."""
+        """One forward and backward pass of the space's supernet on the images, or its batch."""
         # Imported here so that code that only reads saliencies does not load torch.
         from lpzero.statistics.extraction import extract
         from lpzero.statistics.isolation import resolve_device, single_thread
@@ -57,7 +58,7 @@ class Saliency:
             raise InputError(f"space {space.name} has no supernet; use an AutoFormer space")
         supernet = space.supernet(seed).to(resolve_device(device))
         with single_thread():
-            images = space.batch(batch_seed)
+            images = space.batch(batch_seed) if images is None else images
             found = extract(
                 supernet.largest,
                 images,

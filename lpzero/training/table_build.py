@@ -27,10 +27,6 @@ KIND = "table build"
 _FIELDS = {"index", "seed", "target", "seconds", "steps"}
 
 
-class DivergedError(LPZeroError, RuntimeError):
-    """A training whose target is not a number; the trainings before it stay in the journal."""
-
-
 class TrainingLostError(LPZeroError, RuntimeError):
     """The process of a training died; running the same command again continues."""
 
@@ -42,14 +38,16 @@ def build_config(plan: TablePlan) -> RunConfig:
 
 
 def is_training(record: dict[str, Any], number: int) -> bool:
-    """Whether the record is valid in a build's journal."""
-    whole = ("index", "seed", "steps")
-    return (
-        record.keys() == _FIELDS
-        and all(type(record[name]) is int for name in whole)
-        and all(type(record[name]) is float for name in ("target", "seconds"))
-        and math.isfinite(record["target"])
-    )
+    """Whether the record is valid in a build's journal: a finite target, or why there is none."""
+    has_failed = record.get("target", 0) is None
+    if record.keys() != (_FIELDS | {"failure"} if has_failed else _FIELDS):
+        return False
+    if not all(type(record[name]) is int for name in ("index", "seed", "steps")):
+        return False
+    if has_failed:
+        return type(record["seconds"]) is float and type(record["failure"]) is str
+    finite = all(type(record[name]) is float for name in ("target", "seconds"))
+    return finite and math.isfinite(record["target"])
 
 
 def build_table(
@@ -73,11 +71,6 @@ def build_table(
             for index, run in results:
                 if isinstance(run, Lost):
                     raise TrainingLostError(f"training {missing[index]} was lost: {run.reason}")
-                if not math.isfinite(run["target"]):
-                    raise DivergedError(
-                        f"training {missing[index][0]} with seed {missing[index][1]} diverged, its"
-                        f" target is {run['target']}: no table can be written from this plan"
-                    )
                 journal.append([run])
                 journal.sync()
                 runs[run["index"], run["seed"]] = run

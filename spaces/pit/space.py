@@ -44,6 +44,7 @@ class PitSpace(ImageSpace[PitArch]):
     """The allowed values; `depths` are those of each stage, `heads` those of every stage."""
 
     version: ClassVar[int] = 1
+    shares_blocks: ClassVar[bool] = True
 
     name: str = "pit"
     base_dims: tuple[int, ...] = (16, 24, 32, 40)

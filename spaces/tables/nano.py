@@ -1,7 +1,8 @@
 """The project's own tables: small members of both families, trained by the project's trainer.
 
 One JSON file each: {"schema": 1, "name", "space", "target", "licence", "provenance", "noise",
-"rows": [{"arch", "target", "runs": [{"seed", "target", "seconds", "steps"}, ...]}, ...]}.
+"rows": [{"arch", "target", "runs": [{"seed", "target", "seconds", "steps"}, ...]}, ...]}, and, if
+trainings failed, "failures": [{"arch", "seed", "steps", "failure"}, ...].
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def read(source: Source, path: Path) -> Table:
     target, licence = (field(document, name, str, where) for name in ("target", "licence"))
     noise = field(document, "noise", dict, where)
     ceiling = field(noise, "rho_between_targets", float, f"{where}: noise")
-    return make_table(source.name, space, rows, target, licence, extra, ceiling)
+    failed = len(document.get("failures", ()))
+    return make_table(source.name, space, rows, target, licence, extra, ceiling, failed)
 
 
 def count(path: Path) -> int:

@@ -14,6 +14,7 @@ from lpzero.cli.main import run
 from lpzero.export import Selection, export
 from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.proxies import applies, get, names
+from lpzero.proxies.ranking import has_own_batch
 from primitives.parser import parse
 from spaces.tables.table import Table, make_table
 
@@ -24,7 +25,7 @@ def small_table(monkeypatch: pytest.MonkeyPatch) -> Table:
     space = spaces.get("nano-gpt2")
     rows = [(str(i), space.sample(random.Random(i)), float(i % 5)) for i in range(12)]
     table = make_table("nano-gpt2", space, rows, "made up", "none")
-    monkeypatch.setattr("spaces.tables.load", lambda name, data=None, space=None: table)
+    monkeypatch.setattr("spaces.tables.load_any", lambda name, data=None, space=None: table)
     return table
 
 
@@ -83,7 +84,7 @@ def test_without_proxies_all_that_apply_are_ranked(
 ) -> None:
     rows = ranked(capsys, "nano-gpt2", "--cache", str(tmp_path))
     assert {row["proxy"] for row in rows} == {
-        n for n in names() if applies(get(n), small_table.space)
+        n for n in names() if applies(get(n), small_table.space) and not has_own_batch(get(n))
     }
     assert all(row["missing"] == 0 for row in rows)
 
@@ -119,3 +120,20 @@ def test_bad_input_is_one_line_and_code_2(
     assert out == ""
     assert message in err
     assert err.strip().splitlines()[-1].startswith("error: ")
+
+
+def test_the_batch_can_be_chosen_and_a_bad_corpus_is_one_line(
+    small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_bytes(b"the quick brown fox jumps over the lazy dog" * 9)
+    asked = ["nano-gpt2", "--proxy", "snip", "--proxy", "sum(l1(A))", "--cache", str(tmp_path)]
+
+    def rhos(*options: str) -> dict[str, float]:
+        return {row["proxy"]: row["rho"] for row in ranked(capsys, *asked, *options)}
+
+    assert rhos() != rhos("--batch", "3", "--length", "9", "--corpus", str(text))
+    assert rhos() == rhos("--batch", "8", "--length", "64")  # the space's own
+    for wrong in (["--corpus", str(tmp_path / "none")], ["--length", "65"]):
+        assert run(["rank", *asked, *wrong]) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1

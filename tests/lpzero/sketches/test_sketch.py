@@ -34,6 +34,9 @@ from primitives.statistics import STATISTICS
 from primitives.tensors import cut
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.gpt2.space import Gpt2Arch
+from spaces.minibatch import Corpus, Minibatch
+
+GPT2_ADDRESS = "88b4d2db206167054839630d1561d1b216bf8a5fe63589528627288c4f0e03b4"
 
 # Reads text, so that the text is part of the address.
 SPACE = FlexiBertSpace(
@@ -155,8 +158,20 @@ def test_the_address_depends_on_everything_that_matters() -> None:
         address(SPACE, ARCH, SketchOptions(loss="ones")),
         address(SPACE, ARCH, SketchOptions(seed=1)),
         address(SPACE, ARCH, SketchOptions(batch_seed=1)),
+        address(SPACE, ARCH, SketchOptions(batch=Minibatch(4))),
+        address(SPACE, ARCH, SketchOptions(batch=Minibatch(length=12))),
+        address(SPACE, ARCH, SketchOptions(batch=Minibatch(corpus=Corpus("a" * 64)))),
+        address(SPACE, ARCH, SketchOptions(batch=Minibatch(corpus=Corpus("b" * 64)))),
     }
-    assert len(found) == 9
+    assert len(found) == 13
+    moved = SketchOptions(batch=Minibatch(corpus=Corpus("a" * 64, "another/path")))
+    assert address(SPACE, ARCH, moved) in found
+
+
+def test_the_address_of_the_usual_options_is_that_of_earlier_versions() -> None:
+    space = spaces.get("gpt2")
+    arch = space.sample(random.Random(0))
+    assert address(space, arch, SketchOptions()) == GPT2_ADDRESS
 
 
 def test_a_new_version_of_the_space_or_text_is_a_new_address(

@@ -92,3 +92,36 @@ def test_what_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "journal.jsonl")
     with pytest.raises(RunError, match="not a regular file"):
         Journal(tmp_path / "journal.jsonl", fits, PLACE)
+
+
+def any_number(record: dict[str, Any], number: int) -> bool:
+    return "n" in record
+
+
+NUMBERS = [{"n": n} for n in range(6)]
+
+
+def test_lines_that_come_out_otherwise_replace_all_that_follows(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, any_number, PLACE) as journal:
+        journal.append(NUMBERS)
+    with Journal(path, any_number, PLACE) as journal:
+        journal.go_to(2)
+        journal.append([{"n": 2}, {"n": 33}])
+        assert len(journal) == journal.position == 4
+        journal.append([{"n": 44}])
+    found = read_journal(path, any_number, PLACE).records
+    assert found == [{"n": 0}, {"n": 1}, {"n": 2}, {"n": 33}, {"n": 44}]
+
+
+def test_equal_lines_are_not_written_twice(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with Journal(path, any_number, PLACE) as journal:
+        journal.append(NUMBERS)
+    before = path.read_bytes()
+    with Journal(path, any_number, PLACE) as journal:
+        journal.append(NUMBERS[:4])
+        assert (journal.position, len(journal)) == (4, 6)
+        journal.append([*NUMBERS[4:], {"n": 6}])
+    assert path.read_bytes().startswith(before)
+    assert read_journal(path, any_number, PLACE).records == [*NUMBERS, {"n": 6}]

@@ -1,0 +1,150 @@
+"""Which minibatch networks run on, where it is not the space's own: size, length, text.
+
+A corpus is a file of text, read as bytes: its tokens are the byte values, which every vocabulary
+has, at places drawn from the seed. It is known by the digest of its contents; its path says where
+to find it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spaces.base import Space
+from spaces.batches import text_windows, zipf_tokens
+from spaces.errors import BatchError
+from spaces.images import ImageSpace
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_MIN_INPUTS = 2  # proxies and statistics compare inputs
+_MIN_LENGTH = 2  # a next token needs one before it
+_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A text file by the digest of its contents; without a path nobody knows where it is."""
+
+    digest: str
+    path: str | None = None
+
+    @staticmethod
+    def of(path: str | Path) -> Corpus:
+        """The corpus in the file; raise BatchError unless it can be read."""
+        where = str(Path(path).expanduser().resolve())
+        return Corpus(hashlib.sha256(_read(where)).hexdigest(), where)
+
+    def text(self) -> bytes:
+        """The contents of the file, which must still be the ones of the digest."""
+        if self.path is None:
+            raise BatchError(
+                f"this needs the corpus with SHA-256 {self.digest[:12]}...; give it with --corpus"
+            )
+        text = _read(self.path)
+        if _digest(self.path, len(text)) != self.digest:
+            raise BatchError(
+                f"corpus {self.path} has changed since it was first used; restore it, or start anew"
+            )
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Minibatch:
+    """The number of inputs, their length and their text; None is what the space has."""
+
+    inputs: int | None = None
+    length: int | None = None
+    corpus: Corpus | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("batch", self.inputs, _MIN_INPUTS),
+            ("length", self.length, _MIN_LENGTH),
+        ):
+            if value is not None and value < least:
+                raise BatchError(f"{name} is {value}, expected at least {least}")
+
+    @staticmethod
+    def chosen(inputs: int | None, length: int | None, corpus: str | None) -> Minibatch | None:
+        """The choice of these options; None if none of them is given."""
+        if inputs is None and length is None and corpus is None:
+            return None
+        return Minibatch(inputs, length, None if corpus is None else Corpus.of(corpus))
+
+    def of(self, space: Space[Any], seed: int) -> Tensor:
+        """Token ids (B, T) or images (B, 3, H, W) for the networks of the space."""
+        if isinstance(space, ImageSpace):
+            if self.length is not None or self.corpus is not None:
+                raise BatchError(f"space {space.name} reads images: only --batch can be chosen")
+            images: Any = space
+            return replace(images, n_images=self.inputs).batch(seed)  # type: ignore[no-any-return]
+        shape = self.shape(space)
+        most = getattr(space, "context", None)
+        if most is not None and shape[1] > most:
+            raise BatchError(f"length is {shape[1]}; models of {space.name} read at most {most}")
+        if self.corpus is not None:
+            if space.vocabulary < _BYTES:
+                raise BatchError(f"space {space.name} has no token for each byte of a corpus")
+            text = self.corpus.text()
+            if len(text) <= shape[1]:
+                raise BatchError(
+                    f"corpus {self.corpus.path} has {len(text)} bytes, expected more than"
+                    f" {shape[1]}, the length of a sequence"
+                )
+            return text_windows(text, shape, seed)
+        if space.reads_text:
+            other: Any = replace(space, batch_shape=shape)  # type: ignore[type-var]
+            return other.batch(seed)  # type: ignore[no-any-return]
+        return zipf_tokens(space.vocabulary, shape, seed)
+
+    def shape(self, space: Space[Any]) -> tuple[int, int]:
+        """The number of inputs, and of tokens per input."""
+        usual = space.batch_shape
+        return self.inputs or usual[0], self.length or usual[1]
+
+    def to_json(self) -> dict[str, Any]:
+        """The choice as JSON values, without what is not chosen."""
+        found: dict[str, Any] = {"inputs": self.inputs, "length": self.length}
+        if self.corpus is not None:
+            found |= {"corpus": self.corpus.digest, "corpus_path": self.corpus.path}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Minibatch:
+        """The choice from the values of `to_json`."""
+        corpus = None
+        if value.get("corpus") is not None:
+            corpus = Corpus(value["corpus"], value.get("corpus_path"))
+        return Minibatch(value.get("inputs"), value.get("length"), corpus)
+
+
+def to_arguments(value: Mapping[str, Any]) -> list[str]:
+    """The command line arguments of a choice in the form of `to_json`."""
+    flags = {"inputs": "--batch", "length": "--length", "corpus_path": "--corpus"}
+    return [word for key, flag in flags.items() if key in value for word in (flag, str(value[key]))]
+
+
+def _read(path: str) -> bytes:
+    """The file's bytes, read once per process."""
+    try:
+        return _contents(path)
+    except OSError as error:
+        raise BatchError(f"corpus {path} cannot be read: {error.strerror or error}") from None
+
+
+@lru_cache(maxsize=2)
+def _contents(path: str) -> bytes:
+    if not Path(path).is_file():
+        raise OSError(f"it is not {'there' if not Path(path).exists() else 'a file'}")
+    return Path(path).read_bytes()
+
+
+@lru_cache(maxsize=2)
+def _digest(path: str, _: int) -> str:
+    return hashlib.sha256(_contents(path)).hexdigest()
