@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lpzero.cli import output
 from lpzero.cli.settings_options import click_option, given_settings, shared_options
 from lpzero.export.forms import FORMS
+
+if TYPE_CHECKING:
+    from lpzero.export.record import Formulas
 
 _OWN = shared_options({name: form.options for name, form in FORMS.items()})
 _KINDS = "; ".join(f"{name}: {form.help}" for name, form in FORMS.items())
@@ -77,7 +80,11 @@ def export(
     from lpzero.export.forms import write_file
     from lpzero.export.source import exact as with_whole_tensors
     from lpzero.export.untrusted import check_text
-    from lpzero.proxies.lookup import named_formulas
+
+    def named_formulas(name: str) -> Formulas:
+        from lpzero.proxies.lookup import named_formulas as find  # loads torch
+
+        return find(name)
 
     if (top is not None) + everything + (formula is not None) > 1:
         raise click.UsageError("--top, --all and --formula exclude each other; give only one")
