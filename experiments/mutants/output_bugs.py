@@ -60,7 +60,7 @@ BUGS = (
         ("used.isdisjoint(query.without)", "True", "--without has no effect"),
         ("other = 1 - REDUCTIONS.index(query.reduction)", "other = REDUCTIONS.index(query.reduction)", "--reduction shows the other one"),
     ]),
-    Bugs("lpzero/discover/report.py", [_T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
+    Bugs("lpzero/discover/report.py", [_T + "discover/test_report.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
         ("\"rho\": {part: min(found[part] for found in rhos.values()) for part in parts}", "\"rho\": {part: max(found[part] for found in rhos.values()) for part in parts}", "the highest rho over the tables"),
         ("key=lambda c: (-objective.valid(c), c.complexity, c.id)", "key=lambda c: (-c.fitness[0], c.complexity, c.id)", "--choose valid chooses on train"),
         ("np.min(agreements, axis=0)", "np.max(agreements, axis=0)", "stable on one table is enough"),
@@ -79,5 +79,7 @@ BUGS = (
         ("        return self.is_asked\n", "        return False\n", "a signal does not stop the campaign"),
     ]),
     Bugs("lpzero/options.py", [_T + "test_options.py"], [
+        ("and (most is None or value <= most):\n", "and (most is None or value < most):\n", "an upper bound is refused"),
+        ("\"MB\": 1 << 20", "\"MB\": 1 << 10", "a megabyte is a kilobyte"),
     ]),
 )  # fmt: skip

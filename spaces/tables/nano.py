@@ -44,7 +44,8 @@ def read(source: Source, path: Path) -> Table:
         extra["seconds"].append(sum(field(run, "seconds", float, place) for run in runs))
     target, licence = (field(document, name, str, where) for name in ("target", "licence"))
     noise = field(document, "noise", dict, where)
-    ceiling = field(noise, "rho_between_targets", float, f"{where}: noise")
+    known = "rho_between_targets" in noise
+    ceiling = field(noise, "rho_between_targets", float, f"{where}: noise") if known else None
     failed = len(document.get("failures", ()))
     return make_table(source.name, space, rows, target, licence, extra, ceiling, failed)
 

@@ -107,7 +107,7 @@ def noise(plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[
 
     `rho_between_targets` compares the mean over seeds 0 .. k - 1, which is the target, with the
     mean over the next k seeds, on the repeated architectures of which no run failed;
-    `rho_between_seeds` single seeds.
+    `rho_between_seeds` single seeds. Of fewer than two of them there is no correlation.
     """
     from scipy.stats import spearmanr
 
@@ -125,6 +125,8 @@ def noise(plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[
         )
         return round(float(spearmanr(a, b).statistic), 4)
 
+    if len(sound) < 2:
+        return {"n": len(sound)}
     return {
         "n": len(sound),
         "rho_between_targets": rho(range(k), range(k, 2 * k)),
