@@ -168,7 +168,7 @@ BUGS = (
         ("return _products(network, \"attention\")", "return _products(network, None)", "attention saliency of every matrix"),
         ("-float((product * weight.detach())", "float((product * weight.detach())", "GraSP with the other sign"),
     ]),
-    Bugs("lpzero/proxies/attention.py", _PROXIES, [
+    Bugs("lpzero/proxies/attention.py", [_T + "proxies/test_attention.py"], [
         ("head.amax(1).abs()", "head.abs().amax(1)", "the largest absolute output of a head"),
         (".sum(-1, dtype=torch.float64).abs().sum())", ".sum(dtype=torch.float64).abs())", "head importance sums tokens before |.|"),
     ]),

@@ -64,6 +64,8 @@ BUGS = (
         ("\"rho\": {part: min(found[part] for found in rhos.values()) for part in parts}", "\"rho\": {part: max(found[part] for found in rhos.values()) for part in parts}", "the highest rho over the tables"),
         ("key=lambda c: (-objective.valid(c), c.complexity, c.id)", "key=lambda c: (-c.fitness[0], c.complexity, c.id)", "--choose valid chooses on train"),
         ("np.min(agreements, axis=0)", "np.max(agreements, axis=0)", "stable on one table is enough"),
+    ]),
+    Bugs("lpzero/discover/report.py", [_T + "cli/test_discover.py"], [
         ("\"generations\": outcome.state.generation - 1,", "\"generations\": outcome.state.generation,", "one generation too many is reported"),
     ]),
     Bugs("lpzero/cli/main.py", [_T + "cli/test_main.py"], [
