@@ -87,7 +87,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
     """
     from lpzero.discover.table_sources import TableSources, has_no_networks
     from lpzero.proxies import Context, applies, find, get, names
-    from lpzero.proxies.ranking import Ranking, has_own_batch
+    from lpzero.proxies.ranking import Ranking, is_released
     from lpzero.proxies.ranking import rank as compare
     from lpzero.sketches.store import default_folder
     from spaces.tables import load_any
@@ -106,7 +106,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
         proxies = [
             proxy
             for proxy in map(get, names())
-            if applies(proxy, table.space) and (given["released"] or not has_own_batch(proxy))
+            if applies(proxy, table.space) and (given["released"] or not is_released(proxy))
         ]
     run = Context(
         given["seed"],
