@@ -29,3 +29,7 @@ class WriteError(LPZeroError, OSError):
 
 class EnvelopeError(LPZeroError, RuntimeError):
     """Bytes that are not a complete sealed file of the expected kind."""
+
+
+class UnsealedError(EnvelopeError):
+    """A JSON object without a seal, as versions before 0.2.0 wrote it."""

@@ -18,19 +18,21 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from lpzero.errors import EnvelopeError, WriteError
+from spaces.regular_files import NotRegularError, read_regular
 
 TEMPORARY = ".tmp"
 # A temporary file that another machine may still be writing is left alone for this long.
 _STALE_SECONDS = 24 * 3600
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _DIGEST_END, _LENGTH_END = 40, 48
+_RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -62,8 +64,18 @@ def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows as CSV with a header."""
-    write_text(path, to_csv(rows))
+    """Write the rows as CSV with a header; texts are guarded."""
+    write_text(path, to_csv([{name: guarded(cell) for name, cell in row.items()} for row in rows]))
+
+
+def guarded(cell: Any) -> Any:
+    """The cell of a CSV file; a text that a spreadsheet would execute begins with an apostrophe."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_RISKY) else cell
+
+
+def unguarded(text: str) -> str:
+    """The text of a guarded cell."""
+    return text.removeprefix("'")
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -78,10 +90,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def read_object(path: Path) -> dict[str, Any] | None:
     """The JSON object in the file; None if the file is missing or is not a JSON object."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):
-        return None
+    value = _read_json(path)
     return value if isinstance(value, dict) else None
 
 
@@ -95,11 +104,15 @@ def move(source: Path, target: Path) -> None:
 
 def read_list(path: Path) -> list[Any] | None:
     """The JSON list in the file; None if there is no file or it holds anything else."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):
-        return None
+    value = _read_json(path)
     return value if isinstance(value, list) else None
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_regular(path))
+    except (FileNotFoundError, NotRegularError, ValueError, RecursionError):
+        return None
 
 
 def write_error(path: Path, error: OSError) -> WriteError:
@@ -155,6 +168,14 @@ def is_abandoned(path: Path) -> bool:
         return time.time() - path.stat().st_mtime > _STALE_SECONDS
     except FileNotFoundError:
         return False
+
+
+def sweep(paths: Iterable[Path]) -> int:
+    """Remove the temporary files of writers that no longer run; return their number."""
+    abandoned = [path for path in paths if is_temporary(path) and is_abandoned(path)]
+    for path in abandoned:
+        path.unlink(missing_ok=True)
+    return len(abandoned)
 
 
 def _is_running(process: int) -> bool:

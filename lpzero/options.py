@@ -148,6 +148,28 @@ class SomeOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """Several names in one argument, separated by commas; what they name is checked later."""
+
+    what: str
+
+    def check(self, name: str, value: Any) -> None:
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InputError(f"{name} is {value!r}, expected a list of names")
+        names = list(value)
+        if not all(isinstance(one, str) and one for one in names):
+            raise InputError(f"{name}: a {self.what} has no name")
+        if len(set(names)) < len(names):
+            raise InputError(f"a {self.what} is repeated: {', '.join(names)}")
+
+    def read(self, text: str) -> tuple[str, ...]:
+        return tuple(part.strip() for part in text.split(","))
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        return [flag, ",".join(value)] if value else []
+
+
+@dataclass(frozen=True, slots=True)
 class Repeated:
     """A list of strings; the option is repeated for each of them."""
 

@@ -59,6 +59,11 @@ class Family:
     right: Branches = ()
     unordered: bool = False
 
+    @property
+    def sides(self) -> tuple[Branches, ...]:
+        """Its left branches and, if it has them, its right ones; each side of one statistic."""
+        return tuple(side for side in (self.left, self.right) if side)
+
     def pairs(self) -> Iterator[tuple[Branch, Branch]]:
         """The pairs of a two-sided family; the right branch varies fastest."""
         if not self.unordered:

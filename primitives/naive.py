@@ -15,7 +15,7 @@ from primitives.errors import TensorError
 from primitives.formula import Formula
 from primitives.network import Block, NetworkValues, as_network
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.score import AnyFormula, Column, ScoreTree, Transform
+from primitives.score import SIGNED_LOG, AnyFormula, Column, ScoreTree, Transform
 
 __all__ = [
     "Axis",
@@ -111,6 +111,8 @@ def _transform(operation: str, x: float) -> float | Rejected:
         return abs(x)
     if operation == "square":
         return _finite_or_rejected(x * x)
+    if operation == SIGNED_LOG:
+        return math.copysign(math.log1p(abs(x)), x)
     if x < 0 if operation == "sqrt" else x <= 0 if operation == "log" else x == 0:
         return _UNDEFINED
     if operation == "inverse":

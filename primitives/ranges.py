@@ -14,7 +14,7 @@ from primitives.facts import facts
 from primitives.formula import Formula
 from primitives.properties import NON_NEGATIVE, NON_POSITIVE, REALS, Interval
 from primitives.registry import get_unary
-from primitives.score import Column, ScoreTree, Transform
+from primitives.score import SIGNED_LOG, Column, ScoreTree, Transform
 
 Names = frozenset[str]
 NO_NAMES: Names = frozenset()
@@ -72,6 +72,9 @@ def _transformed(operation: str, inside: Interval) -> Interval:
         return Interval(sizes.low * sizes.low, sizes.high * sizes.high)
     if operation == "inverse":
         return inside if inside in (NON_NEGATIVE, NON_POSITIVE) else _reciprocals(inside)
+    if operation == SIGNED_LOG:
+        low, high = (math.copysign(math.log1p(abs(x)), x) for x in (inside.low, inside.high))
+        return Interval(low, high)
     seen = inside.positive_part()
     if operation == "sqrt":
         return Interval(math.sqrt(seen.low), math.sqrt(seen.high))

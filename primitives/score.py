@@ -18,7 +18,8 @@ from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
 from primitives.statistics import STATISTICS
 
-TRANSFORMS = ("sqrt", "square", "inverse", "abs", "log")
+SIGNED_LOG = "signed_log"  # sgn(x) log(1 + |x|), for numbers that may change sign
+TRANSFORMS = ("sqrt", "square", "inverse", "abs", "log", SIGNED_LOG)
 JOINS = ("mul", "add", "sub")
 COLUMN_NAME = re.compile(r"[a-z][a-z0-9_]*(?:-[a-z0-9_]+)*\+{0,2}", re.ASCII)
 
@@ -169,9 +170,8 @@ def tree_depth(tree: ScoreTree) -> int:
 
 def is_reserved(name: str) -> bool:
     """True for every word of the language, which no column may have as its name."""
-    return any(
-        name in words for words in (UNARIES, BINARIES, STATISTICS, SIZES, POSITION_REDUCTIONS)
-    )
+    words = (UNARIES, BINARIES, STATISTICS, SIZES, POSITION_REDUCTIONS, TRANSFORMS)
+    return any(name in of for of in words)
 
 
 def _check_operation(name: str, known: tuple[str, ...]) -> None:

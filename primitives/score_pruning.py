@@ -19,12 +19,23 @@ from primitives.pruning import check as check_term
 from primitives.ranges import Names, keeps_sign, range_of
 from primitives.registry import get_unary
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, Join, Score, ScoreTree, Transform, nodes
+from primitives.score import (
+    SIGNED_LOG,
+    AnyFormula,
+    Column,
+    Join,
+    Score,
+    ScoreTree,
+    Transform,
+    nodes,
+)
 from primitives.score_canonical import as_product, ranking
 from primitives.statistics import STATISTICS
 
 MAX_FACTORS = 4
 EXPONENTS = frozenset(Fraction(numerator, 4) for numerator in (1, 2, 4, 8))
+# Columns are few and given, where terms are made by the thousand: finer exponents pay.
+COLUMN_EXPONENTS = EXPONENTS | {Fraction(numerator, 8) for numerator in (1, 3, 6, 12)}
 
 _ALL = (
     Rule("not-at-ends", "embedding and head have no such statistic or size", "embedding(fro(H))"),
@@ -45,7 +56,8 @@ _ALL = (
     Rule("cancelling-sum", "a summand meets its opposite", "sub(sum(l1(W)), sum(l1(W)))"),
     Rule("too-many-factors", f"more than {MAX_FACTORS} different terms and columns",
          "mul(a, b, c, d, e)"),
-    Rule("exponent", "exponents that differ by other factors than 2, 4 and 8, or by more",
+    Rule("exponent", "exponents that differ by other factors than 2, 4 and 8, or by more; those of"
+         " columns also by 3/4 and 3/2",
          "mul(sum(l1(W)), sqrt(sqrt(sqrt(sqrt(last(l1(W)))))))"),
 )  # fmt: skip
 SCORE_RULES = {rule.name: rule for rule in _ALL}
@@ -106,11 +118,18 @@ def _broken(score: Score, max_factors: int) -> Iterator[str]:
     value = ranking(as_product(tree, positive), positive)
     if value.is_empty:
         yield "constant-factor"
-    if any(abs(power.exponent) not in EXPONENTS for power in value.powers):
+    if not all(_is_exponent(power.base, power.exponent) for power in value.powers):
         yield "exponent"
 
 
+def _is_exponent(base: ScoreTree, exponent: Fraction) -> bool:
+    """Whether the language has that power of the base."""
+    return abs(exponent) in (COLUMN_EXPONENTS if isinstance(base, Column) else EXPONENTS)
+
+
 def _of_transform(node: Transform, positive: Names) -> Iterator[str]:
+    if node.operation == SIGNED_LOG:
+        return  # one to one and defined everywhere
     traits = get_unary(node.operation).traits
     known, inner = range_of(node.operand, positive), node.operand
     is_cut = traits.blind is Blind.NEGATIVE and known not in NON_NEGATIVE
@@ -142,6 +161,8 @@ def _of_join(node: Join, positive: Names) -> Iterator[str]:
                 met[power.base] = power.exponent
                 continue
             met[power.base] += power.exponent
+            if isinstance(power.base, Column) and met[power.base].numerator in (3, -3):
+                continue  # x^(3/2) is written x sqrt(x)
             yield "repeated-factor" if met[power.base] else "cancelling-factors"
 
 

@@ -17,7 +17,7 @@ from primitives.formula import Formula
 from primitives.lambdified import reduce_form
 from primitives.network import Block, NetworkValues, as_network
 from primitives.reductions import POSITION_REDUCTIONS
-from primitives.score import AnyFormula, Column, ScoreTree, Transform
+from primitives.score import SIGNED_LOG, AnyFormula, Column, ScoreTree, Transform
 from primitives.symbolic import outermost, to_sympy
 
 _TRANSFORMS: dict[str, Any] = {
@@ -26,6 +26,7 @@ _TRANSFORMS: dict[str, Any] = {
     "inverse": lambda x: 1 / x,
     "abs": sympy.Abs,
     "log": sympy.log,
+    SIGNED_LOG: lambda x: sympy.sign(x) * sympy.log(1 + sympy.Abs(x)),
 }
 
 

@@ -14,6 +14,7 @@ from spaces.declarations import declared
 from spaces.errors import UnknownNameError
 from spaces.flexibert import FLEXIBERT, FLEXIBERT_UPSTREAM, NANO_FLEXIBERT
 from spaces.gpt2 import GPT2, GPT2_LM1B, GPT2_RELEASED, NANO_GPT2
+from spaces.nlp_rnn import NANO_RNN, NLP_RNN, NLP_RNN_WIKITEXT2
 from spaces.pit import PIT
 
 __all__ = [
@@ -28,6 +29,9 @@ __all__ = [
     "GPT2_RELEASED",
     "NANO_FLEXIBERT",
     "NANO_GPT2",
+    "NANO_RNN",
+    "NLP_RNN",
+    "NLP_RNN_WIKITEXT2",
     "PIT",
     "Space",
     "get",

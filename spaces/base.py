@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from spaces.errors import ArchitectureError
+from spaces.errors import ArchitectureError, shown
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -36,6 +36,10 @@ class Space(ABC, Generic[A]):
     name: str
     # Raise it whenever `build` returns a different model; stored sketches depend on it.
     version: ClassVar[int]
+    # Statistics that no model of the space has, by name; formulas that read them are rejected.
+    absent_statistics: ClassVar[frozenset[str]] = frozenset()
+    # Whether blocks share fields, so that exchanging one changes others too.
+    shares_blocks: ClassVar[bool] = False
     vocabulary: int
     reads_text: bool
 
@@ -154,11 +158,23 @@ class Space(ABC, Generic[A]):
 
         Spaces of vision models return images instead, see `spaces.images`.
         """
+        return self.draw_batch(self.batch_shape, seed)
+
+    def draw_batch(self, shape: tuple[int, int], seed: int) -> Tensor:
+        """Token ids of that shape, int64 (B, T): text for byte spaces, else Zipf."""
         from spaces.batches import text_tokens, zipf_tokens
 
         if self.reads_text:
-            return text_tokens(self.batch_shape, seed)
-        return zipf_tokens(self.vocabulary, self.batch_shape, seed)
+            return text_tokens(shape, seed)
+        return zipf_tokens(self.vocabulary, shape, seed)
+
+    def wide_batch(self, seed: int = 0) -> Tensor:
+        """The minibatch of proxies that compare units over steps; the default one unless wider."""
+        return self.batch(seed)
+
+    def traits(self, arch: A) -> dict[str, float]:
+        """Further numbers that describe an architecture, by name, for surrogates and distances."""
+        return {}
 
 
 def require(allowed: Sequence[T] | range, value: T, field: str, space: str) -> None:
@@ -167,7 +183,9 @@ def require(allowed: Sequence[T] | range, value: T, field: str, space: str) -> N
     is_float = isinstance(value, float) and not any(isinstance(one, float) for one in allowed)
     if isinstance(value, bool) or is_float or value not in allowed:
         expected = _summary(allowed)
-        raise ArchitectureError(f"{field} = {value!r} is outside space {space}: use {expected}")
+        raise ArchitectureError(
+            f"{field} = {shown(value)} is outside space {space}: use {expected}"
+        )
 
 
 def _summary(allowed: Sequence[Any] | range) -> str:
@@ -183,7 +201,7 @@ def read_fields(fields: Any, kind: type[Any], where: str) -> dict[str, Any]:
     if not isinstance(fields, Mapping) or set(fields) != set(expected):
         given = sorted(map(str, fields)) if isinstance(fields, Mapping) else fields
         raise ArchitectureError(
-            f"{where}: got {given!r}, expected an object with the fields {', '.join(expected)}"
+            f"{where}: got {shown(given)}, expected an object with the fields {', '.join(expected)}"
         )
     return dict(fields)
 
@@ -191,7 +209,7 @@ def read_fields(fields: Any, kind: type[Any], where: str) -> dict[str, Any]:
 def read_layers(given: Any, kind: type[T]) -> tuple[T, ...]:
     """The layers of an architecture from a list of objects with the dataclass's fields."""
     if not isinstance(given, (list, tuple)):
-        raise ArchitectureError(f"layers: got {given!r}, expected a list of objects")
+        raise ArchitectureError(f"layers: got {shown(given)}, expected a list of objects")
     return tuple(
         kind(**read_fields(layer, kind, f"layers[{index}]")) for index, layer in enumerate(given)
     )

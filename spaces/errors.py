@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
+
+# Values of a file may be nested so that a whole repr would never end.
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxtuple, _SHORT.maxdict = 2, 20, 20, 8
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 80
+
+
+def shown(value: Any) -> str:
+    """The value as an error message shows it: its repr, cut where it is long or deep."""
+    try:
+        text = _SHORT.repr(value)
+    except ValueError:  # Python converts no integer of thousands of digits to text
+        return "an integer of thousands of digits"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 class SpaceError(Exception):

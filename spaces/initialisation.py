@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -20,10 +20,7 @@ def allocate(
     module is laid out without memory first, so that torch's own initialisation never runs and
     the global random state is left alone.
     """
-    with torch.device("meta"):
-        model = make()
-    model.to_empty(device="cpu")
-    generator = torch.Generator().manual_seed(seed)
+    model, generator = _laid_out(make), torch.Generator().manual_seed(seed)
     norm_weights = {id(m.weight) for m in model.modules() if isinstance(m, nn.LayerNorm)}
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -32,6 +29,23 @@ def allocate(
             else:
                 parameter.fill_(1.0 if id(parameter) in norm_weights else 0.0)
     return model.eval()
+
+
+def allocate_uniform(make: Callable[[], M], seed: int, bound: Callable[[str, Tensor], float]) -> M:
+    """The model in eval mode, every parameter U(-b, b), b what `bound` gives for it; 0 gives 0."""
+    model, generator = _laid_out(make), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            b = bound(name, parameter)
+            parameter.uniform_(-b, b, generator=generator) if b else parameter.zero_()
+    return model.eval()
+
+
+def _laid_out(make: Callable[[], M]) -> M:
+    with torch.device("meta"):
+        model = make()
+    model.to_empty(device="cpu")
+    return model
 
 
 def _std(name: str, std: float, other_stds: Mapping[str, float]) -> float:

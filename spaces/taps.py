@@ -20,3 +20,14 @@ class Tap(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x
+
+
+class StateTap(nn.Module):
+    """The identity on the first hidden state of a recurrent layer, called once for each step.
+
+    The loss's gradient at these tensors has the share that comes through later steps, which that at
+    the layer's output does not have.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x

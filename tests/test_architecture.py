@@ -27,7 +27,7 @@ FORBIDDEN = {
 }
 
 # What each sub-package (or module) of lpzero may import of the others, from the bottom up.
-_BASE = {"errors", "version", "arrays", "files", "options"}
+_BASE = {"errors", "version", "arrays", "files", "seals", "options"}
 _MEASURED = _BASE | {"parallel", "judgement", "statistics", "sketches", "scores"}
 _RUN = _MEASURED | {"runs"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "version": set(),
     "arrays": {"errors"},
     "files": {"errors", "version", "arrays"},
+    "seals": {"errors", "files", "arrays"},
     "options": {"errors"},
     "parallel": _BASE,
     "judgement": _BASE | {"parallel"},

@@ -19,6 +19,7 @@ import scipy.stats
 
 from lpzero.cli.output import cache_option, data_option, format_option, print_rows
 from lpzero.exhaust.results import formula_at
+from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.exhaust.shards import ShardTask, cut
 from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.ranks import rank_targets
@@ -108,7 +109,7 @@ class Bench:
         """Scores and measures of every formula with chains of two, sum and mean."""
         laid_out = family_scorer(branches)
         stick = JudgedTable(self.table).measures(rows)
-        task = ShardTask(laid_out, stick, self.families, Path(), GIGABYTE)
+        task = ShardTask(laid_out, stick, self.families, ShardFiles(Path(), ""), GIGABYTE)
         seconds = clock(lambda: [task.measure(block) for block in cut(self.families)])
         return seconds, 2 * sum(map(len, self.families))
 

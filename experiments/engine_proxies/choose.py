@@ -1,57 +1,59 @@
-"""Candidates for proxies of the engine's own, for encoders, decoders and both: not frozen yet.
+"""The engine's own proxies, for encoders, decoders and both: how they are chosen.
 
-python -m experiments.engine_proxies.choose --jobs 2
+python -m experiments.engine_proxies.choose --splits 20 --jobs 2
 
-Encoder and decoder: a beam search over products of terms on all rows of flexibert or gpt2-wt103,
-then the best by rho among products whose scores repeat with other seeds. Universal: the same terms
-on both tables, the best by the least regret, which is how far a product stays below each table's
-own best. With --splits N the rule is tried on train and valid of N splits, and tested on the rest.
+A beam search over products of terms that repeat, on all rows of flexibert (encoder), of gpt2-wt103
+(decoder), or of both together by the least regret (universal); then the best among products whose
+scores repeat with other seeds, and the twenty best of these as an ensemble. With --splits N the
+same rule chooses on train and valid of N splits, and test is opened once for each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
-from experiments.beyond_counting.run import Data, read, repeated_logs
+from experiments.beyond_counting.run import read
+from experiments.beyond_counting.searches import Data, repeated_logs
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
-from lpzero.discover.choice import MEMBERS, agreement, order_of
-from lpzero.judgement.correlation import spearman, spearman_many
+from lpzero.discover.choice import MEMBERS, order_of
+from lpzero.discover.choice import STABLE as TERMS_STABLE
+from lpzero.judgement.across import Across
+from lpzero.judgement.correlation import spearman, within_spearman
 from lpzero.judgement.ranks import rank_many, rank_targets
-from lpzero.scores.best_count import best_count
-from lpzero.scores.products import Beam, Factors, search
-from lpzero.scores.terms import TermTable, term_table
+from lpzero.judgement.stability import agreement
+from lpzero.scores.best_count import best_count, count_terms
+from lpzero.scores.products import Found, Searched, search, search_tables
+from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.store import Store, default_folder
-from spaces.tables import split
+from spaces.tables import Table, split
 
-STABLE = {"flexibert": 0.998, "gpt2-wt103": 0.999}
-POOL = 400
+TABLES = {
+    "engine-encoder": ("flexibert",),
+    "engine-decoder": ("gpt2-wt103",),
+    "engine-universal": ("flexibert", "gpt2-wt103"),
+}
+STABLE = {"flexibert": 0.998, "gpt2-wt103": 0.999}  # of products
 
 
 class Side(NamedTuple):
-    """A table with the logarithms (T, A) of the terms, and those with other seeds."""
+    """A table with its terms, and the logarithms (T, A) of them with other seeds."""
 
     data: Data
-    logs: FloatArray
+    terms: TermTable
     repeated: FloatArray
 
-    def rho(self, scores: FloatArray, rows: IntArray) -> FloatArray:
-        targets = self.data.table.targets[rows]
-        return spearman_many(scores[:, rows], rank_targets(targets)).values
-
-
-class Chosen(NamedTuple):
-    """The terms, and the products that may be chosen, best first, with their signs."""
-
-    terms: TermTable
-    products: list[Factors]
-    signs: FloatArray
+    def searched(self, rows: IntArray) -> Searched:
+        targets = rank_targets(self.data.table.targets[rows])
+        return Searched(self.terms.logs[:, rows], targets)
 
 
 @click.command()
@@ -61,106 +63,107 @@ class Chosen(NamedTuple):
 @cache_option
 @data_option
 def main(splits: int, out: Path, jobs: int, cache: str | None, data: str | None) -> None:
-    """Print the chosen formulas and, with --splits, their held-out medians."""
+    """Write the chosen formulas and print, with --splits, their held-out medians."""
     store = Store(Path(cache) if cache else default_folder())
-    encoder, decoder = (read.__wrapped__(name, store, jobs, data) for name in STABLE)
-    made = {
-        "engine-encoder": [encoder],
-        "engine-decoder": [decoder],
-        "engine-universal": [encoder, decoder],
-    }
-    found = {}
-    for name, sides in made.items():
-        terms, prepared = prepare(sides)
-        every = [np.arange(len(side.data.table)) for side in prepared]
-        chosen = choose(terms, prepared, every)
-        texts = [
-            str(one.formula(terms, int(sign)))
-            for one, sign in zip(chosen.products, chosen.signs, strict=True)
-        ]
-        found[name] = {"formula": texts[0], "members": texts[:MEMBERS]}
+    tables = {name: read.__wrapped__(name, store, jobs, data) for name in STABLE}
+    found: dict[str, Any] = {}
+    for name, names in TABLES.items():
+        sides = prepare([tables[table] for table in names])
+        every = [np.arange(len(side.data.table)) for side in sides]
+        chosen = choose(sides, every)
+        texts = [str(one.factors.formula(sides[0].terms, one.sign)) for one in chosen]
+        found[name] = {"tables": names, "formula": texts[0], "members": texts[:MEMBERS]}
         note(f"{name}: {texts[0]}")
         if splits:
-            found[name]["held_out"] = held_out(terms, prepared, splits)
-            note(f"  {found[name]['held_out']}")
+            found[name]["held_out"] = held_out(sides, splits)
+            for table, medians in found[name]["held_out"].items():
+                note(f"  {table}: " + ", ".join(f"{k} {v}" for k, v in medians.items()))
     out.mkdir(parents=True, exist_ok=True)
     files.write_json(out / "chosen.json", found)
     click.echo(out / "chosen.json")
 
 
-def prepare(tables: Sequence[Data]) -> tuple[TermTable, list[Side]]:
-    """The terms that every table has, and each table's logarithms of them."""
-    own = [term_table(data.branches) for data in tables]
-    shared = [t for t in own[0].terms if all(t in set(other.terms) for other in own[1:])]
-    sides = []
-    for data, terms in zip(tables, own, strict=True):
-        places = {term: i for i, term in enumerate(terms.terms)}
-        picked = [places[term] for term in shared]
-        part = TermTable(tuple(shared), terms.values[picked])
-        sides.append(Side(data, part.logs, repeated_logs(part, data.repeated)))
-    return TermTable(tuple(shared), sides[0].logs), sides
-
-
-def choose(terms: TermTable, sides: Sequence[Side], rows: Sequence[IntArray]) -> Chosen:
-    """The products by least regret among those that repeat on every table."""
-    pool: dict[Factors, None] = {}
-    for logs, ranks in _searches(sides, rows):
-        pool |= dict.fromkeys(one.factors for one in search(logs, ranks, Beam())[:POOL])
-    products = list(pool)
-    regrets, steady, signs = [], [], np.ones(len(products))
-    for place, (side, known) in enumerate(zip(sides, rows, strict=True)):
-        scores = np.stack([one.logs(side.logs) for one in products])
-        again = np.stack([one.logs(side.repeated) for one in products])
-        rho = side.rho(scores, known)
-        if place == 0:  # one sign for all tables
-            signs = np.where(rho < 0, -1.0, 1.0)
-        regrets.append(signs * rho - np.abs(rho).max())
-        usable = np.isfinite(again).all(axis=1)
-        agreed = agreement(scores, np.where(usable[:, np.newaxis], again, 0.0))
-        steady.append(agreed - STABLE[side.data.table.name])
-    complexity = [one.formula(terms).complexity for one in products]
-    order = order_of(np.min(regrets, axis=0), np.min(steady, axis=0), complexity, 0.0)
-    return Chosen(terms, [products[i] for i in order], signs[order])
-
-
-def _searches(
-    sides: Sequence[Side], rows: Sequence[IntArray]
-) -> list[tuple[FloatArray, FloatArray]]:
-    """What is searched: each table, and of several all rows together, centred table by table."""
-    single = [
-        (side.logs[:, known], rank_targets(side.data.table.targets[known]))
-        for side, known in zip(sides, rows, strict=True)
+def prepare(tables: Sequence[Data]) -> list[Side]:
+    """The tables with the terms that all of them have and that repeat on each."""
+    both = [Repeated(TermSource(data.branches), TermSource(data.repeated)) for data in tables]
+    found = stable_term_tables(both, TermLanguage(), TERMS_STABLE)
+    return [
+        Side(data, terms, repeated_logs(terms, data.repeated))
+        for data, terms in zip(tables, found, strict=True)
     ]
-    if len(single) == 1:
-        return single
-    logs, targets = [], []
-    for values, ranks in single:
-        logs.append(values - values.mean(axis=1, keepdims=True))
-        centred = ranks - ranks.mean()
-        targets.append(centred / np.sqrt(centred @ centred))
-    return [*single, (np.concatenate(logs, axis=1), np.concatenate(targets))]
 
 
-def held_out(terms: TermTable, sides: Sequence[Side], splits: int) -> dict[str, object]:
-    """Medians over splits of test rho: the formula, the ensemble, the best count."""
-    found: dict[str, list[list[float]]] = {side.data.table.name: [] for side in sides}
+def choose(sides: Sequence[Side], rows: Sequence[IntArray]) -> list[Found]:
+    """The products that repeat on every table, best first by rho or by the least regret."""
+    searched = [side.searched(known) for side, known in zip(sides, rows, strict=True)]
+    across = Across()
+    if len(sides) > 1:
+        across = Across("regret", [search(*table)[0].value for table in searched])
+    found = search_tables(searched, across)
+    above = []
+    for side in sides:
+        scores, again = (
+            np.stack([one.factors.logs(logs) for one in found])
+            for logs in (side.terms.logs, side.repeated)
+        )
+        above.append(agreement(scores, again) - STABLE[side.data.table.name])
+    complexity = [one.factors.formula(sides[0].terms).complexity for one in found]
+    value = np.array([one.value for one in found])
+    return [found[i] for i in order_of(value, np.min(above, axis=0), complexity, 0.0)]
+
+
+def held_out(sides: Sequence[Side], splits: int) -> dict[str, Any]:
+    """Medians over splits on test rows: the formula, the ensemble, the best count, stability."""
+    rows: dict[str, list[dict[str, float]]] = {side.data.table.name: [] for side in sides}
     for seed in range(splits):
         parts = [split(side.data.table, seed) for side in sides]
         known = [np.sort(np.concatenate([part.train, part.valid])) for part in parts]
-        chosen = choose(terms, sides, known)
-        for side, part, rows in zip(sides, parts, known, strict=True):
+        chosen = choose(sides, known)[:MEMBERS]
+        counts = joint_count([side.data.table for side in sides], known)
+        for side, part, on, joint in zip(sides, parts, known, counts, strict=True):
             table, test = side.data.table, part.open_test()
-            members = chosen.products[:MEMBERS]
-            scores = np.stack([one.logs(side.logs) for one in members])
-            scores = chosen.signs[: len(members), np.newaxis] * scores
-            values = (
-                scores[0], rank_many(scores).mean(axis=0), best_count(table, rows).scores
-            )  # fmt: skip
-            found[table.name].append([spearman(v[test], table.targets[test]) for v in values])
-    return {
-        name: dict(zip(("formula", "ensemble", "count"), np.median(rows, axis=0), strict=True))
-        for name, rows in found.items()
-    }
+            scores = np.stack([one.sign * one.factors.logs(side.terms.logs) for one in chosen])
+            again = chosen[0].sign * chosen[0].factors.logs(side.repeated)
+            found = {
+                "formula": scores[0],
+                "ensemble": rank_many(scores).mean(axis=0),
+                "count": best_count(table, on).scores,
+                "joint count": joint,
+            }
+            row = {"stability": float(agreement(scores[:1], again[np.newaxis])[0])}
+            for name, values in found.items():
+                row[name] = spearman(values[test], table.targets[test])
+                groups = table.groups("depth-width")[test]
+                within = within_spearman(values[test], table.targets[test], groups)
+                row[f"{name} within"] = np.nan if within is None else within.rho
+            rows[table.name].append(row)
+    return {name: _medians(of_table) for name, of_table in rows.items()}
+
+
+def joint_count(tables: Sequence[Table], rows: Sequence[IntArray]) -> list[FloatArray]:
+    """The scores on each table of one product of sizes for all of them, by the least regret."""
+    counts = [count_terms(table) for table in tables]
+    shared = [term for term in counts[0].terms if all(term in of.terms for of in counts)]
+    logs = [np.stack([of.logs[of.terms.index(term)] for term in shared]) for of in counts]
+    searched = [
+        Searched(of[:, known], rank_targets(table.targets[known]))
+        for of, known, table in zip(logs, rows, tables, strict=True)
+    ]
+    across = Across("regret", [search(*table)[0].value for table in searched])
+    best = search_tables(searched, across)[0]
+    return [best.sign * best.factors.logs(of) for of in logs]
+
+
+def _medians(rows: list[dict[str, float]]) -> dict[str, Any]:
+    medians: dict[str, Any] = {}
+    for key in rows[0]:
+        values = [row[key] for row in rows if np.isfinite(row[key])]
+        medians[key] = round(float(np.median(values)), 4) if values else None
+    for name, rival in product(("formula", "ensemble"), ("count", "joint count")):
+        wins = sum(row[name] > row[rival] for row in rows)
+        difference = np.median([row[name] - row[rival] for row in rows])
+        medians[f"{name} against {rival}"] = f"{difference:+.4f}, {wins} of {len(rows)}"
+    return medians
 
 
 if __name__ == "__main__":

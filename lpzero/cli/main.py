@@ -1,10 +1,11 @@
 """The `lpzero` command: verbs by name, imported when called; every error one line.
 
-Exit codes: 0 done, 2 bad input, 1 failure, 130 interrupted.
+Exit codes: 0 done, 2 bad input, 1 failure, 130 interrupted (Ctrl-C or SIGTERM).
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 import click
 
+from lpzero.cli.interruption import terminable
 from lpzero.version import VERSION
 
 # Set it to see where an unexpected error comes from.
@@ -76,6 +78,16 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+def _print_log() -> None:
+    """Print what the packages log as notes on stderr."""
+    from lpzero.cli.output import NoteHandler
+
+    for name in ("lpzero", "spaces"):
+        log = logging.getLogger(name)
+        if not any(isinstance(handler, NoteHandler) for handler in log.handlers):
+            log.addHandler(NoteHandler(logging.WARNING))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its exit code."""
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
@@ -83,8 +95,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of a command; its errors are already on stderr."""
+    _print_log()
     try:
-        result = cli.main(list(arguments), prog_name="lpzero", standalone_mode=False)
+        with terminable():
+            # A verb that is stopped prints these arguments again.
+            given = list(arguments)
+            result = cli.main(given, prog_name="lpzero", standalone_mode=False, obj=tuple(given))
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         _complain("interrupted")
@@ -132,7 +148,9 @@ def _project_errors() -> tuple[type[Exception], ...]:
 
 
 def _one_line(message: Any) -> str:
-    return " ".join(str(message).split())
+    from lpzero.cli.output import printable
+
+    return printable(" ".join(str(message).split()))
 
 
 def _complain(line: str) -> None:

@@ -6,6 +6,7 @@ Results go to stdout, as aligned text or as JSON; everything else goes to stderr
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,6 +55,12 @@ device_option = click.option(
     help="The device that networks run on; auto is CUDA if available.",
 )
 
+no_lock_option = click.option(
+    "--no-lock",
+    is_flag=True,
+    help="Do not lock the run's directory, for file systems without locks; make sure that no other"
+    " process uses it.",
+)
 cache_option = click.option(
     "--cache",
     type=click.Path(file_okay=False),
@@ -61,7 +68,6 @@ cache_option = click.option(
     show_envvar=True,
     help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
-INTERRUPTED = 130
 _BATCH_OPTIONS = (
     click.option(
         "--batch",
@@ -93,6 +99,36 @@ def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
     from spaces.minibatch import Minibatch
 
     return Minibatch.chosen(given["batch"], given["length"], given["corpus"])
+
+
+_FILE_OPTIONS = (
+    click.option("--target", metavar="COLUMN", help="A file of columns: the column to rank by."),
+    click.option(
+        "--smaller-is-better", is_flag=True, help="A file of columns: a small target is good."
+    ),
+    click.option(
+        "--id",
+        "ids",
+        metavar="COLUMN",
+        help="A CSV file: the column of ids.  [default: one called id, name or arch, else lines]",
+    ),
+    click.option("--task", help="A zero-cost file of NASLib: the task.  [default: the only one]"),
+)
+
+
+def file_options(command: Command) -> Command:
+    """Add the options that say how a file of columns is read."""
+    for option in reversed(_FILE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def reading(given: Mapping[str, Any]) -> Any:
+    """How a file of columns is read, or None if no option says anything about it."""
+    from spaces.tables.column_files import Reading
+
+    fields = {name: given[name] for name in ("target", "smaller_is_better", "ids", "task")}
+    return Reading(**fields) if any(fields.values()) else None
 
 
 def running_options(command: Command) -> Command:
@@ -128,7 +164,8 @@ def print_rows(
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    shown = None if title is None else printable(title)
+    table = Table(title=shown, title_justify="left", box=None, pad_edge=False)
     columns = list(dict.fromkeys(key for row in rows for key in row))
     for column in columns:
         numeric = all(_is_numeric(row.get(column)) for row in rows)
@@ -145,17 +182,6 @@ def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
     return {key: judged[key] for key in (*shown, "top_precision")}
 
 
-def print_verdict(result: Mapping[str, Any]) -> None:
-    """Write the best count of a result, if it has one, and its verdict to stdout."""
-    count = result["count"]
-    if count is not None:
-        by_table = count.get("formula_by_table", {"": count["formula"]})
-        for table, formula in by_table.items():
-            click.echo(f"best count{f' on {table}' if table else ''}: {formula}")
-    if result["verdict"] is not None:
-        click.echo(f"{result['verdict']}\n")
-
-
 def cell(value: Any, is_significant: bool = False) -> str:
     """A value as the tables show it: numbers to three decimals, intervals in brackets."""
     if value is None:
@@ -166,7 +192,14 @@ def cell(value: Any, is_significant: bool = False) -> str:
         return f"{value:.8g}" if is_significant else f"{value:.3f}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(cell(part) for part in value) + "]"
-    return str(value)
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """The text with escape sequences and other control characters spelt out, but for line ends."""
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def _is_numeric(value: Any) -> bool:
@@ -176,4 +209,11 @@ def _is_numeric(value: Any) -> bool:
 def note(lines: str | Iterable[str]) -> None:
     """Write lines to stderr: progress and remarks, never results."""
     for line in [lines] if isinstance(lines, str) else lines:
-        click.echo(line, err=True)
+        click.echo(printable(line), err=True)
+
+
+class NoteHandler(logging.Handler):
+    """Prints what the packages log as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"note: {record.getMessage()}")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 from lpzero.parallel import Workers
 from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
     from lpzero.proxies import Proxy
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
 _MILLI = 1000
 
@@ -75,20 +76,32 @@ _MILLI = 1000
     help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
 @output.batch_options
+@output.file_options
 @output.running_options
 @output.seed_option
 @click.pass_context
 def rank(context: click.Context, /, **given: Any) -> None:
-    """Correlate proxies with the targets of TABLE, best first; results are cached."""
+    """Correlate proxies with the targets of TABLE, best first; results are cached.
+
+    A table without networks, by name or as a file (--target, --task), has its columns ranked.
+    """
+    from lpzero.discover.table_sources import TableSources, has_no_networks
     from lpzero.proxies import Context, applies, find, get, names
     from lpzero.proxies.ranking import Ranking, is_released
     from lpzero.proxies.ranking import rank as compare
     from lpzero.sketches.store import default_folder
-    from spaces.tables import load
+    from spaces.tables import load_any
 
-    proxies = [find(text) for text in given["texts"]]
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
-    table = load(given["table"], given["data"], space)
+    is_of_columns = has_no_networks(given["table"])  # its columns are proxies by name, too
+    proxies = [] if is_of_columns else [find(text) for text in given["texts"]]
+    sources = TableSources(
+        lambda name, space: load_any(name, given["data"], space), output.reading(given)
+    )
+    table = sources.load(given["table"], space)
+    if table.space is None:
+        _rank_columns(table, given)
+        return
     if not proxies:
         proxies = [
             proxy
@@ -107,11 +120,8 @@ def rank(context: click.Context, /, **given: Any) -> None:
         batch=output.chosen_batch(given),
     )
     ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"], given["exact"])
-    try:
+    with stopped_with(context):
         rows = compare(table, proxies, ranking)
-    except KeyboardInterrupt:
-        output.note("stopped; finished work is saved, the same command continues")
-        context.exit(output.INTERRUPTED)
     output.note(_seen_test_rows(table, proxies, given["split_seed"]))
     if given["form"] == "json":
         output.print_json(rows)
@@ -119,7 +129,24 @@ def rank(context: click.Context, /, **given: Any) -> None:
     _print(table, rows, ranking)
 
 
-def _seen_test_rows(table: Table, proxies: Sequence[Proxy], split_seed: int) -> Iterator[str]:
+def _rank_columns(table: ColumnTable, given: dict[str, Any]) -> None:
+    """Rank the columns of a table without networks, or the formulas of them that are given."""
+    from lpzero.proxies.columns import column_proxy, rank_columns
+
+    proxies = [column_proxy(text, table) for text in given["texts"]]
+    rows = rank_columns(table, proxies, given["split_seed"])
+    output.note(f"note: {remark}" for remark in table.remarks)
+    output.note(_seen_test_rows(table, proxies, given["split_seed"]))
+    if given["form"] == "json":
+        output.print_json(rows)
+        return
+    title = f"{table.name}: {table.target}, {len(table.columns)} columns, no networks"
+    output.print_rows([_shown(row) for row in rows], "table", title=title)
+
+
+def _seen_test_rows(
+    table: Table | ColumnTable, proxies: Sequence[Proxy], split_seed: int
+) -> Iterator[str]:
     """A remark for each proxy chosen on another split, which has seen test rows of this one."""
     from lpzero.proxies.ranking import chosen_on
 
@@ -138,7 +165,8 @@ def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:
     from lpzero.proxies.ranking import rank as compare
 
     ceiling = "" if table.ceiling is None else f", noise ceiling {table.ceiling:.3f}"
-    title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}"
+    failed = f", {table.failed} failed trainings left out" if table.failed else ""
+    title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}{failed}"
     output.print_rows([_shown(row) for row in rows], "table", title=title)
     named = {row["proxy"] for row in rows}
     others = [get(name) for name in counters.names() if name not in named]

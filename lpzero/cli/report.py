@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from lpzero.report.figures.transfer import Transfer
 
 
+_LARGEST_RANKING = 64 << 20  # bytes
+
+
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path())
 @click.option(
@@ -71,8 +74,9 @@ def report(
         remarks = list(written.remarks)
         output.print_json({"page": str(written.page), "figures": names, "remarks": remarks})
     else:
-        click.echo(f"report: {written.page}")
-        click.echo(f"figures: {len(written.figures)} files in {run.folder / 'report' / 'figures'}")
+        figures = run.folder / "report" / "figures"
+        click.echo(output.printable(f"report: {written.page}"))
+        click.echo(output.printable(f"figures: {len(written.figures)} files in {figures}"))
     if is_opened and not webbrowser.open(written.page.resolve().as_uri()):
         output.note("note: no browser was found; open the page manually")
 
@@ -94,10 +98,11 @@ def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     from lpzero.errors import InputError
+    from spaces.regular_files import NotRegularError, read_regular
 
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        rows = json.loads(read_regular(path, _LARGEST_RANKING))
+    except (ValueError, RecursionError, NotRegularError):
         rows = None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path} is not the output of `lpzero rank TABLE --format json`")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import CODE, same_command
 from lpzero.cli.settings_options import click_option, given_settings, shared_options
 from lpzero.search import evaluators
 from lpzero.search.constraints import COSTS, bound_option
@@ -85,6 +86,7 @@ def _constants(command: Any) -> Any:
 @click.option("--seed", type=int, help="The seed of the loop.  [default: 0]")
 @click.option("--weights-seed", type=int, help="The seed of untrained networks.  [default: 0]")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@output.no_lock_option
 @output.batch_options
 @output.running_options
 @click.pass_context
@@ -103,10 +105,10 @@ def search(context: click.Context, /, **given: Any) -> None:
     try:
         _compare(given) if given["compare"] else _search(given)
     except KeyboardInterrupt:
-        again = "the same command with --resume" if given["compare"] else None
-        again = again or _resume_command(given)
+        compared = same_command(context, "--resume")
+        again = compared if given["compare"] else _resume_command(given)
         output.note(f"stopped; continue with: {again}" if given["out"] else "stopped")
-        context.exit(output.INTERRUPTED)
+        context.exit(CODE)
 
 
 def _search(given: dict[str, Any]) -> None:
@@ -233,6 +235,7 @@ def _resources(given: dict[str, Any], of: Request | None) -> Resources:
         device=given["device"],
         jobs=given["jobs"],
         label=None if quiet or not sys.stderr.isatty() else label,
+        lock=not given["no_lock"],
         **show,
     )
 
@@ -317,4 +320,4 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     limit = "" if found.threshold is None else f"; the best 1% start at {found.threshold:.6g}"
     output.print_rows(found.rows, "table", title=f"{example['target']}{limit}")
     if out is not None:
-        click.echo(f"\ncurves and every run are in {out}")
+        click.echo(f"\ncurves and every run are in {output.printable(out)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from lpzero.errors import InputError
 from lpzero.options import (
     Bytes,
+    Names,
     OneOf,
     Option,
     Real,
@@ -24,9 +25,13 @@ from lpzero.options import (
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType  # which takes no type before click 8.4
 
 
-class _Word(click.ParamType[Any]):
+class _Word(_ParamType):
     """A word that the setting's kind parses."""
 
     def __init__(self, kind: ValueKind, name: str) -> None:
@@ -119,7 +124,7 @@ def click_option(entry: Option, text: str) -> Callable[[Command], Command]:
     return click.option(*names, type=_type(kind), default=None, help=text)
 
 
-def _type(kind: ValueKind) -> click.ParamType[Any]:
+def _type(kind: ValueKind) -> _ParamType:
     if isinstance(kind, Whole):
         if kind.none is not None:
             return _NumberOr(kind)
@@ -130,6 +135,8 @@ def _type(kind: ValueKind) -> click.ParamType[Any]:
         return click.Choice(list(kind.known)) if kind.reads is None else _Word(kind, "name")
     if isinstance(kind, SomeOf):
         return _Word(kind, "names" if kind.separator else "letters")
+    if isinstance(kind, Names):
+        return _Word(kind, "names")
     assert isinstance(kind, Bytes), f"no option is known for {kind}"
     return _Word(kind, "size")
 

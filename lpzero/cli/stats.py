@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 from lpzero.parallel import BACKENDS, Workers
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.losses import LOSSES
@@ -93,11 +92,8 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
         label=given["table"],
     )
     table = load(given["table"], given["data"], given["space"])
-    try:
+    with stopped_with(context):
         report, _ = build(table.space, table.archs, builder)
-    except KeyboardInterrupt:
-        output.note(f"stopped; finished work is saved, continue with: {_same_command(context)}")
-        context.exit(output.INTERRUPTED)
     _print(table, store, report, given["form"])
 
 
@@ -122,17 +118,3 @@ def _print(table: Table, store: Store, report: BuildReport, form: str) -> None:
     if failed:
         output.note(f"{len(failed)} failed; --retry-failed retries them:")
         output.note(f"  {entry['id']}: {entry['reason']}" for entry in failed)
-
-
-def _same_command(context: click.Context) -> str:
-    """The command line that was given, with `lpzero` as the program."""
-    words = ["lpzero", "stats"]
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
-        if context.get_parameter_source(parameter.name or "") != ParameterSource.COMMANDLINE:
-            continue
-        if isinstance(parameter, click.Option):
-            words.append(parameter.opts[0])
-        if not isinstance(value, bool):
-            words.append(str(value))
-    return shlex.join(words)

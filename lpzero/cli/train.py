@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from lpzero.cli import output
+from lpzero.cli.interruption import stopped_with
 
 
 @click.command()
@@ -28,14 +29,19 @@ from lpzero.cli import output
     "--steps", type=click.IntRange(1), help="The number of training steps.  [default: the recipe's]"
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@output.no_lock_option
 @output.jobs_option
 @output.format_option
+@click.pass_context
 def train(
+    context: click.Context,
+    /,
     space: str,
     out: str | None,
     n_archs: int | None,
     steps: int | None,
     quiet: bool,
+    no_lock: bool,
     jobs: int,
     form: str,
 ) -> None:
@@ -55,9 +61,11 @@ def train(
         plan = dataclasses.replace(plan, recipe=dataclasses.replace(plan.recipe, steps=steps))
     start = time.perf_counter()
     folder = Path(out or Path("runs", f"train-{space}"))
-    path = build_table(plan, folder, Workers(jobs), None if quiet else f"training {space}")
+    label = None if quiet else f"training {space}"
+    with stopped_with(context):
+        path = build_table(plan, folder, Workers(jobs), label, lock=not no_lock)
     seconds = round(time.perf_counter() - start, 3)
     if form == "json":
         output.print_json({"table": str(path), "n": plan.n_archs, "seconds": seconds})
     else:
-        click.echo(f"{path} ({seconds:.0f} s)")
+        click.echo(output.printable(f"{path} ({seconds:.0f} s)"))

@@ -27,6 +27,7 @@ class Progress:
     generation: int
     generations: int
     best: Candidate
+    train: float
     valid: float
     tried: int
     evaluated: int
@@ -135,6 +136,7 @@ class _Loop:
             generation=outcome.state.generation - 1,
             generations=self.evolution.settings.generations,
             best=best,
+            train=self.objective.train(best),
             valid=self.objective.valid(best),
             tried=tally.tried,
             evaluated=tally.evaluated,

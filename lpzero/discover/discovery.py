@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
-from itertools import zip_longest
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.discover import report
 from lpzero.discover.campaign import Callback, CampaignOutcome, run
+from lpzero.discover.campaign_columns import ProxyScores, table_columns
 from lpzero.discover.evolution import Evolution
+from lpzero.discover.first_population import first_formulas
+from lpzero.discover.floor import floors
 from lpzero.discover.objective import Objective
 from lpzero.discover.settings import Settings, preset
 from lpzero.discover.storage import (
@@ -27,22 +29,29 @@ from lpzero.discover.storage import (
     is_candidate,
 )
 from lpzero.discover.table_fitness import TableFitness
+from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
+from lpzero.judgement.permutations import PERMUTATIONS, check_permutations
 from lpzero.judgement.rivals import MeasureStability
-from lpzero.judgement.stability import Stability, stability
+from lpzero.judgement.stability import Stability
 from lpzero.parallel import Workers
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
 from lpzero.scores.best_count import best_count
+from lpzero.scores.columns import ColumnFacts, common_facts
+from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch, SketchOptions
-from primitives.rejection import Rejected
 from primitives.score import AnyFormula
 from spaces.minibatch import Minibatch
-from spaces.tables import load, split
+from spaces.tables import load_any as load
+from spaces.tables import split
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
+    from spaces.tables.column_files import Reading
+
+    AnyTable = Table | ColumnTable
 
 
 class Discovery:
@@ -51,8 +60,10 @@ class Discovery:
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
     "partial")`; they override the preset, "default" or "paper". With `out` the campaign is stored
     in that directory, and `resume=True` resumes the campaign there. `sketches` (one sequence per
-    table) are used instead of the cache. A callback gets a `Progress` after each generation and
-    returns True to stop.
+    table) are used instead of the cache. A table may be a file of columns, read as `reading` says;
+    `proxy_scores` computes the columns of `terms_from`. Without `lock` the directory is not locked,
+    for file systems that cannot. A callback gets a `Progress` after each generation and returns
+    True to stop.
 
     After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
     (rows), `history_` (rows), `result_` (everything), `outcome_`.
@@ -60,7 +71,7 @@ class Discovery:
 
     def __init__(
         self,
-        table: str | Table | Sequence[str | Table] | None = None,
+        table: str | AnyTable | Sequence[str | AnyTable] | None = None,
         *,
         preset: str | None = None,
         out: str | Path | None = None,
@@ -74,27 +85,39 @@ class Discovery:
         sketch_seed: int | None = None,
         batch: Minibatch | None = None,
         sketches: Sequence[Sequence[Sketch]] | None = None,
+        reading: Reading | None = None,
+        proxy_scores: ProxyScores | None = None,
         time_limit: float | None = None,
+        permutations: int = PERMUTATIONS,
         callbacks: Sequence[Callback] = (),
         progress: bool = False,
+        lock: bool = True,
         **settings: Any,
     ) -> None:
         self.out = None if out is None else Path(out)
         self.resume, self.data, self.cache, self.device = resume, data, cache, device
-        self.workers, self.progress = Workers(jobs), progress
+        self.workers, self.progress, self.lock = Workers(jobs), progress, lock
         self.time_limit, self.callbacks = time_limit, tuple(callbacks)
         if time_limit is not None and not time_limit > 0:
             raise InputError(f"time_limit is {time_limit!r}; expected seconds, more than 0")
+        check_permutations(permutations)
+        self.permutations = permutations
         if resume and self.out is None:
             raise InputError("there is nothing to resume without the campaign's directory (out)")
         kept = _stored_request(self.out) if self.out is not None and resume else None
         self.settings = _settings(kept, preset, settings)
         names = _names(kept, table)
         spaces = {entry["name"]: entry["space"] for entry in (kept or {}).get("tables", [])}
-        self.tables = [
-            load(name, data, space or spaces.get(name)) if isinstance(name, str) else name
+        self.sources = TableSources(
+            lambda name, space: load(name, data, space), reading, (kept or {}).get("files")
+        )
+        self.tables: list[AnyTable] = [
+            self.sources.load(name, space or spaces.get(name)) if isinstance(name, str) else name
             for name in names
         ]
+        if any(table.space is None for table in self.tables):
+            self.settings = replace(self.settings, columns_only=True)
+        self._proxy_scores = proxy_scores
         if split_seed is None:
             split_seed = kept["split_seed"] if kept else 0
         if sketch_seed is None:
@@ -112,14 +135,18 @@ class Discovery:
 
     def search(self) -> Discovery:
         """Search only; the targets of the test rows are not accessible to it."""
-        evolution = Evolution(self.settings, self.objective, self._first_formulas)
+        evolution = Evolution(
+            self.settings, self.objective, self._first_formulas, self._column_facts
+        )
         evolution.language.check_not_empty()
         for text in self.settings.start:
             evolution.language.read(text)
         with ExitStack() as stack:
             storage: InDirectory | InMemory = InMemory()
             if self.out is not None:
-                directory = RunDirectory(self.out, self.config, self.resume, is_candidate)
+                directory = RunDirectory(
+                    self.out, self.config, self.resume, is_candidate, self.lock
+                )
                 storage = InDirectory(stack.enter_context(directory))
             self.remarks_ = storage.remarks
             self.outcome_: CampaignOutcome = run(
@@ -132,26 +159,31 @@ class Discovery:
         counts = {
             table.name: best_count(table, fitness.rows, fitness.known_rows)
             for table, fitness in zip(self.tables, self.objective.tables_fitness, strict=True)
+            if table.space is not None
         }
         self.result_ = report.report(
             self.tables, self.objective, self.outcome_, counts, self._stability()
         )
+        self.result_ |= {
+            "permutations": self.permutations,
+            "floor": floors(self.tables, self.objective, self.permutations, self.progress),
+        }
         if self.out is not None:
-            with RunDirectory(self.out, self.config, resume=True) as directory:
+            with RunDirectory(self.out, self.config, True, lock=self.lock) as directory:
                 scores = report.scores(self.tables, self.objective, self.result_)
                 directory.write_result(self.result_, self.outcome_.seconds, scores)
         return self
 
+    @cached_property
+    def _column_facts(self) -> ColumnFacts:
+        return common_facts([fitness.columns for fitness in self.objective.tables_fitness])
+
     def _first_formulas(self) -> list[AnyFormula]:
-        """The products that a beam search finds on each table, best first, tables taking turns."""
-        if self.settings.terms == 1 or self.settings.method != "front":
+        """The products that a beam search finds on all tables together, best first."""
+        if not self.settings.starts_from_beam:
             return []
-        per_table = [
-            [one.factors.formula(fitness.terms) for one in fitness.products()]
-            for fitness in self.objective.tables_fitness
-        ]
-        turns = zip_longest(*per_table)
-        found = [formula for turn in turns for formula in turn if formula is not None]
+        tables = self.objective.tables_fitness
+        found = first_formulas(tables, self._column_facts, self.objective.across())
         return found[: self.settings.population // 2]
 
     def _stability(self) -> MeasureStability | None:
@@ -162,21 +194,24 @@ class Discovery:
         ):
             return None
 
-        def measure(formula: AnyFormula, table: Table) -> Stability:
+        def measure(formula: AnyFormula, table: AnyTable) -> Stability:
             fitness = by_table[table.name]
             assert fitness.repeated_rows is not None
-            first, again = fitness.all_rows.score(formula), fitness.repeated_rows.score(formula)
-            if isinstance(first, Rejected) or isinstance(again, Rejected):
-                return Stability(1, 0.0, 0.0)
-            return stability(first, again)
+            return repetition(formula, fitness.all_rows, fitness.repeated_rows)
 
         return measure
+
+    @property
+    def table_remarks(self) -> list[str]:
+        """What was left out of tables of columns on reading them."""
+        return [note for table in self.tables if table.space is None for note in table.remarks]
 
     @property
     def config(self) -> RunConfig:
         """The configuration as stored in the campaign's directory."""
         tables = table_entries(self.tables)
-        return campaign_config(self.settings, tables, self.split_seed, self.options.to_json())
+        sketch = self.options.to_json()
+        return campaign_config(self.settings, tables, self.split_seed, sketch, self.sources.files)
 
     @property
     def best_(self) -> dict[str, Any]:
@@ -199,23 +234,40 @@ class Discovery:
             parts = split(table, self.split_seed)
             label = f"branches of {table.name}" if self.progress else None
             sources = self._sketch_sources(index, table)
+            columns = table_columns(
+                table, self.settings, (self.options, self._other_options), self._proxy_scores
+            )
             tables_fitness.append(
                 TableFitness(
-                    table, parts, sources[0], self.settings, self.workers, label, sources[1]
+                    table,
+                    parts,
+                    sources[0],
+                    self.settings,
+                    self.workers,
+                    label,
+                    sources[1],
+                    columns,
                 )
             )
         return Objective(tables_fitness, self.settings)
 
+    @property
+    def _other_options(self) -> SketchOptions:
+        """Those of other weights and another batch."""
+        seed, batch_seed = self.options.seed + 1, self.options.batch_seed + 1
+        return replace(self.options, seed=seed, batch_seed=batch_seed)
+
     def _sketch_sources(
-        self, index: int, table: Table
+        self, index: int, table: AnyTable
     ) -> tuple[Callable[[], Sequence[Sketch]], Callable[[], Sequence[Sketch]] | None]:
         """What gives the table's sketches, and those of other weights and another batch."""
         if self._given is not None:
             given = self._given[index]
             return (lambda: given), None
-        options = self.options
-        other = replace(options, seed=options.seed + 1, batch_seed=options.batch_seed + 1)
-        return partial(self._sketches, table, options), partial(self._sketches, table, other)
+        if table.space is None:
+            return tuple, None  # no networks
+        mine, others = self.options, self._other_options
+        return partial(self._sketches, table, mine), partial(self._sketches, table, others)
 
     def _sketches(self, table: Table, options: SketchOptions) -> Sequence[Sketch]:
         from lpzero.sketches.builder import Builder, sketches  # torch, if any are missing

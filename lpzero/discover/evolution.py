@@ -9,9 +9,9 @@ evaluation and counts towards the generation's offspring.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Protocol
 
 from lpzero.discover.candidate import Candidate, Judge
 from lpzero.discover.generation import Generation, Origin, State
@@ -22,16 +22,34 @@ from lpzero.discover.selection import best_first, by_front, tournament
 from lpzero.discover.settings import Settings
 from lpzero.discover.variation import Variation, as_global_rng
 from lpzero.errors import InputError
+from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
 from primitives.score import AnyFormula, with_sign
 
 _REGENERATE = 100  # attempts with the same parents
+
+
+class Operators(Protocol):
+    """Variation of the formulas of one language."""
+
+    def crossover(self, first: AnyFormula, second: AnyFormula) -> AnyFormula: ...
+    def mutate(self, formula: AnyFormula) -> AnyFormula: ...
+    def neighbours(self, formula: AnyFormula) -> Iterable[AnyFormula]: ...
+
+
+def _operators(settings: Settings, columns: ColumnFacts) -> tuple[Language, Operators]:
+    """The language of the settings, single terms or products of them, and its variation."""
+    if settings.terms == 1:
+        language = Language(settings)
+        return language, Variation(language)
+    products = ScoreLanguage(settings, columns)
+    return products, ScoreVariation(products)
 
 
 class Evolution:
     """Evolution with these settings: a language to draw from, operators, and a judge.
 
     `first` gives formulas for the first population, such as those of a beam search; the rest of it
-    is drawn at random.
+    is drawn at random. `columns` are what formulas may use beside statistics and sizes.
     """
 
     def __init__(
@@ -39,16 +57,10 @@ class Evolution:
         settings: Settings,
         judge: Judge,
         first: Callable[[], Sequence[AnyFormula]] = tuple,
+        columns: ColumnFacts = NO_COLUMNS,
     ) -> None:
         self.settings, self.judge, self._first = settings, judge, first
-        self.language: Any
-        self.variation: Any
-        if settings.terms == 1:
-            self.language = Language(settings)
-            self.variation = Variation(self.language)
-        else:
-            self.language = ScoreLanguage(settings)
-            self.variation = ScoreVariation(self.language)
+        self.language, self.variation = _operators(settings, columns)
 
     def step(self, state: State, rng: random.Random) -> State:
         """The state after one more generation; generation 0 draws the first population."""

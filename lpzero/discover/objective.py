@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
 
 from lpzero.discover.candidate import Candidate, Verdict
 from lpzero.discover.settings import Settings
 from lpzero.discover.table_fitness import TableFitness
+from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.measures import MEASURES, Measures
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula
@@ -38,6 +42,10 @@ class Objective:
         for fitness in self.tables_fitness:
             fitness.prepare()
 
+    def train(self, candidate: Candidate) -> float:
+        """The first objective on the training rows, lowest over the tables, for display."""
+        return min(measures[self._columns[0]] for measures in candidate.measures)
+
     def valid(self, candidate: Candidate) -> float:
         """The first objective on the validation rows, lowest over the tables.
 
@@ -57,13 +65,38 @@ class Objective:
             if isinstance(result, Rejected):
                 return result
             measures.append(result)
-        first = [found[self._columns[0]] for found in measures]
-        # One sign for all tables: the one that makes the lowest value over the tables largest.
-        sign = -1 if min(first) < -max(first) else 1
-        if sign < 0:
-            measures = [found.negated() for found in measures]
-        fitness = []
+        first = np.array([found[self._columns[0]] for found in measures])
+        # One sign for all tables.
+        if self.across(self._columns[0]).signed(first)[1] < 0:
+            sign, measures = -1, [found.negated() for found in measures]
+        else:
+            sign = 1
+        fitness: list[float] = []
         for column in self._columns:
             values = [found[column] for found in measures]
-            fitness += [min(values)] if self.settings.across == "min" else values
+            if self.settings.across == "pareto":
+                fitness += values
+            else:
+                fitness.append(float(self.across(column).value(np.array(values))))
         return Verdict(sign, tuple(measures), tuple(fitness))
+
+    def across(self, column: int = 0) -> Across:
+        """How a measure on all tables becomes one number; the lowest where they make a front."""
+        return self._across[column]
+
+    @cached_property
+    def _across(self) -> list[Across]:
+        name = self.settings.across
+        if len(self.tables_fitness) == 1 or name == "pareto":
+            return [ONE_TABLE for _ in MEASURES]
+        if name != "regret":
+            return [Across(name) for _ in MEASURES]
+        best = [fitness.own_best for fitness in self.tables_fitness]
+        return [Across(name, [of_table[i] for of_table in best]) for i in range(len(MEASURES))]
+
+    @cached_property
+    def across_known(self) -> Across:
+        """How rho on the training and validation rows of all tables becomes one number."""
+        if self.across().name != "regret":
+            return self.across()
+        return Across("regret", [fitness.own_best_known for fitness in self.tables_fitness])

@@ -19,9 +19,10 @@ from lpzero.discover.tally import Tally
 from lpzero.errors import InputError
 from lpzero.options import to_arguments, to_json
 from lpzero.runs.config import StoredConfig
+from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.journal import read_journal
-from lpzero.runs.layout import CONFIG, HALL, HISTORY, JOURNAL, RESULT, SCORES
+from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT, SCORES, place
 from lpzero.runs.run import read_file
 from primitives.parser import parse
 from primitives.sizes import SpaceSize, measure
@@ -46,7 +47,10 @@ class CampaignRun(FormulaRun):
 
     def command(self) -> list[str]:
         preset = "paper" if self.settings["method"] == "paper" else "default"
-        words = ["lpzero", "discover", *(table["name"] for table in self.tables)]
+        files = self.request.get("files", {})
+        words = ["lpzero", "discover"]
+        for table in self.tables:
+            words += _file_words(files.get(table["name"])) or [table["name"]]
         words += ["--preset", preset]
         words += to_arguments(Settings, self.settings, to_json(PRESETS[preset]))
         return words + self.shared_options("--sketch-seed")
@@ -70,6 +74,17 @@ class CampaignRun(FormulaRun):
                 yield from pairs_in(parse(line["formula"]), lowest)
 
 
+def _file_words(source: Mapping[str, Any] | None) -> list[str]:
+    """The arguments that name a file of columns and how it is read; none for other tables."""
+    if source is None:
+        return []
+    reading = source["reading"]
+    words = [str(source["path"])]
+    for flag, name in (("--target", "target"), ("--id", "ids"), ("--task", "task")):
+        words += [flag, str(reading[name])] if reading[name] is not None else []
+    return [*words, "--smaller-is-better"] if reading["smaller_is_better"] else words
+
+
 def read(config: StoredConfig) -> CampaignRun:
     """The campaign with that config."""
     folder = config.folder
@@ -81,21 +96,31 @@ def read(config: StoredConfig) -> CampaignRun:
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder / CONFIG} does not name its tables") from error
     remarks: list[str] = []
-    lines, torn = read_journal(folder / JOURNAL, is_candidate)
+    lines, torn = read_journal(folder / JOURNAL, is_candidate, place(config.hash, JOURNAL))
     if torn:
-        remarks.append(f"The last {torn} bytes of {JOURNAL} cannot be read and were ignored.")
-    result = read_file(folder, RESULT, remarks)
+        remarks.append(
+            f"The last {torn} bytes of {JOURNAL}, from line {len(lines) + 1}, are torn or were"
+            " changed, and were ignored."
+        )
+    result = read_file(config, RESULT, remarks)
     remarks += _on_result(folder, result, len(lines))
-    hall, history = _hall(folder), _history(folder)
+    is_whole = result is not None and result.get("tried") == len(lines)
+    digests = result.get("digests", {}) if result is not None and is_whole else {}
+    changed = [name for name in DIGESTED if file_digest(folder / name) != digests.get(name)]
+    if is_whole:
+        remarks += [
+            f"{name} is missing or was changed; it was made again from {JOURNAL}."
+            for name in changed
+        ]
+    hall, history = (None, None) if changed else (_hall(folder), _history(folder))
     if hall is None or history is None:
-        made = _from_journal(lines, [table["name"] for table in tables])
-        hall, history = hall or made[0], history or made[1]
+        hall, history = _from_journal(lines, [table["name"] for table in tables])
     return CampaignRun(
         config,
         result,
         remarks,
         tables,
-        read_file(folder, SCORES, remarks) if result is not None else None,
+        read_file(config, SCORES, remarks) if result is not None else None,
         hall,
         history,
         {

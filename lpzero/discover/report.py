@@ -14,25 +14,26 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.choice import MEMBERS, agreement, order_of
+from lpzero.discover.choice import MEMBERS, order_of, rank_mean
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
-from lpzero.judgement.ranks import rank_many
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
+from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
+from lpzero.scores.columns import RANK_OF
 from primitives.parser import parse
 from primitives.rejection import Rejected
 from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
 TOP = 10
 
 
 def report(
-    tables: Sequence[Table],
+    tables: Sequence[Table | ColumnTable],
     objective: Objective,
     outcome: CampaignOutcome,
     counts: Mapping[str, Count] | None = None,
@@ -70,7 +71,7 @@ def report(
         "best": best,
         "top": [{**line, "front": line["id"] in front} for line in lines],
         "counters": [line for judged in opened for line in judged.counters()],
-        **contest_fields(winner.contests(counts or {}, stability)),
+        **_with_ranks(contest_fields(winner.contests(counts or {}, stability)), winner),
         "ensemble": _ensemble(chosen, objective, opened),
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,
@@ -81,7 +82,17 @@ def report(
     }
 
 
-def scores(tables: Sequence[Table], objective: Objective, result: dict[str, Any]) -> dict[str, Any]:
+def _with_ranks(fields: dict[str, Any], winner: _ScoredCandidate) -> dict[str, Any]:
+    """The fields; the verdict says so if the winner combines ranks."""
+    if not any(name.startswith(RANK_OF) for name in winner.candidate.formula.columns):
+        return fields
+    told = "It is a rank-combined proxy: its columns stand for ranks among the rows of the table."
+    return fields | {"verdict": f"{fields['verdict']} {told}"}
+
+
+def scores(
+    tables: Sequence[Table | ColumnTable], objective: Objective, result: dict[str, Any]
+) -> dict[str, Any]:
     """The winner's score and the target of every row, as JSON values, for figures."""
     text = result["best"]["formula"]
     columns = {}
@@ -102,7 +113,8 @@ def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:
 
 
 def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates whose scores repeat, by rho on train and valid, lowest over the tables."""
+    """The candidates whose scores repeat, by rho on train and valid; of several tables by one
+    number of them, as `--across` has it."""
     pool = sorted((c for c in candidates if c.is_scored), key=lambda c: c.id)
     formulas = [canonical(candidate.formula) for candidate in pool]
     rhos, agreements = [], []
@@ -115,7 +127,8 @@ def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list
             agreements.append(agreement(scores, again))
     stability = np.min(agreements, axis=0) if agreements else None
     complexity = [candidate.complexity for candidate in pool]
-    order = order_of(np.min(rhos, axis=0), stability, complexity, objective.settings.stable)
+    value = objective.across_known.value(np.stack(rhos))
+    order = order_of(value, stability, complexity, objective.settings.stable)
     return [pool[i] for i in order]
 
 
@@ -139,7 +152,7 @@ def _ensemble(
     if len(usable) < 2:
         return None
     judged = {
-        table.table.name: table.judge_chosen(rank_many(of[usable]).mean(axis=0))
+        table.table.name: table.judge_chosen(rank_mean(of[usable]))
         for table, of in zip(opened, scores, strict=True)
     }
     return {"members": [str(formulas[i]) for i in usable], "judged": judged}
@@ -191,9 +204,12 @@ class _ScoredCandidate:
         ]
 
 
-def _opened(tables: Sequence[Table], objective: Objective) -> list[JudgedTable]:
+def _opened(tables: Sequence[Table | ColumnTable], objective: Objective) -> list[JudgedTable]:
     pairs = zip(tables, objective.tables_fitness, strict=True)
-    return [JudgedTable(table, fitness.parts, with_test=True) for table, fitness in pairs]
+    return [
+        JudgedTable(table, fitness.parts, with_test=True, columns=fitness.columns.values)
+        for table, fitness in pairs
+    ]
 
 
 def _score(

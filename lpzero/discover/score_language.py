@@ -1,15 +1,22 @@
 """The space of products of terms: which terms, how many factors, which exponents.
 
 A term is a block expression of the campaign's language, or a size, under one of the reductions over
-positions. `Language` is the space of single terms, `ScoreLanguage` that of products.
+positions, or a column. `Language` is the space of single terms, `ScoreLanguage` that of products,
+and of sums of columns where there are columns.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
+from lpzero.discover.column_sums import ColumnSums
 from lpzero.discover.language import Language, RandomSource
 from lpzero.discover.settings import Settings
+from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
+from lpzero.scores.products import COLUMN_EXPONENTS
+from lpzero.scores.sums import is_summand, parts_of
+from lpzero.scores.terms import Term
 from primitives.block_sizes import SIZES
 from primitives.expressions import Expression, Leaf, branch, drop_dead, walk
 from primitives.formula import Formula
@@ -17,7 +24,8 @@ from primitives.parser import parse
 from primitives.powers import Power, product, tree_of
 from primitives.reductions import POSITION_REDUCTIONS, Reduction
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, Join, nodes, signed, with_sign
+from primitives.score import AnyFormula, Column, Join, nodes, signed, with_sign
+from primitives.score_canonical import ranking
 from primitives.score_pruning import SCORE_RULES, check
 from primitives.statistics import STATISTICS
 
@@ -25,12 +33,22 @@ EXPONENTS = tuple(Fraction(*p) for p in ((1, 2), (1, 1), (2, 1), (-1, 2), (-1, 1
 REDUCTIONS: tuple[Reduction, ...] = tuple(POSITION_REDUCTIONS)
 _SIZE = 0.25  # the probability that a term reads a size instead of a statistic
 _BINARY = 0.2  # the probability that a term has a binary operation, where the depth allows one
+_COLUMN = 0.4  # the probability that a term is a column, where there are columns
+_SUM = 0.3  # the probability that a formula is a sum, where there are columns
 _SIZE_OPERATIONS = ("sqrt", "square", "log", "inverse")
 
 
-def of_factors(factors: list[tuple[Formula, Fraction]]) -> AnyFormula | None:
-    """The product of powers of terms; None if every factor cancels or one has no live branch."""
-    if any(drop_dead(term.expression) is None for term, _ in factors):
+Factors = list[tuple[Term, Fraction]]
+
+
+def of_factors(factors: Factors, positive: frozenset[str] = frozenset()) -> AnyFormula | None:
+    """The product of powers of terms; None if every factor cancels or one has no live branch.
+
+    A column enters as its magnitude; those in `positive` need no |...| for it.
+    """
+    if any(isinstance(term, Column) for term, _ in factors):
+        return _with_columns(tuple(factors), positive)
+    if any(_is_dead(term) for term, _ in factors):
         return None
     made = product(1, (Power(term, exponent) for term, exponent in factors))
     if made.is_empty:
@@ -39,24 +57,66 @@ def of_factors(factors: list[tuple[Formula, Fraction]]) -> AnyFormula | None:
     return signed(tree, sign)
 
 
-class ScoreLanguage(Language):
-    """Products of up to `settings.terms` terms."""
+@lru_cache(maxsize=65536)
+def _with_columns(
+    factors: tuple[tuple[Term, Fraction], ...], positive: frozenset[str]
+) -> AnyFormula | None:
+    """The product; one text for one ranking, because only here the columns' signs are known."""
+    if any(_is_dead(term) for term, _ in factors):
+        return None
+    made = product(1, (Power(term, exponent) for term, exponent in factors))
+    made = ranking(made, positive)
+    if made.is_empty:
+        return None
+    sign, tree = tree_of(made, positive)
+    return signed(tree, sign)
 
-    def __init__(self, settings: Settings) -> None:
+
+def _is_dead(term: Term) -> bool:
+    return isinstance(term, Formula) and drop_dead(term.expression) is None
+
+
+class ScoreLanguage(Language):
+    """Products of up to `settings.terms` terms, and sums of as many columns."""
+
+    def __init__(self, settings: Settings, columns: ColumnFacts = NO_COLUMNS) -> None:
         super().__init__(settings)
+        self.columns = columns
+        self.sums = ColumnSums(columns.summands, settings.terms)
         self.score_rules = self.rules | frozenset(SCORE_RULES) if self.rules else frozenset()
 
     def draw(self, rng: RandomSource) -> AnyFormula:
         """A random product of the space."""
         while True:
-            n_factors = rng.randint(1, self.settings.terms)
-            factors = [(self.draw_term(rng), rng.choice(EXPONENTS)) for _ in range(n_factors)]
-            made = of_factors(factors)
+            if self._draws_sum(rng):
+                made = self.sums.draw(rng)
+            else:
+                n_factors = rng.randint(1, self.settings.terms)
+                made = of_factors(
+                    [self.draw_factor(rng) for _ in range(n_factors)], self.columns.positive
+                )
             if made is not None:
                 return with_sign(made, 1)
 
-    def draw_term(self, rng: RandomSource) -> Formula:
-        """A random term: a chain of a statistic or size, seldom a binary operation."""
+    def _draws_sum(self, rng: RandomSource) -> bool:
+        if not self.columns.names or self.sums.is_empty:
+            return False
+        no_product = self.settings.columns_only and not self.columns.factors
+        return no_product or rng.random() < _SUM
+
+    def draw_factor(self, rng: RandomSource) -> tuple[Term, Fraction]:
+        """A random term with a random exponent."""
+        term = self.draw_term(rng)
+        return term, rng.choice(self.exponents(term))
+
+    def exponents(self, term: Term) -> tuple[Fraction, ...]:
+        """The exponents that the term may have in a product."""
+        return COLUMN_EXPONENTS if isinstance(term, Column) else EXPONENTS
+
+    def draw_term(self, rng: RandomSource) -> Term:
+        """A random term: a column, or a chain of a statistic or size, seldom a binary operation."""
+        if self.columns.factors and (self.settings.columns_only or rng.random() < _COLUMN):
+            return Column(rng.choice(self.columns.factors))
         reduction = rng.choice(REDUCTIONS)
         at_end = POSITION_REDUCTIONS[reduction].end is not None
         if rng.random() < _SIZE:
@@ -73,11 +133,18 @@ class ScoreLanguage(Language):
 
     def why_outside(self, formula: AnyFormula) -> str | None:
         """Why the formula is outside the space; None if it is inside."""
-        if len(formula.terms) > self.settings.terms:
-            n = len(formula.terms)
+        n = len(formula.terms) + len(formula.columns)
+        parts = parts_of(formula)
+        if max(n, len(parts or ())) > self.settings.terms:
+            n = max(n, len(parts or ()))
             return f"{n} terms, {self.settings.terms} are allowed (--terms)"
-        if formula.columns:
-            return f"column {formula.columns[0]}, which a campaign does not know"
+        for name in formula.columns:
+            if name not in self.columns.names:
+                return f"column {name}, which a campaign does not know"
+        if self.settings.columns_only and formula.terms:
+            return f"term {formula.terms[0]}; with --columns-only there are columns alone"
+        if parts is not None and all(is_summand(tree) for _, tree in parts):
+            return None
         if not isinstance(formula, Formula):
             sums = [n for n in nodes(formula.tree) if isinstance(n, Join) and n.operation != "mul"]
             if sums:

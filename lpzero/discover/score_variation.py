@@ -10,15 +10,15 @@ import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from lpzero.discover.score_language import EXPONENTS, REDUCTIONS, ScoreLanguage, of_factors
+from lpzero.discover.score_language import REDUCTIONS, Factors, ScoreLanguage, of_factors
 from lpzero.discover.variation import Variation, changed_expressions
+from lpzero.scores.sums import parts_of
+from lpzero.scores.terms import Term
 from primitives.formula import Formula
-from primitives.score import AnyFormula, with_sign
+from primitives.score import AnyFormula, Column, with_sign
 from primitives.score_canonical import as_product
 
 _TRIES = 30  # to stay inside the space before the parent is returned
-
-Factors = list[tuple[Formula, Fraction]]
 
 
 class ScoreVariation:
@@ -39,13 +39,19 @@ class ScoreVariation:
     def crossover(self, first: AnyFormula, second: AnyFormula) -> AnyFormula:
         """A product of factors of both parents, at least one of each."""
 
+        parts, others = parts_of(first), parts_of(second)
+        if parts is not None and others is not None:
+            return self._inside(lambda: self.language.sums.crossed(parts, others), first)
+        if parts is not None or others is not None:  # a sum and a product share no factors
+            return self.mutate(first)
+
         def cross() -> AnyFormula | None:
-            mine, theirs = factors_of(first), factors_of(second)
+            mine, theirs = self.factors_of(first), self.factors_of(second)
             most = self.language.settings.terms
             picked = random.sample(mine, random.randint(1, len(mine)))
             room = max(1, most - len(picked))
             picked = picked[: most - 1] if most > 1 else []
-            return of_factors(
+            return self._of_factors(
                 picked + random.sample(theirs, random.randint(1, min(len(theirs), room)))
             )
 
@@ -54,30 +60,49 @@ class ScoreVariation:
     def mutate(self, formula: AnyFormula) -> AnyFormula:
         """The formula after one mutation of a random kind."""
 
+        parts = parts_of(formula)
+        if parts is not None:
+            return self._inside(lambda: self.language.sums.mutated(parts), formula)
+
         def change() -> AnyFormula | None:
-            return of_factors(random.choice(self._mutations)(factors_of(formula)))
+            return self._of_factors(random.choice(self._mutations)(self.factors_of(formula)))
 
         return self._inside(change, formula)
 
     def neighbours(self, formula: AnyFormula) -> Iterator[AnyFormula]:
         """Every product of the space one change away: an exponent, reduction, chain or factor."""
-        factors = factors_of(formula)
+        parts = parts_of(formula)
+        if parts is not None:
+            yield from self.language.sums.neighbours(parts)
+            return
+        factors = self.factors_of(formula)
         for at, (term, exponent) in enumerate(factors):
             rest = factors[:at] + factors[at + 1 :]
-            others: Factors = [(term, other) for other in EXPONENTS if other != exponent]
-            others += [
-                (Formula(term.expression, reduction), exponent)
-                for reduction in REDUCTIONS
-                if reduction != term.reduction
-            ]
-            others += [
-                (Formula(expression, term.reduction), exponent)
-                for expression in changed_expressions(term.expression, self.language.statistics)
-            ]
+            exponents = self.language.exponents(term)
+            others: Factors = [(term, other) for other in exponents if other != exponent]
+            others += [(other, exponent) for other in self._other_terms(term)]
             for one in ([], *([other] for other in others)):
-                made = of_factors([*rest[:at], *one, *rest[at:]])
+                made = self._of_factors([*rest[:at], *one, *rest[at:]])
                 if made is not None and self.language.why_outside(made) is None:
                     yield with_sign(made, 1)
+
+    def _other_terms(self, term: Term) -> Iterator[Term]:
+        """The terms one change away: another reduction or chain; another column."""
+        if isinstance(term, Column):
+            yield from (Column(n) for n in self.language.columns.factors if n != term.name)
+            return
+        for reduction in REDUCTIONS:
+            if reduction != term.reduction:
+                yield Formula(term.expression, reduction)
+        for expression in changed_expressions(term.expression, self.language.statistics):
+            yield Formula(expression, term.reduction)
+
+    def _of_factors(self, factors: Factors) -> AnyFormula | None:
+        return of_factors(factors, self.language.columns.positive)
+
+    def factors_of(self, formula: AnyFormula) -> Factors:
+        """The formula's terms and columns with their exponents."""
+        return factors_of(formula, self.language.columns.positive)
 
     def _inside(self, make: Callable[[], AnyFormula | None], otherwise: AnyFormula) -> AnyFormula:
         for _ in range(_TRIES):
@@ -91,25 +116,30 @@ class ScoreVariation:
 
     def _other_exponent(self, factors: Factors) -> Factors:
         at = random.randrange(len(factors))
-        return _with(factors, at, (factors[at][0], random.choice(EXPONENTS)))
+        term = factors[at][0]
+        return _with(factors, at, (term, random.choice(self.language.exponents(term))))
 
     def _other_reduction(self, factors: Factors) -> Factors:
         at = random.randrange(len(factors))
         term, exponent = factors[at]
+        if isinstance(term, Column):
+            return self._other_factor(factors)
         return _with(factors, at, (Formula(term.expression, random.choice(REDUCTIONS)), exponent))
 
     def _other_expression(self, factors: Factors) -> Factors:
         at = random.randrange(len(factors))
         term, exponent = factors[at]
+        if isinstance(term, Column):
+            return self._other_factor(factors)
         changed = list(changed_expressions(term.expression, self.language.statistics))
         return _with(factors, at, (Formula(random.choice(changed), term.reduction), exponent))
 
     def _other_factor(self, factors: Factors) -> Factors:
         at = random.randrange(len(factors))
-        return _with(factors, at, (self.language.draw_term(random), random.choice(EXPONENTS)))
+        return _with(factors, at, self.language.draw_factor(random))
 
     def _more(self, factors: Factors) -> Factors:
-        return [*factors, (self.language.draw_term(random), random.choice(EXPONENTS))]
+        return [*factors, self.language.draw_factor(random)]
 
     def _fewer(self, factors: Factors) -> Factors:
         if len(factors) == 1:
@@ -118,12 +148,12 @@ class ScoreVariation:
         return factors[:at] + factors[at + 1 :]
 
 
-def factors_of(formula: AnyFormula) -> Factors:
-    """The formula's terms with their exponents."""
+def factors_of(formula: AnyFormula, positive: frozenset[str] = frozenset()) -> Factors:
+    """The formula's terms and columns with their exponents."""
     plain = with_sign(formula, 1)
-    found = as_product(plain if isinstance(plain, Formula) else plain.tree)
-    return [(p.base, p.exponent) for p in found.powers if isinstance(p.base, Formula)]
+    found = as_product(plain if isinstance(plain, Formula) else plain.tree, positive)
+    return [(p.base, p.exponent) for p in found.powers if isinstance(p.base, Formula | Column)]
 
 
-def _with(factors: Factors, at: int, one: tuple[Formula, Fraction]) -> Factors:
+def _with(factors: Factors, at: int, one: tuple[Term, Fraction]) -> Factors:
     return [*factors[:at], one, *factors[at + 1 :]]

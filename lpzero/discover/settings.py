@@ -15,6 +15,7 @@ from lpzero.errors import InputError
 from lpzero.judgement.measures import MEASURES, RHO, read_measure
 from lpzero.options import (
     SHARE,
+    Names,
     OneOf,
     Repeated,
     SomeOf,
@@ -26,12 +27,13 @@ from lpzero.options import (
     options,
     to_json,
 )
+from lpzero.scores.columns import AS_LOG, AS_RANKS
 from primitives.errors import did_you_mean
 from primitives.pruning import DEFAULT_RULES, RULES
 from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
-ACROSS = ("min", "pareto")
+ACROSS = ("regret", "fisher", "min", "pareto")
 CHOOSE = ("stable", "valid", "train")
 
 
@@ -84,6 +86,26 @@ class Settings:
     terms: int = option(
         4, "The most terms of a product; 1 searches single terms, as the paper does.", Whole(1, 4)
     )
+    columns: tuple[str, ...] = option(
+        (),
+        "Columns of the table that formulas may use as terms, separated by commas; of a table"
+        " without networks all, unless some are named.",
+        Names("column"),
+    )
+    terms_from: tuple[str, ...] = option(
+        (),
+        "Proxies, by name, whose scores formulas may use as terms, as in snip,ntkt,sept.",
+        Names("proxy"),
+    )
+    columns_only: bool = option(
+        False, "Formulas of columns alone: no statistics and sizes, and no networks.", Switch()
+    )
+    columns_as: str = option(
+        AS_LOG,
+        "How columns enter sums: log is sgn(x) log(1 + |x|) where they change sign, ranks replaces"
+        " every column by its ranks in the table, in products too.",
+        OneOf("way to use columns", (AS_LOG, AS_RANKS)),
+    )
     same_statistic: bool = option(
         False, "Let a binary operation combine a statistic with itself.", Switch()
     )
@@ -104,8 +126,10 @@ class Settings:
         flag="--objective",
     )
     across: str = option(
-        "min",
-        "With several tables: min maximises the worst of them, pareto makes a front.",
+        "regret",
+        "With several tables: regret maximises the lowest difference to the best that each table's"
+        " own search finds, fisher the mean of Fisher's z, min the lowest value; pareto makes a"
+        " front of the tables.",
         OneOf("way across tables", ACROSS),
     )
     archs: int | None = option(
@@ -136,6 +160,13 @@ class Settings:
         check(self)
         if self.crossover == self.mutation == 0 and self.method != "random":
             raise InputError("crossover and mutation are both 0: there would be no new formulas")
+        if self.terms == 1 and (self.columns or self.terms_from or self.columns_only):
+            raise InputError("columns are terms of products and sums: they need --terms 2 or more")
+
+    @property
+    def starts_from_beam(self) -> bool:
+        """Whether the first population comes from a beam search over products of terms."""
+        return self.terms > 1 and self.method == "front"
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values."""

@@ -24,16 +24,27 @@ Rows = list[dict[str, Any]]
 
 
 def campaign_config(
-    settings: Settings, tables: Sequence[Mapping[str, str]], split_seed: int, sketch: dict[str, Any]
+    settings: Settings,
+    tables: Sequence[Mapping[str, str]],
+    split_seed: int,
+    sketch: dict[str, Any],
+    files: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """The config of a campaign; only the number of generations may change on resuming."""
-    request = {
+    """The config of a campaign; only the number of generations may change on resuming.
+
+    `files` say how tables of the user's were read, by name; a file may have moved, because the
+    table's digest tells whether it is the same.
+    """
+    request: dict[str, Any] = {
         "tables": list(tables),
         "split_seed": split_seed,
         "sketch": sketch,
         "settings": settings.to_json(),
     }
-    return RunConfig(KIND, request, growing=(("settings", "generations"),))
+    growing: tuple[tuple[str, ...], ...] = (("settings", "generations"),)
+    if files:
+        request["files"], growing = dict(files), (*growing, ("files",))
+    return RunConfig(KIND, request, growing=growing)
 
 
 def is_candidate(record: dict[str, Any], number: int) -> bool:
@@ -102,8 +113,9 @@ class InDirectory:
     def _restored(self, found: Mapping[str, Any], rng: random.Random) -> State | None:
         journal = self.directory.journal
         try:
-            records = journal.records(stop=found["journal_lines"])
-            lines = [Candidate.from_json(record) for record in records]
+            lines = self._candidates(0, found["journal_lines"])
+            if len(lines) < found["journal_lines"]:
+                return None
             kind, numbers, gauss = found["random"]
             state = State(
                 found["next_generation"],
@@ -121,8 +133,23 @@ class InDirectory:
 
     def after_checkpoint(self) -> list[Candidate]:
         """The candidates that an earlier process recorded after its last checkpoint."""
+        return self._candidates(self.directory.journal.position)
+
+    def _candidates(self, start: int, stop: int | None = None) -> list[Candidate]:
+        """The candidates of these lines; the journal is cut at a line that is none."""
         journal = self.directory.journal
-        return [Candidate.from_json(record) for record in journal.records(journal.position)]
+        found = []
+        for number, record in enumerate(journal.records(start, stop), start):
+            try:
+                found.append(Candidate.from_json(record))
+            except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+                journal.cut(number)
+                self.remarks.append(
+                    f"{journal.path}: line {number + 1} is not a formula that was tried: it and the"
+                    " lines after it were cut off and are computed again"
+                )
+                break
+        return found
 
     def record(self, state: State) -> None:
         """Append the candidates of the last step to the journal."""

@@ -1,13 +1,14 @@
 """The fitness of formulas on one table: the rows it is measured on, and scores on them.
 
-Sketches are read once; scoring a formula takes look-ups or a few matrix passes. The targets of the
-test rows are hidden.
+Sketches are read once; scoring a formula takes look-ups or a few matrix passes. Formulas of columns
+alone need no sketches. The targets of the test rows are hidden.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +18,27 @@ from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.settings import Settings
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman_many
-from lpzero.judgement.measures import MEASURES, RHO, RHO_WITHIN, Measures, RankMeasures
+from lpzero.judgement.measures import (
+    MEASURES,
+    RHO,
+    RHO_GIVEN_PARAMS,
+    RHO_WITHIN,
+    Measures,
+    RankMeasures,
+)
 from lpzero.judgement.ranks import quantise_keys, rank_targets
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
+from lpzero.scores.column_evaluator import ColumnEvaluator
+from lpzero.scores.columns import ColumnFacts, Columns
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.products import Beam, Found, search
-from lpzero.scores.terms import TermLanguage, TermTable, term_table
+from lpzero.scores.formula_scorer import FormulaScorer
+from lpzero.scores.products import Beam, Found, Searched, of_columns, search
+from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.sums import FoundSum, search_sums
+from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
@@ -34,7 +47,7 @@ from primitives.score import AnyFormula
 from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
-    from spaces.tables import Split, Table
+    from spaces.tables import ColumnTable, Split, Table
 
 MIN_TRAINING_ROWS = 10
 _CACHE_BYTES = 1 << 29  # for values cached between formulas
@@ -43,33 +56,54 @@ _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
 
 
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """What gives the columns of every row, and those with other seeds where these differ."""
+
+    values: Callable[[], Columns]
+    repeated: Callable[[], Columns] | None = None
+
+
 class TableFitness:
     """Measures formulas on one table; its evaluators are built when first needed."""
 
     def __init__(
         self,
-        table: Table,
+        table: Table | ColumnTable,
         parts: Split,
         sketches: Callable[[], Sequence[Sketch]],
         settings: Settings,
         workers: Workers | None = None,
         label: str | None = None,
         repeated: Callable[[], Sequence[Sketch]] | None = None,
+        columns: TableColumns | None = None,
     ) -> None:
-        self.table, self.parts, self._make = parts.hide_test(table), parts, sketches
+        self.table: Table | ColumnTable = parts.hide_test(table)
+        self.parts, self._make = parts, sketches
         self.workers, self.label = workers or Workers(), label
         self._make_repeated = repeated
+        self._columns = columns or TableColumns(Columns)
         # Longer chains are computed from chains of two.
         self.chains = surviving(min(2, max(1, settings.unaries)))
         self.settings = settings
         self.rows = fitness_rows(self.table, parts, settings)
         self._judged = JudgedTable(self.table, parts)
         self.measures = self._judged.measures(self.rows)
+        if RHO_GIVEN_PARAMS in settings.objectives and not self.measures.has_parameters:
+            raise InputError(
+                f"table {table.name} has no networks, hence no parameters: objective"
+                f" {RHO_GIVEN_PARAMS} cannot be measured"
+            )
         if RHO_WITHIN in settings.objectives and self.measures.n_within == 0:
             raise InputError(
                 f"table {table.name} has no group of equal depth and width with 5 training"
                 f" architectures: objective {RHO_WITHIN} cannot be measured"
             )
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns of every row that formulas may use."""
+        return self._columns.values()
 
     @cached_property
     def sketches(self) -> Sequence[Sketch]:
@@ -81,25 +115,89 @@ class TableFitness:
         """The branch table of all rows, which products of terms are searched on."""
         return branch_table(self.sketches, self.chains, None, self.workers, self.label)
 
+    @property
+    def term_language(self) -> TermLanguage:
+        """Which terms products are made of; a single term follows the paper's form."""
+        statistics = tuple(self.settings.statistics)
+        if self.settings.terms == 1:
+            return TermLanguage(("sum", "mean"), statistics, sizes=False, ends=False)
+        return TermLanguage(statistics=statistics)
+
+    @cached_property
+    def repeated(self) -> Repeated:
+        """What terms are read from, with other seeds too if the choice looks at stability."""
+        only = self.settings.columns_only
+        first = TermSource(None if only else self.branches, self.columns.values)
+        if self.settings.choose != "stable" or (self._make_repeated is None and not only):
+            return Repeated(first, None)
+        again = None if self._columns.repeated is None else self._columns.repeated().values
+        if only:
+            return Repeated(first, None if again is None else TermSource(None, again))
+        assert self._make_repeated is not None
+        sketches = self._make_repeated()
+        made = branch_table(sketches, self.chains, None, self.workers, self.label)
+        return Repeated(first, TermSource(made, self.columns.values if again is None else again))
+
     @cached_property
     def terms(self) -> TermTable:
         """The terms that products are made of, on all rows."""
-        language = TermLanguage(statistics=tuple(self.settings.statistics))
-        return term_table(self.branches, language)
-
-    def products(self) -> list[Found]:
-        """The products that a beam search finds on the fitness rows, best first."""
-        targets = rank_targets(self.table.targets[self.rows])
-        return search(self.terms.logs[:, self.rows], targets, Beam(factors=self.settings.terms))
+        (terms,) = stable_term_tables([self.repeated], self.term_language, self.settings.stable)
+        return terms
 
     @cached_property
-    def repeated_rows(self) -> FormulaEvaluator | None:
+    def products(self) -> list[Found]:
+        """The products that a beam search finds on the fitness rows, best first."""
+        return search(*self.searched(self.terms), self.beam) if len(self.terms) else []
+
+    @property
+    def beam(self) -> Beam:
+        """How products are searched; columns alone have finer exponents."""
+        most = self.settings.terms
+        return of_columns(most) if self.settings.columns_only else Beam(factors=most)
+
+    def searched(self, terms: TermTable) -> Searched:
+        """The terms on the fitness rows, with the ranked targets."""
+        return Searched(terms.logs[:, self.rows], rank_targets(self.table.targets[self.rows]))
+
+    @cached_property
+    def own_best(self) -> Measures:
+        """The largest of each measure over the products that the table's own search finds."""
+        scores = self._own_scores
+        return Measures(*self.measures.measure(scores[:, self.rows]).values.max(axis=1).tolist())
+
+    @cached_property
+    def own_best_known(self) -> float:
+        """Their largest rho on the training and validation rows."""
+        return float(self.known_rho(self._own_scores).max())
+
+    @property
+    def _own_scores(self) -> FloatArray:
+        if not self.products:
+            return np.zeros((1, len(self.table)))
+        return np.stack([one.sign * one.factors.logs(self.terms.logs) for one in self.products])
+
+    def sums(self, columns: ColumnFacts) -> list[FoundSum]:
+        """The sums of columns that a beam search finds on the fitness rows, best first."""
+        targets, most = self.table.targets, self.settings.terms
+        return search_sums(self.columns, columns, targets, self.rows, most)
+
+    @cached_property
+    def repeated_rows(self) -> FormulaScorer | None:
         """The evaluator on all rows with networks and batches of other seeds, if there is one."""
+        columns = self._columns.repeated
+        if self.settings.columns_only:
+            return None if columns is None else ColumnEvaluator(columns().values)
         if self._make_repeated is None:
             return None
         sketches = self._make_repeated()
+        beside = (self.columns if columns is None else columns()).values
+        if self.settings.terms > 1 and self.repeated.second is not None:
+            table = self.repeated.second.branches
+            return FormulaEvaluator(sketches, table=table, columns=beside)
         chains = self.chains if self.settings.terms > 1 else bare_chains()
-        return FormulaEvaluator(sketches, chains, workers=self.workers, label=self.label)
+        return FormulaEvaluator(
+            sketches, chains, workers=self.workers, label=self.label, columns=beside
+        )
 
     @cached_property
     def known_rows(self) -> IntArray:
@@ -113,14 +211,15 @@ class TableFitness:
         return np.where(np.isfinite(rho), rho, 0.0)
 
     @cached_property
-    def evaluator(self) -> FormulaEvaluator:
+    def evaluator(self) -> FormulaScorer:
         """The evaluator on the fitness rows."""
         return self._evaluator(self.rows, self.label)
 
     @cached_property
-    def early_look(self) -> FormulaEvaluator:
+    def early_look(self) -> FormulaScorer:
         """The evaluator on a few of the fitness rows, of very different sizes."""
-        sizes = self._judged.parameters[self.rows]
+        known = self._judged.parameters
+        sizes = np.arange(len(self.rows)) if known is None else known[self.rows]
         spread = np.linspace(0, len(sizes) - 1, _N_EARLY_ROWS).astype(int)
         picked = np.argsort(sizes, kind="stable")[spread]
         return self._evaluator(self.rows[np.sort(picked)], None)
@@ -140,22 +239,29 @@ class TableFitness:
         return float(measures.measure(scores[np.newaxis]).values[MEASURES.index(measure), 0])
 
     @cached_property
-    def _valid(self) -> tuple[FormulaEvaluator, RankMeasures]:
+    def _valid(self) -> tuple[FormulaScorer, RankMeasures]:
         rows = self.parts.valid
         return self._evaluator(rows, None, bare_chains()), self._judged.measures(rows)
 
     @cached_property
-    def all_rows(self) -> FormulaEvaluator:
+    def all_rows(self) -> FormulaScorer:
         """The evaluator on all rows, for the formulas that are reported."""
         return self._evaluator(None, None, bare_chains())
 
     def _evaluator(
         self, rows: Any, label: str | None, chains: ChainSet | None = None
-    ) -> FormulaEvaluator:
+    ) -> FormulaScorer:
+        if self.settings.columns_only:
+            return ColumnEvaluator(self.columns.at(rows))
         if self.settings.terms > 1:
             picked = np.arange(len(self.table)) if rows is None else np.asarray(rows)
             table = rows_of(self.branches, picked)
-            return FormulaEvaluator(self.sketches, rows=[int(row) for row in picked], table=table)
+            return FormulaEvaluator(
+                self.sketches,
+                rows=[int(row) for row in picked],
+                table=table,
+                columns=self.columns.at(rows),
+            )
         is_main = chains is None and len(rows) > _N_EARLY_ROWS
         is_small = rows is not None and len(rows) <= _N_EARLY_ROWS
         return FormulaEvaluator(
@@ -196,7 +302,7 @@ class TableFitness:
         return results
 
 
-def fitness_rows(table: Table, parts: Split, settings: Settings) -> Any:
+def fitness_rows(table: Table | ColumnTable, parts: Split, settings: Settings) -> Any:
     """The rows (n,) the fitness is measured on: all training rows, or a random sample of them."""
     n = len(parts.train)
     if n < MIN_TRAINING_ROWS:

@@ -12,7 +12,6 @@ archive, which are not stable upstream.
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import os
 import re
@@ -29,8 +28,9 @@ from lpzero.downloads.archive import unpack
 from lpzero.errors import WriteError
 from lpzero.files import AppendFile, move
 from spaces.errors import FetchError, TableError
+from spaces.tables.digests import table_digest
 from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
-from spaces.tables.source import Origin, Source
+from spaces.tables.source import Further, Origin, Source
 
 FILES = "https://raw.githubusercontent.com"
 ARCHIVES = "https://codeload.github.com"
@@ -65,8 +65,8 @@ def fetch(
 ) -> Fetched:
     """Download the table into the data root, unless it is already there and correct.
 
-    If the path has other content, raise FetchError or, with `force`, replace it. `files` and
-    `archives` are the addresses of the two servers.
+    The other files that it reads are downloaded too. If a path has other content, raise FetchError
+    or, with `force`, replace it. `files` and `archives` are the addresses of the two servers.
     """
     entry = source(name)
     if entry.origin is None:
@@ -74,18 +74,26 @@ def fetch(
     root = data_root(data)
     if root is None:
         raise TableError(f"no data root for {name}: set {DATA_VARIABLE} or give --data FOLDER")
-    place = root / entry.path
-    if place.exists():
-        if _digest(place, entry.origin) == entry.origin.digest:
-            return Fetched(name, place, downloaded=False)
-        if not force:
-            raise FetchError(
-                f"{place} differs from the content of {entry.provenance}: "
-                "move it away, or give --force to replace it"
-            )
-    address = _address(entry.origin, files, archives)
-    _obtain(entry, entry.origin, place, address, timeout, progress)
-    return Fetched(name, place, downloaded=True)
+    wanted = [Further(entry.path, entry.origin), *entry.further]
+    missing = [one for one in wanted if not _is_installed(root / one.path, one.origin, force)]
+    for one in missing:
+        address = _address(one.origin, files, archives)
+        _obtain(entry, one.origin, root / one.path, address, timeout, progress)
+    return Fetched(name, root / entry.path, downloaded=bool(missing))
+
+
+def _is_installed(place: Path, origin: Origin, force: bool) -> bool:
+    """Whether the path has the origin's content; other content is an error unless `force`."""
+    if not place.exists():
+        return False
+    if table_digest(place, origin.members) == origin.digest:
+        return True
+    if not force:
+        raise FetchError(
+            f"{place} differs from the content of {origin.provenance}: "
+            "move it away, or give --force to replace it"
+        )
+    return False
 
 
 def _address(origin: Origin, files: str, archives: str) -> str:
@@ -128,41 +136,12 @@ def _install(entry: Source, origin: Origin, place: Path, part: Path) -> None:
 
 
 def _verify(entry: Source, origin: Origin, path: Path) -> None:
-    found = _digest(path, origin)
+    found = table_digest(path, origin.members)
     if found != origin.digest:
         raise FetchError(
             f"table {entry.name}: wrong checksum, got SHA-256 {found}, expected {origin.digest}; "
             "nothing was installed: fetch it again, and report it if that does not help"
         )
-
-
-def _digest(path: Path, origin: Origin) -> str:
-    if origin.members is None:
-        return file_digest(path) if path.is_file() else "(no file)"
-    return tree_digest(path, origin.members)
-
-
-def file_digest(path: Path) -> str:
-    """The SHA-256 of the file's bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def tree_digest(folder: Path, members: str) -> str:
-    """The SHA-256 over the sorted (relative path, SHA-256 of content) of the matching files.
-
-    Archives of one commit differ in their bytes from day to day; what they unpack to does not.
-    """
-    pattern = re.compile(members)
-    files = (path for path in folder.rglob("*") if path.is_file())
-    paths = sorted(path.relative_to(folder).as_posix() for path in files)
-    digest = hashlib.sha256()
-    for path in filter(pattern.fullmatch, paths):
-        digest.update(f"{path}\0{file_digest(folder / path)}\n".encode())
-    return digest.hexdigest()
 
 
 def download(url: str, part: Path, timeout: float, progress: Progress) -> bool:

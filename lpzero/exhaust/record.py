@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from lpzero.exhaust.products import PairResults, read_terms
 from lpzero.exhaust.results import Query, Results
 from lpzero.exhaust.run import Exhaustion
+from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement.measures import MEASURES, RHO
 from lpzero.options import to_arguments, to_json
 from lpzero.runs.config import StoredConfig
@@ -65,15 +65,15 @@ class ExhaustiveRun(FormulaRun):
 
 def read(config: StoredConfig) -> ExhaustiveRun:
     """The exhaustive run with that config."""
-    folder, request = config.folder, config.request
+    request = config.request
     remarks: list[str] = []
-    result = read_file(folder, RESULT, remarks)
-    measured = _results(folder, request)
+    result = read_file(config, RESULT, remarks)
+    measured = _results(ShardFiles(config.folder, config.hash), request)
     n_missing = len(measured.missing())
     if n_missing:
         remarks.append(
-            f"The run is not finished: {n_missing} of {len(measured.shards)} shards are missing."
-            " Run the same command with the same --out to finish it."
+            f"The run is not finished: {n_missing} of {len(measured.shards)} shards are missing or"
+            " broken. Run the same command with the same --out to finish it."
         )
     elif result is None:
         remarks.append(
@@ -86,7 +86,7 @@ def read(config: StoredConfig) -> ExhaustiveRun:
         result,
         remarks,
         [{key: str(value) for key, value in table.items()} for table in request["tables"]],
-        read_file(folder, SCORES, remarks) if result is not None else None,
+        read_file(config, SCORES, remarks) if result is not None else None,
         [_row(line) for line in lines],
         [],
         {"evaluated": 0 if n_missing else measured.counts[0]},
@@ -95,10 +95,10 @@ def read(config: StoredConfig) -> ExhaustiveRun:
     )
 
 
-def _results(folder: Path, request: Mapping[str, Any]) -> Results | PairResults:
+def _results(files: ShardFiles, request: Mapping[str, Any]) -> Results | PairResults:
     if request["terms"] == 2:
-        return PairResults(folder, read_terms(folder))
-    return Results(folder, request["unaries"], bool(request["same_statistic"]))
+        return PairResults(files, read_terms(files), request["unaries"] > 1)
+    return Results(files, request["unaries"], bool(request["same_statistic"]))
 
 
 def _row(line: Row) -> Row:

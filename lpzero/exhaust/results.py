@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.exhaust import shards
+from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement.measures import MEASURES, RHO, Measures, read_measure
 from lpzero.options import OneOf, SomeOf, Whole, check, option
 from lpzero.runs.formula_run import ONE_SIDED
@@ -75,14 +75,14 @@ class Entry:
 class Results:
     """The measures of every formula of a run."""
 
-    def __init__(self, folder: Path, unaries: int, same_statistic: bool) -> None:
-        self.folder = folder
+    def __init__(self, files: ShardFiles, unaries: int, same_statistic: bool) -> None:
+        self.files = files
         self.families = tuple(families(unaries, same_statistic))
         self.shards = shards.cut(self.families)
 
     def missing(self) -> list[tuple[int, shards.Shard]]:
         """The shards whose files are missing or broken."""
-        return [(i, s) for i, s in enumerate(self.shards) if shards.read(self.folder, i) is None]
+        return [(i, s) for i, s in enumerate(self.shards) if shards.read(self.files, i) is None]
 
     @cached_property
     def counts(self) -> tuple[int, int, int]:
@@ -137,9 +137,9 @@ class Results:
 
     def _read(self, number: int) -> shards.MeasuredShard:
         if number not in self._cache:
-            shard = shards.read(self.folder, number)
+            shard = shards.read(self.files, number)
             if shard is None:
-                raise InputError(f"the run in {self.folder} is not finished: start it again")
+                raise InputError(f"the run in {self.files.folder} is not finished: start it again")
             self._cache[number] = shard
         return self._cache[number]
 

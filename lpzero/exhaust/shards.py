@@ -6,18 +6,14 @@ values of both.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray
-from lpzero.files import write_bytes
+from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement.measures import MEASURES, RankMeasures
-from lpzero.runs.layout import SHARDS
 from lpzero.scores.families import FamilyScorer
 from primitives.enumeration import Family
 from primitives.formula import REDUCTIONS
@@ -73,19 +69,24 @@ class ShardTask:
     scorer: FamilyScorer
     measures: RankMeasures
     families: tuple[Family, ...]
-    folder: Path
+    files: ShardFiles
     memory: int
 
     def __call__(self, task: tuple[int, Shard]) -> None:
         number, shard = task
-        write(self.folder, number, self.measure(shard))
+        write(self.files, number, self.measure(shard))
 
     def measure(self, shard: Shard) -> MeasuredShard:
-        """The shard's measures, computed for a few left branches at a time."""
+        """The shard's measures, computed for a few left branches at a time.
+
+        A family that reads a statistic which the networks do not have is not evaluated.
+        """
         family = self.families[shard.family]
         width = max(1, len(family.right))
         shape = len(MEASURES), len(REDUCTIONS), shard.stop - shard.start, width
         values = np.full(shape, np.nan)
+        if self.scorer.reads_absent(family):
+            return MeasuredShard(values, 0, 0, 0)
         is_formula = members(family, shard)
         counts = np.zeros(2, dtype=np.int64)
         step = max(1, self.memory // (_COPIES * width * self.scorer.n_archs * 8))
@@ -104,25 +105,15 @@ class ShardTask:
         return MeasuredShard(values, evaluated, int(counts[0]), int(counts[1]))
 
 
-def path(folder: Path, number: int) -> Path:
-    """The path of the shard with that number."""
-    return folder / SHARDS / f"{number:05d}.npz"
-
-
-def write(folder: Path, number: int, counted: MeasuredShard) -> None:
+def write(files: ShardFiles, number: int, counted: MeasuredShard) -> None:
     """Write the shard atomically."""
-    buffer = io.BytesIO()
     counts = np.array([counted.evaluated, counted.constant, counted.non_finite])
-    np.savez(buffer, values=counted.values, counts=counts)
-    write_bytes(path(folder, number), buffer.getvalue())
+    files.write(number, {"values": counted.values, "counts": counts})
 
 
-def read(folder: Path, number: int) -> MeasuredShard | None:
-    """The shard; None if its file is missing or broken (the archive has checksums)."""
-    try:
-        data = io.BytesIO(path(folder, number).read_bytes())
-        with np.load(data, allow_pickle=False) as archive:
-            values, counts = archive["values"], archive["counts"]
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+def read(files: ShardFiles, number: int) -> MeasuredShard | None:
+    """The shard; None if its file is missing or broken."""
+    found = files.read(number)
+    if found is None:
         return None
-    return MeasuredShard(values, *(int(count) for count in counts))
+    return MeasuredShard(found["values"], *(int(count) for count in found["counts"]))

@@ -15,13 +15,12 @@ from lpzero.errors import InputError
 from lpzero.export.exporter import Exporter
 from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.export.untrusted import check_text, read_text
-from lpzero.files import to_csv
+from lpzero.files import guarded, to_csv, unguarded
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 
 _MAX_ROWS = 1000
-_RISKY = ("=", "+", "-", "@")  # a spreadsheet would execute a name that starts with one of these
 
 
 def write(exported: list[Exported]) -> str:
@@ -56,7 +55,7 @@ def _row(one: Exported, figures: Figures | None) -> dict[str, Any]:
     if options.batch is not None:
         raise InputError("a CSV row cannot say which batch was chosen; use --to json")
     row: dict[str, Any] = {
-        "name": "'" + one.name if one.name.startswith((*_RISKY, "'")) else one.name,
+        "name": guarded(one.name),
         "formula": str(one.formula),
         "complexity": one.formula.complexity,
         "table": figures and figures.table,
@@ -83,7 +82,7 @@ def _read(row: dict[Any, Any], where: str, stem: str) -> Exported:
     if None in row or None in row.values():
         raise InputError(f"{where} has more or fewer cells than the header")
     name = row.get("name") or (f"{stem}-{row['id']}" if row.get("id") else stem)
-    name = check_text(name.removeprefix("'"), f"{where}: name")
+    name = check_text(unguarded(name), f"{where}: name")
     defaults = SketchOptions()
     limit = row.get("limit") or str(defaults.limit)
     options = SketchOptions(
@@ -92,7 +91,7 @@ def _read(row: dict[Any, Any], where: str, stem: str) -> Exported:
         _number(row.get("seed") or "0", f"{where}: seed"),
         _number(row.get("batch_seed") or "0", f"{where}: batch_seed"),
     )
-    return Exported(name, parse(row["formula"]), Provenance("file"), options)
+    return Exported(name, parse(unguarded(row["formula"])), Provenance("file"), options)
 
 
 def _number(text: str, where: str) -> int:

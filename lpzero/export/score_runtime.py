@@ -171,6 +171,11 @@ def outer_abs(x: float) -> float:
     return abs(x)
 
 
+def outer_signed_log(x: float) -> float:
+    """sgn(x) log(1 + |x|)."""
+    return math.copysign(math.log1p(abs(x)), x)
+
+
 def outer_mul(*factors: float) -> float:
     """The product."""
     return number(math.prod(factors))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lpzero.arrays import FloatArray
+from lpzero.judgement import large_resamples
 from lpzero.judgement.correlation import bounded_ratio
 from lpzero.judgement.ranks import rank, rank_targets
 
@@ -65,12 +66,18 @@ def spearman_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> Floa
 
 def kendall_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Tau-b of x and y (n,) in each resample (R,); 0 where a resample is constant."""
+    if len(x) > large_resamples.MANY:
+        of_x, of_y = (large_resamples.differing_pairs(counts, z) for z in (x, y))
+        both = large_resamples.concordance(counts, x, y)
+        return bounded_ratio(both, np.sqrt(of_x * of_y))
     a, b = (np.sign(z[:, np.newaxis] - z) for z in (x, y))
     both, of_x, of_y = (((counts @ m) * counts).sum(axis=1) for m in (a * b, a * a, b * b))
     return bounded_ratio(both, np.sqrt(of_x * of_y))
 
 
 def _ranks_resampled(counts: FloatArray, x: FloatArray) -> FloatArray:
+    if len(x) > large_resamples.MANY:
+        return large_resamples.ranks(counts, x)
     below = (x[:, np.newaxis] < x) + 0.5 * (x[:, np.newaxis] == x)
     ranks: FloatArray = counts @ below + 0.5
     return ranks

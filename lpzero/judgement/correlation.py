@@ -14,6 +14,7 @@ import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, LabelArray
 from lpzero.errors import FitnessError
+from lpzero.judgement import large_resamples
 from lpzero.judgement.ranks import (
     MOST_ARCHS,
     quantise_keys,
@@ -81,6 +82,8 @@ def kendall_many(scores: FloatArray, targets: FloatArray) -> Correlations:
     Compares pair by pair: exact, and fast enough for the finalists of a search.
     """
     n_rows, n = _check(scores, targets)
+    if n > large_resamples.MANY:
+        return _kendall_of_many_rows(scores, rank_targets(targets))
     first, second = np.triu_indices(n, 1)
     target_ranks = rank_targets(targets)
     order = np.sign(target_ranks[first] - target_ranks[second])
@@ -96,6 +99,22 @@ def kendall_many(scores: FloatArray, targets: FloatArray) -> Correlations:
         n_pairs = np.count_nonzero(signs, axis=1).astype(np.float64)
         constant[part] = n_pairs == 0
         tau[part] = bounded_ratio(signs @ order, np.sqrt(n_pairs * n_target))
+    tau[non_finite] = -np.inf
+    return Correlations(tau, constant & ~non_finite, non_finite)
+
+
+def _kendall_of_many_rows(scores: FloatArray, target_ranks: FloatArray) -> Correlations:
+    """The same bit for bit, without a list of all pairs."""
+    once = np.ones((1, len(target_ranks)))
+    n_target = large_resamples.differing_pairs(once, target_ranks)[0]
+    chunk, non_finite = _finite_rows(scores)
+    tau, constant = np.zeros(len(scores)), np.zeros(len(scores), dtype=np.bool_)
+    for row, keys in enumerate(quantise_keys(chunk)):
+        n_pairs = large_resamples.differing_pairs(once, keys)[0]
+        alike = large_resamples.concordance(once, keys, target_ranks)
+        constant[row] = n_pairs == 0
+        # Ordered pairs are twice the pairs, here and under the root.
+        tau[row] = bounded_ratio(alike / 2, np.sqrt(np.array([n_pairs / 2 * (n_target / 2)])))[0]
     tau[non_finite] = -np.inf
     return Correlations(tau, constant & ~non_finite, non_finite)
 

@@ -32,9 +32,10 @@ class Judgement:
     """How well scores rank n architectures; larger is better, everything finite.
 
     `rho` averages ties, `rho_untied` is its expectation when ties of the scores are broken at
-    random, because a search must order everything it is given. `rho_within` is None if no group can
-    be measured; `n_within` architectures are in groups that can be. For a flawed score vector,
-    constant or with a value that is not finite, all numbers are zero and `flaw` names the reason.
+    random, because a search must order everything it is given. `rho_given_params` is None where
+    there are no parameters, `rho_within` if no group can be measured; `n_within` architectures are
+    in groups that can be. For a flawed score vector, constant or with a value that is not finite,
+    all numbers are zero and `flaw` names the reason.
     """
 
     n: int
@@ -44,7 +45,7 @@ class Judgement:
     tau: float
     tau_ci: Interval
     top_precision: float
-    rho_given_params: float
+    rho_given_params: float | None
     rho_within: float | None
     n_within: int
     flaw: Flaw | None = None
@@ -56,13 +57,20 @@ class Judgement:
 
 
 def judge(
-    scores: FloatArray, targets: FloatArray, parameters: FloatArray, groups: LabelArray
+    scores: FloatArray,
+    targets: FloatArray,
+    parameters: FloatArray | None,
+    groups: LabelArray | None,
 ) -> Judgement:
-    """The judgement of scores (n,) on targets (n,); parameters (n,) and group labels (n,)."""
+    """The judgement of scores (n,) on targets (n,); parameters and group labels (n,), if any."""
+    has_sizes = parameters is not None
+    if groups is None:
+        groups = np.arange(len(targets))  # none of them is large enough to rank within
     scores = np.asarray(scores, dtype=np.float64)
     rho = spearman_many(scores[np.newaxis], rank_targets(targets))
     if rho.constant[0] or rho.non_finite[0]:
-        return _flawed("constant" if rho.constant[0] else "non-finite", targets, groups)
+        flaw: Flaw = "constant" if rho.constant[0] else "non-finite"
+        return _flawed(flaw, targets, groups, has_sizes)
     ci = intervals(scores, targets)
     within = within_spearman(scores, targets, groups)
     return Judgement(
@@ -73,13 +81,15 @@ def judge(
         tau=float(kendall_many(scores[np.newaxis], targets).values[0]),
         tau_ci=ci.tau,
         top_precision=top_precision(scores, targets),
-        rho_given_params=partial_spearman(scores, targets, parameters),
+        rho_given_params=None
+        if parameters is None
+        else partial_spearman(scores, targets, parameters),
         rho_within=None if within is None else within.rho,
         n_within=0 if within is None else within.n_archs,
     )
 
 
-def _flawed(flaw: Flaw, targets: FloatArray, groups: LabelArray) -> Judgement:
+def _flawed(flaw: Flaw, targets: FloatArray, groups: LabelArray, has_sizes: bool) -> Judgement:
     """The judgement of scores that cannot be ranked."""
     n = len(targets)
     within = within_spearman(np.zeros(n), targets, groups)
@@ -91,7 +101,7 @@ def _flawed(flaw: Flaw, targets: FloatArray, groups: LabelArray) -> Judgement:
         tau=0.0,
         tau_ci=(0.0, 0.0),
         top_precision=0.0,
-        rho_given_params=0.0,
+        rho_given_params=0.0 if has_sizes else None,
         rho_within=None if within is None else 0.0,
         n_within=0 if within is None else within.n_archs,
         flaw=flaw,

@@ -21,7 +21,7 @@ _ELEMENTS = 1 << 15
 
 
 class Measures(NamedTuple):
-    """The measures of one score vector; `rho_within` is 0 if no group can be measured."""
+    """The measures of one score vector; 0 for what the table has no parameters or groups for."""
 
     rho: float
     rho_given_params: float
@@ -57,10 +57,14 @@ class Measured(NamedTuple):
 
 
 class RankMeasures:
-    """Measures score vectors against targets (n,), parameters (n,) and group labels (n,)."""
+    """Measures score vectors against targets (n,), parameters and group labels (n,), if any."""
 
-    def __init__(self, targets: FloatArray, parameters: FloatArray, groups: LabelArray) -> None:
-        self.n = len(targets)
+    def __init__(
+        self, targets: FloatArray, parameters: FloatArray | None, groups: LabelArray | None
+    ) -> None:
+        self.n, self.has_parameters = len(targets), parameters is not None
+        parameters = np.ones(self.n) if parameters is None else parameters
+        groups = np.arange(self.n) if groups is None else groups
         self._target_and_size = _centred(np.stack([rank_targets(targets), rank(parameters)]))
         t, g = self._target_and_size
         tg, *squares = (float(u @ v) for u, v in ((t, g), (t, t), (g, g)))
@@ -100,6 +104,8 @@ class RankMeasures:
         left = (1 - rho_size * rho_size) * (1 - self._rho_target_size**2)
         rest = rho - rho_size * self._rho_target_size
         given = np.divide(rest, np.sqrt(left), out=np.zeros_like(rho), where=left > 1e-12)
+        if not self.has_parameters:
+            given = np.zeros(len(scores))
         within = np.zeros(len(scores))
         for rows, targets in self._groups:
             within += len(rows) * _rho(keys[:, rows], targets)[0][0]

@@ -20,7 +20,7 @@ from lpzero.judgement.verdict import verdict
 from primitives.score import AnyFormula
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
 
 class Count(Protocol):
@@ -34,7 +34,7 @@ class Count(Protocol):
 
 
 # Winner's formula and table -> how far its scores repeat there.
-MeasureStability = Callable[[AnyFormula, "Table"], Stability]
+MeasureStability = Callable[[AnyFormula, "Table | ColumnTable"], Stability]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,22 +53,29 @@ class Contest:
 
     @cached_property
     def differences(self) -> dict[str, Difference]:
-        """The paired differences on test by rival: the best count if given, the best counter."""
-        name, scores = self.judged.best_counter()
+        """The paired differences on test by rival: the best count, the best counter and column."""
         count = {} if self.count is None else {BEST_COUNT: self.count.scores}
-        return self.judged.compare(self.scores, {**count, name: scores})
+        others = (self.judged.best_counter(), self.judged.best_column())
+        return self.judged.compare(self.scores, count | dict(filter(None, others)))
 
     def lines(self) -> list[dict[str, Any]]:
         """The differences as JSON values."""
+        column = self.judged.best_column()
         return [
-            {"table": self.table, "against": name, **difference.to_json()}
+            {
+                "table": self.table,
+                "against": name,
+                "is_column": column is not None and name == column[0],
+                **difference.to_json(),
+            }
             for name, difference in self.differences.items()
         ]
 
     def verdict(self) -> str:
         """The sentence on the winner on this table."""
         test = self.judged.judge(self.scores, "test")["test"]
-        return verdict(test, self.differences, self.stability)
+        column = self.judged.best_column()
+        return verdict(test, self.differences, self.stability, column and column[0])
 
 
 def contest_fields(contests: Sequence[Contest]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Parts always come in the order train, valid, test, all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,10 @@ from lpzero.judgement.correlation import spearman
 from lpzero.judgement.differences import Difference, paired_difference
 from lpzero.judgement.judgement import Judgement, judge
 from lpzero.judgement.measures import RankMeasures
+from spaces.tables.source import NO_SPACE
 
 if TYPE_CHECKING:
-    from spaces.tables import Split, Table
+    from spaces.tables import ColumnTable, Split, Table
 
 SPLIT_PARTS = ("train", "valid", "test")
 ALL = "all"
@@ -35,12 +36,14 @@ class JudgedTable:
     """A table with the rows that scores are judged on.
 
     Without a split that is the whole table. With a split it is train and valid; test and the whole
-    table are included only `with_test`, which is for the final report.
+    table are included only `with_test`, which is for the final report. `columns` (n,) by name are
+    rivals beside the counters; a table without networks has these alone, no sizes and no groups.
     """
 
-    table: Table
+    table: Table | ColumnTable
     split: Split | None = None
     with_test: bool = False
+    columns: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def parts(self) -> dict[str, IntArray]:
@@ -57,20 +60,20 @@ class JudgedTable:
         return self.parts | ({ALL: np.arange(len(self.table))} if is_whole else {})
 
     @cached_property
-    def parameters(self) -> FloatArray:
-        """The parameters of every architecture (n,)."""
-        return counters.score("parameters", self.table)
+    def parameters(self) -> FloatArray | None:
+        """The parameters of every architecture (n,); None without architectures."""
+        return None if self.table.space is None else counters.score("parameters", self.table)
 
     @cached_property
-    def groups(self) -> LabelArray:
-        """A label for every architecture (n,), the same for equal depth and width."""
-        return self.table.groups("depth-width")
+    def groups(self) -> LabelArray | None:
+        """A label for every architecture (n,), the same for equal depth and width; None without."""
+        return None if self.table.space is None else self.table.groups("depth-width")
 
     @property
     def facts(self) -> dict[str, Any]:
         """The description of the table in a result, as JSON values."""
         return {
-            "space": self.table.space.name,
+            "space": space_name(self.table),
             "target": self.table.target,
             "licence": self.table.licence,
             "ceiling": self.table.ceiling,
@@ -88,9 +91,7 @@ class JudgedTable:
             kept = self._scored(scores, part)
             if len(kept) < LEAST_ARCHS:
                 kept = self.rows[part]
-            found[part] = judge(
-                scores[kept], self.table.targets[kept], self.parameters[kept], self.groups[kept]
-            )
+            found[part] = judge(scores[kept], *self._beside(kept))
         return found
 
     def judge_chosen(self, scores: FloatArray, *parts: str) -> dict[str, dict[str, Any]]:
@@ -110,9 +111,8 @@ class JudgedTable:
         return {part: self.rho(scores, part) for part in self.parts}
 
     def counters(self) -> Iterator[dict[str, Any]]:
-        """A line per counter with its rhos and judgements, as JSON values."""
-        for name in counters.names():
-            scores = counters.score(name, self.table)
+        """A line per counter and column with its rhos and judgements, as JSON values."""
+        for name, scores in {**self._counters, **self.oriented_columns()}.items():
             judged = self.judge(scores)
             yield {
                 "proxy": name,
@@ -121,14 +121,44 @@ class JudgedTable:
                 "judged": {part: judgement.to_json() for part, judgement in judged.items()},
             }
 
-    def best_counter(self) -> tuple[str, FloatArray]:
-        """The counter with the largest rho on train, and its scores (n,).
+    @cached_property
+    def _counters(self) -> dict[str, FloatArray]:
+        """The counters (n,) by name; none without architectures."""
+        table = self.table
+        if table.space is None:
+            return {}
+        return {name: counters.score(name, table) for name in counters.names()}
 
-        Chosen on train like a winner: the best of several on test would be chosen on test.
+    def best_counter(self) -> tuple[str, FloatArray] | None:
+        """The counter with the largest absolute rho on train, and its scores (n,), if there is one.
+
+        Chosen on train like a winner: the best of several on test would be chosen on test. So is
+        the sign: a counter of which less is better on train is called `-NAME` and negated.
         """
-        found = {name: counters.score(name, self.table) for name in counters.names()}
-        name = max(found, key=lambda name: self.rho(found[name], "train"))
-        return name, found[name]
+        found = self._counters
+        rhos = {name: self.rho(scores, "train") for name, scores in found.items()}
+        name = max(rhos, key=lambda name: abs(rhos[name]), default=None)
+        if name is None:
+            return None
+        return (f"-{name}", -found[name]) if rhos[name] < 0 else (name, found[name])
+
+    def oriented_columns(self) -> dict[str, FloatArray]:
+        """The columns (n,) with the sign fitted on train and valid, which their names show."""
+        found = {}
+        for name, scores in self.columns.items():
+            is_falling = self._known_rho(scores) < 0
+            found[f"-{name}" if is_falling else name] = -scores if is_falling else scores
+        return found
+
+    def best_column(self) -> tuple[str, FloatArray] | None:
+        """The oriented column with the largest rho on train and valid together, and its scores."""
+        found = self.oriented_columns()
+        name = max(found, key=lambda name: self._known_rho(found[name]), default=None)
+        return None if name is None else (name, found[name])
+
+    def _known_rho(self, scores: FloatArray) -> float:
+        rows = np.concatenate([self.parts[part] for part in SPLIT_PARTS[:2] if part in self.parts])
+        return spearman(scores[rows], self.table.targets[rows])
 
     def compare(
         self, scores: FloatArray, rivals: Mapping[str, FloatArray], part: str = "test"
@@ -149,8 +179,22 @@ class JudgedTable:
 
     def measures(self, rows: IntArray) -> RankMeasures:
         """Measures of many score vectors at once, on these rows."""
-        return RankMeasures(self.table.targets[rows], self.parameters[rows], self.groups[rows])
+        return RankMeasures(*self._beside(rows))
+
+    def _beside(self, rows: IntArray) -> tuple[FloatArray, FloatArray | None, LabelArray | None]:
+        """Targets, parameters and groups of these rows."""
+        sizes, groups = self.parameters, self.groups
+        return (
+            self.table.targets[rows],
+            None if sizes is None else sizes[rows],
+            None if groups is None else groups[rows],
+        )
 
     def _scored(self, scores: FloatArray, part: str) -> IntArray:
         rows = self.rows[part]
         return rows[np.isfinite(scores[rows])]
+
+
+def space_name(table: Table | ColumnTable) -> str:
+    """The name of the table's space, or the word for a table without one."""
+    return NO_SPACE if table.space is None else table.space.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ import joblib
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from lpzero.errors import InputError
+from lpzero.parallel import worker
 
 BACKENDS = ("loky", "dask", "ray")
 Errors = tuple[type[BaseException], ...]
@@ -39,15 +41,19 @@ class Workers:
 def backend(workers: Workers) -> Iterator[Errors]:
     """A context in which joblib uses the backend; yields the errors that mean a lost worker."""
     with ExitStack() as stack:
+        parameters: dict[str, Any] = {}
         if workers.backend == "dask":
             chosen, lost = _dask(workers, stack)
         elif workers.backend == "ray":
             chosen, lost = _ray(workers)
+        elif workers.jobs == 1:
+            # A single job runs in this process.
+            chosen, lost = "sequential", ()
         else:
             _allow_recycling()
-            # A single job runs in this process.
-            chosen, lost = ("loky" if workers.jobs > 1 else "sequential"), (BrokenProcessPool,)
-        stack.enter_context(joblib.parallel_config(backend=chosen))
+            chosen, lost = "loky", (BrokenProcessPool,)
+            parameters = {"initializer": worker.prepare, "initargs": (os.getpid(),)}
+        stack.enter_context(joblib.parallel_config(backend=chosen, **parameters))
         yield lost
 
 

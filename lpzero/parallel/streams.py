@@ -7,9 +7,6 @@ one at a time, so that only the item that kills its worker is given up.
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -71,20 +68,16 @@ def _attempts(pending: dict[int, T]) -> Iterator[dict[int, T]]:
 def _run(
     function: Callable[[T], R], items: Mapping[int, T], workers: Workers
 ) -> Generator[tuple[int, R], None, None]:
-    task = joblib.delayed(_Task(function, os.getpid()))
+    task = joblib.delayed(_Task(function))
     parallel = joblib.Parallel(n_jobs=workers.jobs, batch_size=1, return_as="generator_unordered")
     yield from parallel(task(index, item) for index, item in items.items())
 
 
 @dataclass(frozen=True, slots=True)
 class _Task(Generic[T, R]):
-    """The function with the item's index; workers ignore Ctrl-C, which the main process handles."""
+    """The function; its result comes with the item's index."""
 
     function: Callable[[T], R]
-    driver: int
 
     def __call__(self, index: int, item: T) -> tuple[int, R]:
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if os.getpid() != self.driver and in_main_thread:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
         return index, self.function(item)

@@ -5,7 +5,9 @@ Importing the package registers the families, in this order.
 
 from lpzero.proxies import activations as activations
 from lpzero.proxies import attention as attention
+from lpzero.proxies import engine as engine
 from lpzero.proxies import formula as formula
+from lpzero.proxies import hidden as hidden
 from lpzero.proxies import jacobian as jacobian
 from lpzero.proxies import kernels as kernels
 from lpzero.proxies import plugins as plugins

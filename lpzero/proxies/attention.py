@@ -16,7 +16,7 @@ from lpzero.proxies.registry import Needs, Terms, proxy
 _PAPER = "Serianni and Kalita 2023"
 
 
-@proxy(needs=Needs.FORWARD | Needs.TAPS, paper=_PAPER, normalised=True)
+@proxy(needs=Needs.FORWARD | Needs.TAPS, paper=_PAPER, normalised=True, reads="S")
 def attention_confidence(network: Network) -> Terms:
     """sum over heads of |max over tokens of the head's output|, mean over features and inputs"""
     return [
@@ -25,7 +25,7 @@ def attention_confidence(network: Network) -> Terms:
     ]
 
 
-@proxy(needs=Needs.FORWARD | Needs.TAPS, paper=_PAPER, normalised=True)
+@proxy(needs=Needs.FORWARD | Needs.TAPS, paper=_PAPER, normalised=True, reads="S")
 def softmax_confidence(network: Network) -> Terms:
     """sum over heads of the largest attention probability, mean over tokens and inputs"""
     terms: Terms = []
@@ -43,6 +43,7 @@ def softmax_confidence(network: Network) -> Terms:
     paper="Michel et al. 2019; " + _PAPER,
     normalised=True,
     version=2,
+    reads="S",
 )
 def head_importance(network: Network) -> Terms:
     """sum over heads and tokens of |Att * dL/dAtt|, Att the head's output"""

@@ -8,6 +8,7 @@ registered as `lpzero-flexibert` (equation 2 as its text and code have it, and
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -18,6 +19,7 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
+from lpzero.proxies.combined import RankShare
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula_terms import (
     BlockValues,
@@ -26,12 +28,14 @@ from lpzero.proxies.formula_terms import (
     size_network,
 )
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, applies, get, register
+from lpzero.scores.columns import RANK_OF
 from lpzero.sketches.sketch import SketchOptions
 from primitives.classics import CLASSICS
 from primitives.errors import TensorError
 from primitives.formula import PAPER_REDUCTIONS, Formula
 from primitives.naive import Axis, block_values, combine
 from primitives.naive import score as naive_score
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula, Column
 from primitives.statistics import gradient_statistics
@@ -50,8 +54,9 @@ class FormulaProxy:
 
     An exported formula brings the `options` of its sketches and its `softmax_axis`, and is scored
     with them. The context's seeds are added to its own; a loss other than "auto" overrides its own.
-    `chosen_on` lists the tables it was found on, each with the seed of the split. Its columns are
-    counters and other proxies, by their registered names.
+    `chosen_on` lists the tables it was found on, each with the seed of the split, None where it was
+    found on all rows. Its columns are counters and other proxies, by their registered names or by
+    those of the proxies `beside` it; rank-of-NAME is the rank of one of them.
     """
 
     name: str
@@ -59,7 +64,8 @@ class FormulaProxy:
     paper: str = ""
     options: SketchOptions | None = None
     softmax_axis: Axis = "first"
-    chosen_on: tuple[tuple[str, int], ...] = ()
+    chosen_on: tuple[tuple[str, int | None], ...] = ()
+    beside: tuple[Proxy, ...] = ()
 
     @property
     def needs(self) -> Needs:
@@ -101,7 +107,15 @@ class FormulaProxy:
         return {name: found[name] for name in self.formula.columns}
 
     def applies_to(self, space: Space[Any]) -> bool:
-        """Whether every column does."""
+        """Whether the space's networks have the statistics and ends it reads, and columns apply."""
+        if set(self.formula.statistics) & space.absent_statistics:
+            return False
+        reductions = {term.reduction for term in self.formula.terms}
+        read = {POSITION_REDUCTIONS[reduction].end for reduction in reductions} - {None}
+        if read:
+            sizes = space.end_sizes(space.sample(random.Random(0)))
+            if any(not sizes[end]["params"] for end in read if end is not None):
+                return False
         return all(applies(column, space) for column in self.columns().values())
 
     def exact(self) -> FormulaProxy:
@@ -178,6 +192,11 @@ class FormulaProxy:
         )
 
     def _column(self, name: str) -> Proxy:
+        if name.startswith(RANK_OF):
+            return RankShare(self._column(name.removeprefix(RANK_OF)))
+        own = next((proxy for proxy in self.beside if proxy.name == name), None)
+        if own is not None:
+            return own
         try:
             return get(name)
         except UnknownNameError:

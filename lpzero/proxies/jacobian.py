@@ -2,7 +2,10 @@
 
 An input is a sequence as it enters the first block; J_n (T d,) is the gradient of its own loss
 there. Mellor et al. use the eigenvalues of the correlations of J, Celotti et al. cosines. The
-papers do not state how much noise their noisy variants add; ours is stated with each.
+papers do not state how much noise their noisy variants add; ours is stated with each. The public
+code of "Training-free NAS for RNNs and transformers" compares the score s_a of inputs with noise of
+amplitude a = 0, 0.1, 10, 100: a times the variance of the inputs over the batch times N(0, 1). The
+variants of the covariance, and those of the cosine that are called `released`, are those.
 """
 
 from __future__ import annotations
@@ -12,13 +15,14 @@ import math
 import torch
 from torch import Tensor
 
+from lpzero.proxies.input_noise import AMPLITUDES, gradients_at, standard_normal
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, proxy
 
 _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
 _CELOTTI = "Celotti et al. 2020"
-_K = 1e-5
-_NOISE = 3  # the random stream of the noise
+_SERIANNI = "Serianni and Kalita 2023"
+K = 1e-5
 
 
 @proxy(needs=_LOSS, paper="Mellor et al. 2021")
@@ -37,7 +41,7 @@ def correlations(rows: Tensor) -> Tensor:
 
 def spectrum_score(kernel: Tensor) -> float:
     """The Kullback-Leibler score of a correlation matrix (N, N)."""
-    values = torch.linalg.eigvalsh(kernel).clamp(min=0) + _K
+    values = torch.linalg.eigvalsh(kernel).clamp(min=0) + K
     return -float((values.log() + 1 / values).sum())
 
 
@@ -61,6 +65,40 @@ def jacobian_cosine_more_noised(network: Network) -> float:
     return cosine_score(_noised(network, torch.linspace(0, 1, B)))
 
 
+@proxy(needs=_LOSS, paper=_SERIANNI)
+def jacobian_covariance_large_noise(network: Network) -> float:
+    """1 - |s_0 - s_10|, s_a jacobian-covariance with noise of amplitude a"""
+    return 1 - abs(_noised_covariance(network, 0) - _noised_covariance(network, 10))
+
+
+@proxy(needs=_LOSS, paper=_SERIANNI)
+def jacobian_covariance_more_noised(network: Network) -> float:
+    """s_0 s_0.1 s_10 s_100, s_a jacobian-covariance with noise of amplitude a"""
+    return math.prod(_noised_covariance(network, amplitude) for amplitude in AMPLITUDES)
+
+
+@proxy(needs=_LOSS, paper=_SERIANNI)
+def jacobian_cosine_large_noise_released(network: Network) -> float:
+    """1 - |s_0 - s_10|, s_a = 1 - half the mean of |cos|^(1/20) with noise of amplitude a"""
+    return 1 - abs(_released_cosine(network, 0) - _released_cosine(network, 10))
+
+
+@proxy(needs=_LOSS, paper=_SERIANNI)
+def jacobian_cosine_more_noised_released(network: Network) -> float:
+    """s_0 s_0.1 s_10 s_100, s_a = 1 - half the mean of |cos|^(1/20) with noise of amplitude a"""
+    return math.prod(_released_cosine(network, amplitude) for amplitude in AMPLITUDES)
+
+
+def _noised_covariance(network: Network, amplitude: float) -> float:
+    J = network.noised[amplitude].flatten(1).double()
+    return spectrum_score(correlations(J))
+
+
+def _released_cosine(network: Network, amplitude: float) -> float:
+    # The released code adds up both triangles and halves the sum, but divides by all pairs.
+    return 1 - (1 - cosine_score(network.noised[amplitude])) / 2
+
+
 def cosine_score(J: Tensor) -> float:
     """1 - the mean of |cosine|^(1/20) over the pairs of J (N, ...)."""
     unit = torch.nn.functional.normalize(J.flatten(1).double(), dim=1, eps=1e-300)
@@ -75,15 +113,5 @@ def cosine_score(J: Tensor) -> float:
 def _noised(network: Network, levels: Tensor) -> Tensor:
     """The gradients at the inputs (B, T, d), each input with noise of `level` times its spread."""
     inputs = network.passed.inputs[0]
-    drawn = network.draw(_NOISE).standard_normal(tuple(inputs.shape))
-    noise = torch.from_numpy(drawn).to(inputs)
-    spread = inputs.flatten(1).std(1, correction=0)
-    source = inputs + (levels.to(inputs) * spread)[:, None, None] * noise
-    found: list[Tensor] = []
-    with network.untouched():
-        for start in range(0, len(inputs), network.chunk):
-            part = slice(start, min(start + network.chunk, len(inputs)))
-            seen = network.trace(part, source[part])
-            loss = network.part_loss(seen.output, part)
-            found += torch.autograd.grad(loss, seen.inputs[:1])
-    return torch.cat(found)
+    spread = (levels.to(inputs) * inputs.flatten(1).std(1, correction=0))[:, None, None]
+    return gradients_at(network, inputs + spread * standard_normal(network, inputs))

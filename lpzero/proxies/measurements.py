@@ -2,12 +2,11 @@
 
 A measure's value depends only on the architecture, the seeds, the loss and the measure, so it is
 cached on disk under these and never computed twice: one file per architecture and seeds, written
-atomically, in `proxies/` of the cache folder.
+atomically and sealed with its address (`lpzero.seals`), in `proxies/` of the cache folder.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
@@ -16,8 +15,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from lpzero.errors import InputError
-from lpzero.files import write_text
+from lpzero import seals
+from lpzero.errors import EnvelopeError, InputError, UnsealedError
 from lpzero.parallel import Lost, stream
 from lpzero.proxies.context import Context
 from lpzero.proxies.network import Network
@@ -244,7 +243,10 @@ class _MeasureTask:
         seed = self.options.batch_seed
         tokens = self.options.tokens(self.space)
         sizes = {"blocks": self.space.block_sizes(arch), "ends": self.space.end_sizes(arch)}
-        return Network(model, tokens, self.options.loss, seed=seed, chunk=self.chunk, sizes=sizes)
+        # A batch that was chosen is that of every proxy.
+        wide = self.space.wide_batch(seed) if self.options.batch is None else tokens
+        loss, chunk = self.options.loss, self.chunk
+        return Network(model, tokens, loss, seed=seed, chunk=chunk, sizes=sizes, wide_tokens=wide)
 
 
 def evaluate(measure: Measure, network: Network) -> Record:
@@ -274,26 +276,31 @@ def _key(measure: Measure) -> str:
 
 
 def _read(store: Store, space: str, name: str) -> dict[str, Record]:
-    """The file's content; empty if it is missing or cannot be read."""
+    """The file's content; empty if it is missing, or with a note if it is not as written."""
+    path = store.path(space, name, _ENDING)
     try:
-        found = json.loads(store.path(space, name, _ENDING).read_bytes())
-        return {
-            key: Record(
-                math.nan if score is None else float(score),
-                int(count),
-                None if blocks is None else tuple(map(float, blocks)),
-                float(seconds),
-            )
-            for key, (score, count, blocks, seconds) in found.items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
+        found = seals.read_sealed(path, name)
+        return {key: _from_json(row) for key, row in found["records"].items()}
+    except (FileNotFoundError, UnsealedError):
+        return {}
+    except (EnvelopeError, LookupError, TypeError, ValueError, AttributeError) as error:
+        logger.warning("%s: %s; measuring the architecture again", path, error)
         return {}
 
 
+def _from_json(row: Sequence[Any]) -> Record:
+    score, count, blocks, seconds = row
+    return Record(
+        math.nan if score is None else float(score),
+        int(count),
+        None if blocks is None else tuple(map(float, blocks)),
+        float(seconds),
+    )
+
+
 def _write(store: Store, space: str, name: str, records: dict[str, Record]) -> None:
-    value = {
+    rows = {
         key: [None if math.isnan(r.score) else r.score, r.count, r.blocks, r.seconds]
         for key, r in sorted(records.items())
     }
-    text = json.dumps(value, allow_nan=False)
-    write_text(store.path(space, name, _ENDING), text)
+    seals.write_sealed(store.path(space, name, _ENDING), name, {"records": rows}, indent=None)

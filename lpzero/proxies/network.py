@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import absolute_flow, released_flow, sample_gradients
+from lpzero.proxies import absolute_flow, input_noise, released_flow, sample_gradients
 from lpzero.statistics.isolation import as_input, untouched
 from lpzero.statistics.objective import objective
 from lpzero.statistics.trace import Layout, Part, Trace, find_blocks, named_weights, trace
@@ -57,6 +57,17 @@ class Passed(NamedTuple):
     head_gradients: list[list[Tensor]]
 
 
+class HiddenStates(NamedTuple):
+    """A block's hidden state (B, T, d) before each token, and the loss's gradient there.
+
+    The state before a token is the block's output at the token before, zero before the first. Of a
+    recurrent layer that is the first of its states, and the gradient has all that follows from it.
+    """
+
+    values: Tensor
+    gradients: Tensor
+
+
 class Shared(Generic[V]):
     """A pass that runs once per network; the network records its time and which were used."""
 
@@ -81,6 +92,7 @@ class Network:
     for any other model a function (see `Loss`). `blocks` are found if not given. `chunk` sequences
     go through at a time, to save memory. `seed` draws labels, cotangents, probes and noise.
     `sizes` are a space's `block_sizes` under "blocks" and `end_sizes` under "ends", for formulas.
+    `wide_tokens` are a larger batch, for proxies that compare units over tokens.
     """
 
     def __init__(
@@ -94,12 +106,14 @@ class Network:
         seed: int = 0,
         chunk: int | None = None,
         sizes: Mapping[str, Any] | None = None,
+        wide_tokens: Tensor | None = None,
     ) -> None:
         self.model, self.layout, self.seed = model, layout or Layout(), seed
         self.sizes = sizes
         self.blocks = find_blocks(model) if blocks is None else list(blocks)
         self.device = next(model.parameters()).device
         self.tokens = as_input(tokens, model)
+        self.wide_tokens = self.tokens if wide_tokens is None else as_input(wide_tokens, model)
         self.chunk = chunk or len(tokens)
         self.loss = loss
         self.matrices = [
@@ -119,7 +133,9 @@ class Network:
         """A context in which the model may be run; on exit its state is restored."""
         return untouched(self.model, self.weights, self.device)
 
-    def trace(self, part: slice, source: Tensor | None = None) -> Trace[Tensor]:
+    def trace(
+        self, part: slice, source: Tensor | None = None, with_steps: bool = False
+    ) -> Trace[Tensor]:
         """The forward pass over a part of the batch."""
         return trace(
             self.model,
@@ -129,6 +145,7 @@ class Network:
             lambda _, tensor: tensor,
             layout=self.layout,
             source=source,
+            with_steps=with_steps,
         )
 
     def part_loss(self, output: Any, part: slice) -> Tensor:
@@ -161,6 +178,33 @@ class Network:
             return _joined([_one_pass(self, part) for part in parts])
 
     @Shared
+    def wide_outputs(self) -> list[Tensor]:
+        """The output of each block (B, T, d) for the wide batch, without gradients."""
+        parts = self.wide_tokens.split(max(self.chunk, len(self.wide_tokens) // 2))
+        with self.untouched(), torch.no_grad():
+            traces = [
+                trace(self.model, self.blocks, part, (), lambda _, tensor: tensor) for part in parts
+            ]
+        return [torch.cat(same) for same in zip(*(t.outputs for t in traces), strict=True)]
+
+    @Shared
+    def hidden(self) -> list[HiddenStates]:
+        """The hidden states of each block over the batch."""
+        B = len(self.tokens)
+        parts = [slice(i, min(i + self.chunk, B)) for i in range(0, B, self.chunk)]
+        with self.untouched():
+            found = [_hidden_states(self, part) for part in parts]
+        return [
+            HiddenStates(*(torch.cat(kind) for kind in zip(*of_block, strict=True)))
+            for of_block in zip(*found, strict=True)
+        ]
+
+    @Shared
+    def noised(self) -> dict[float, Tensor]:
+        """The gradients at the first block's input (B, T, d) under noise, by its amplitude."""
+        return input_noise.amplified(self)
+
+    @Shared
     def sampled(self) -> sample_gradients.Summary:
         """Gradients of each sequence's own loss, summarised."""
         with self.untouched():
@@ -183,6 +227,31 @@ class Network:
         """The pass over absolute weights as public code has it."""
         with self.untouched():
             return released_flow.released_flow(self)
+
+
+def incoming(states: Tensor) -> Tensor:
+    """The states (B, T, d) one step later, zero at the first: those that a step begins with."""
+    before = torch.zeros_like(states)
+    before[:, 1:] = states[:, :-1]
+    return before
+
+
+def _hidden_states(network: Network, part: slice) -> list[HiddenStates]:
+    found = network.trace(part, with_steps=True)
+    loss = network.part_loss(found.output, part)
+    # A block that is not recurrent has its whole output at once.
+    wanted = [of or [out] for of, out in zip(found.steps, found.outputs, strict=True)]
+    flat_list = [tensor for of_block in wanted for tensor in of_block]
+    gradients = iter(torch.autograd.grad(loss, flat_list, materialize_grads=True))
+    states = []
+    for of_block, steps in zip(wanted, found.steps, strict=True):
+        at = [next(gradients) for _ in of_block]
+        values, slopes = (
+            torch.stack(tensors, 1) if steps else tensors[0]
+            for tensors in ([tensor.detach() for tensor in of_block], at)
+        )
+        states.append(HiddenStates(incoming(values), incoming(slopes)))
+    return states
 
 
 def flat(weight: Tensor) -> Tensor:

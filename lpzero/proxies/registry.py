@@ -10,7 +10,8 @@ Most are a function of one built network:
         return [[...], ...]  # block by block the terms of the sum, or one number
 
 The registered name is the function's with hyphens. `normalised` also declares NAME-normalised,
-the mean of the terms instead of their sum.
+the mean of the terms instead of their sum. `reads` are statistics without which the proxy means
+nothing: it does not apply to spaces whose networks do not have them.
 """
 
 from __future__ import annotations
@@ -100,6 +101,11 @@ class NetworkProxy:
     measure: Measure
     is_mean: bool = False
     direction: int = 1
+    reads: frozenset[str] = frozenset()
+
+    def applies_to(self, space: Space[Any]) -> bool:
+        """Whether the space's networks have what the proxy reads."""
+        return not self.reads & space.absent_statistics
 
     @property
     def has_blocks(self) -> bool:
@@ -160,6 +166,7 @@ def proxy(
     direction: int = 1,
     version: int = 1,
     has_own_batch: bool = False,
+    reads: str = "",
 ) -> Callable[[F], F]:
     """Declare a function of one network as a proxy; raise `version` when its values change."""
 
@@ -168,11 +175,12 @@ def proxy(
         definition = " ".join((function.__doc__ or "").split("\n\n")[0].split())
         by_block = function.__annotations__.get("return") == "Terms"
         measure = Measure(known, function, version, by_block, has_own_batch)
-        register(NetworkProxy(known, needs, paper, definition, measure, False, direction))
+        wanted = frozenset(reads)
+        register(NetworkProxy(known, needs, paper, definition, measure, False, direction, wanted))
         if normalised:
             mean = f"mean of the terms of {known}"
             other = f"{known}-normalised"
-            register(NetworkProxy(other, needs, paper, mean, measure, True, direction))
+            register(NetworkProxy(other, needs, paper, mean, measure, True, direction, wanted))
         return function
 
     return declare

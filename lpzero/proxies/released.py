@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from lpzero.errors import InputError
 from lpzero.proxies.combined import Combined
-from lpzero.proxies.jacobian import correlations, spectrum_score
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, get, proxy, register
 from lpzero.proxies.released_flow import FlowedMatrix
@@ -23,11 +22,8 @@ from spaces.taps import Tap
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
 _LOSS = _FLOW | Needs.LABELS
-_LPZERO, _CELOTTI = "code of LPZero", "Celotti et al. 2020"
+_LPZERO = "code of LPZero"
 _SERIANNI = "Serianni and Kalita 2023"
-_MORE_NOISED = (0.0, 0.1, 10.0, 100.0)
-_LARGE = 10.0
-_NOISE = 5  # the random stream of the noise
 _CONVOLVED = "tap_c"  # the projection of a convolution, which the released code does not read
 
 register(
@@ -170,30 +166,6 @@ def jacobian_cosine_released(network: Network) -> float:
     return _cosine(network.passed.input_gradients[0])
 
 
-@proxy(needs=_LOSS, paper=_CELOTTI, has_own_batch=True)
-def jacobian_cosine_large_noise_released(network: Network) -> float:
-    """1 - |s(0) - s(10)|, s the jacobian-cosine-released of inputs with noise of that amplitude"""
-    return 1.0 - abs(_cosine(_noised(network, 0.0)) - _cosine(_noised(network, _LARGE)))
-
-
-@proxy(needs=_LOSS, paper=_CELOTTI, has_own_batch=True)
-def jacobian_cosine_more_noised_released(network: Network) -> float:
-    """s(0) s(0.1) s(10) s(100), s the jacobian-cosine-released with noise of that amplitude"""
-    return math.prod(_cosine(_noised(network, level)) for level in _MORE_NOISED)
-
-
-@proxy(needs=_LOSS, paper=_CELOTTI, has_own_batch=True)
-def jacobian_covariance_large_noise_released(network: Network) -> float:
-    """1 - |s(0) - s(10)|, s the jacobian-covariance of inputs with noise of that amplitude"""
-    return 1.0 - abs(_covariance(_noised(network, 0.0)) - _covariance(_noised(network, _LARGE)))
-
-
-@proxy(needs=_LOSS, paper=_CELOTTI, has_own_batch=True)
-def jacobian_covariance_more_noised_released(network: Network) -> float:
-    """s(0) s(0.1) s(10) s(100), s the jacobian-covariance with noise of that amplitude"""
-    return math.prod(_covariance(_noised(network, level)) for level in _MORE_NOISED)
-
-
 def _cosine(J: Tensor) -> float:
     """1 - half the mean of |cos|^(1/20) over pairs of channels of J (B, T, d)."""
     channels = J.flatten(0, 1).T.double()  # (d, B T)
@@ -201,26 +173,6 @@ def _cosine(J: Tensor) -> float:
     d = len(unit)
     below = (unit @ unit.T).abs().tril(-1)
     return 1.0 - float((below ** (1 / 20)).tril(-1).sum()) / (d * d - d)
-
-
-def _covariance(J: Tensor) -> float:
-    return spectrum_score(correlations(J.flatten(1).double()))
-
-
-def _noised(network: Network, amplitude: float) -> Tensor:
-    """The gradients at the inputs (B, T, d) with noise: amplitude * variance over the batch * N."""
-    if amplitude == 0:
-        return network.passed.input_gradients[0]
-    inputs = network.passed.inputs[0]
-    drawn = torch.from_numpy(network.draw(_NOISE).standard_normal(tuple(inputs.shape)))
-    source = inputs + amplitude * inputs.var(0, correction=0) * drawn.to(inputs)
-    found: list[Tensor] = []
-    with network.untouched():
-        for start in range(0, len(inputs), network.chunk):
-            part = slice(start, min(start + network.chunk, len(inputs)))
-            seen = network.trace(part, source[part])
-            found += torch.autograd.grad(network.part_loss(seen.output, part), seen.inputs[:1])
-    return torch.cat(found)
 
 
 def _matrix_modules(network: Network) -> list[list[nn.Module]]:

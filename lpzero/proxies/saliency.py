@@ -32,7 +32,7 @@ def synaptic_saliency(network: Network) -> Terms:
     return _products(network, "feed-forward")
 
 
-@proxy(needs=_LOSS, paper="Serianni and Kalita 2023", normalised=True)
+@proxy(needs=_LOSS, paper="Serianni and Kalita 2023", normalised=True, reads="S")
 def attention_saliency(network: Network) -> Terms:
     """sum |dL/dW * W| over the attention's matrices
 
@@ -60,7 +60,7 @@ def grad_norm(network: Network) -> Terms:
     return [[float(g.double().norm()) for g in block] for block in network.passed.gradients]
 
 
-@proxy(needs=_LOSS, paper="Zhou et al. 2022", normalised=True)
+@proxy(needs=_LOSS, paper="Zhou et al. 2022", normalised=True, reads="S")
 def synaptic_diversity(network: Network) -> Terms:
     """sum ||dL/dW||_nuc * ||W||_nuc over the attention's matrices"""
     return diversity(network, network.passed.gradients)

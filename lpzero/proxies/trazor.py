@@ -35,7 +35,7 @@ def dss_saliency(network: Network) -> Terms:
     return _flows(network, "feed-forward", lambda weight, gradient: weight * gradient)
 
 
-@proxy(needs=_FLOW, paper=_TRAZOR)
+@proxy(needs=_FLOW, paper=_TRAZOR, reads="S")
 def dss_diversity(network: Network) -> Terms:
     """sum ||dR/d|W| ||_nuc * || |W| ||_nuc over the attention's matrices"""
     return [

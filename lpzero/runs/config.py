@@ -16,13 +16,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lpzero import files
-from lpzero.errors import RunError
+from lpzero import files, seals
+from lpzero.errors import EnvelopeError, RunError
+from lpzero.judgement.table import space_name
 from lpzero.runs.layout import CONFIG
 from lpzero.version import VERSION
 
 # Incremented whenever the format or meaning of a file in a run's directory changes.
-SCHEMA = 2
+SCHEMA = 3
 _OLD_CONFIG = "run.json"  # the config of exhaustive runs before schema 2
 _FIELDS = {"schema", "kind", "hash", "versions", "request"}
 _LIBRARIES = ("deap", "numpy")
@@ -33,12 +34,14 @@ class RunConfig:
     """A kind of run ("campaign", "search", ...) and its request as JSON values.
 
     `growing` are the paths of request fields that may differ when the run is resumed, such as
-    ("settings", "generations").
+    ("settings", "generations"). `of_engine` are request fields that the engine sets, not an
+    option: a run with other ones is another engine's.
     """
 
     kind: str
     request: Mapping[str, Any]
     growing: tuple[tuple[str, ...], ...] = ()
+    of_engine: tuple[str, ...] = ()
 
     @property
     def hash(self) -> str:
@@ -95,8 +98,15 @@ class StoredConfig:
         differing = [
             f"{name} {old.get(name)!r}, not {value!r}"
             for name, value in new.items()
-            if old.get(name) != value
+            if old.get(name) != value and name not in config.of_engine
         ]
+        engine = [self.request.get(name) == config.request[name] for name in config.of_engine]
+        if not differing and not all(engine):
+            raise RunError(
+                f"the {self.kind} in {self.folder} was started by lpzero"
+                f" {self.versions.get('lpzero')}, which measures other formulas than this version,"
+                f" {VERSION}: use that version, or choose another --out"
+            )
         raise RunError(
             f"the {self.kind} in {self.folder} was started with"
             f" {'; '.join(differing) or 'another configuration'}: leave these options out to resume"
@@ -124,6 +134,11 @@ def versions() -> dict[str, str]:
     return found
 
 
+def write_config(folder: Path, config: RunConfig) -> None:
+    """Write the sealed config.json of a new run."""
+    seals.write_sealed(folder / CONFIG, CONFIG, config.to_json())
+
+
 def read_config(folder: Path) -> StoredConfig | None:
     """The config of the run in the folder; None if the folder holds no run."""
     path = folder / CONFIG
@@ -135,7 +150,13 @@ def read_config(folder: Path) -> StoredConfig | None:
     found = files.read_object(path)
     if found is not None:
         _check_schema(path, found)
-    if found is None or not found.keys() >= _FIELDS or not isinstance(found["request"], dict):
+    try:
+        found = seals.unsealed(CONFIG, found)
+    except EnvelopeError as error:
+        raise RunError(
+            f"{path} is broken: {error}; restore it, or start again in another directory"
+        ) from None
+    if not found.keys() >= _FIELDS or not isinstance(found["request"], dict):
         raise RunError(f"{path} is broken: restore it, or start again in another directory")
     stored = found["versions"] if isinstance(found["versions"], dict) else {}
     kind, name = str(found["kind"]), str(found["hash"])
@@ -172,6 +193,6 @@ def _flat(request: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def table_entries(tables: Sequence[Any]) -> list[dict[str, str]]:
     """The entry of each table in a request: name, space, target and digest."""
     return [
-        {"name": t.name, "space": t.space.name, "target": t.target, "digest": t.digest}
+        {"name": t.name, "space": space_name(t), "target": t.target, "digest": t.digest}
         for t in tables
     ]

@@ -7,39 +7,49 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lpzero import files
-from lpzero.errors import RunError
-from lpzero.runs.config import SCHEMA, RunConfig, read_config, versions
+from lpzero import files, seals
+from lpzero.errors import EnvelopeError, RunError
+from lpzero.runs.config import SCHEMA, RunConfig, read_config, versions, write_config
 from lpzero.runs.journal import Check, Journal
-from lpzero.runs.layout import CHECKPOINT, CONFIG, JOURNAL, LOCK, RESULT, SCORES, TIMING
+from lpzero.runs.layout import (
+    CHECKPOINT,
+    DIGESTED,
+    JOURNAL,
+    LOCK,
+    RESULT,
+    SCORES,
+    TIMING,
+    place,
+)
+from spaces.regular_files import NotRegularError, read_regular
+
+logger = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, lock: bool = True) -> Iterator[None]:
     """Lock the directory; raise RunError if another process has locked it.
 
     The kernel releases the lock when the process ends for any reason; the process number in the
-    file is only for the message.
+    file is only for the message. Without `lock` the directory is only created: some network file
+    systems have no locks.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
     except OSError as error:
         raise RunError(f"{folder} cannot be used: {error.strerror or error}") from error
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
-            raise RunError(
-                f"{folder} is in use by process {holder}: wait for it, or choose another --out"
-            ) from None
+        if lock:
+            _take(handle, folder)
         with contextlib.suppress(OSError):  # a full disk is reported by the first real write
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
@@ -50,31 +60,54 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def _take(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
+        raise RunError(
+            f"{folder} is in use by process {holder}: wait for it, or choose another --out"
+        ) from None
+    except OSError as error:
+        raise RunError(
+            f"{folder} is on a file system that cannot lock files ({error.strerror}): choose"
+            " another --out, or give --no-lock and make sure that no other process uses it"
+        ) from None
+
+
 class RunDirectory:
     """A context manager that locks a run's directory, checks its config and opens its journal.
 
     `resume` accepts an existing run in the directory if its config is the same. `fits` checks the
-    journal's records; None means that this kind of run has no journal. `remarks` report repairs,
-    and versions that have changed.
+    journal's records; None means that this kind of run has no journal. Without `lock` nothing
+    prevents a second process from using the directory. `remarks` report repairs, and versions that
+    have changed.
     """
 
     def __init__(
-        self, folder: Path, config: RunConfig, resume: bool, fits: Check | None = None
+        self,
+        folder: Path,
+        config: RunConfig,
+        resume: bool,
+        fits: Check | None = None,
+        lock: bool = True,
     ) -> None:
         self.folder, self.config, self.resume, self._fits = folder, config, resume, fits
+        self.lock = lock
         self.remarks: list[str] = []
         self._stack = contextlib.ExitStack()
         self._journal: Journal | None = None
 
     def __enter__(self) -> RunDirectory:
         with contextlib.ExitStack() as stack:
-            stack.enter_context(locked(self.folder))
+            stack.enter_context(locked(self.folder, self.lock))
             self._claim()
+            files.sweep(self.folder.rglob(f".*{files.TEMPORARY}"))
             if self._fits is not None:
-                self._journal = stack.enter_context(Journal(self.folder / JOURNAL, self._fits))
-                if self._journal.torn:
-                    torn = self._journal.torn
-                    self.remarks.append(f"removed {torn} bytes of a torn line from the journal")
+                journal = Journal(self.folder / JOURNAL, self._fits, self._place(JOURNAL))
+                self._journal = stack.enter_context(journal)
+                if journal.remark:
+                    self.remarks.append(journal.remark)
             self._stack = stack.pop_all()
         return self
 
@@ -85,6 +118,11 @@ class RunDirectory:
         trace: TracebackType | None,
     ) -> None:
         self._stack.__exit__(kind, error, trace)
+
+    def log_remarks(self) -> None:
+        """Log the remarks, for callers that do not return them."""
+        for remark in self.remarks:
+            logger.warning("%s", remark)
 
     def _claim(self) -> None:
         """Write the config into an empty directory, or check that the config there is the same."""
@@ -109,7 +147,10 @@ class RunDirectory:
             raise RunError(
                 f"{self.folder} contains {foreign[0]} but no {kind}: choose another --out"
             )
-        files.write_json(self.folder / CONFIG, self.config.to_json())
+        write_config(self.folder, self.config)
+
+    def _place(self, name: str) -> str:
+        return place(self.config.hash, name)
 
     @property
     def journal(self) -> Journal:
@@ -121,29 +162,44 @@ class RunDirectory:
         """Write a checkpoint to resume from, after flushing the journal to the disk."""
         self.journal.sync()
         about = {"schema": SCHEMA, "versions": versions(), "config": self.config.hash}
-        about["journal_lines"] = self.journal.position
-        files.write_json(self.folder / CHECKPOINT, {**about, **value}, indent=None)
+        lines = self.journal.position
+        about |= {"journal_lines": lines, "journal_seal": self.journal.seal(lines)}
+        self._write_sealed(CHECKPOINT, {**about, **value}, indent=None)
 
     def read_checkpoint(self) -> dict[str, Any] | None:
         """The checkpoint; None if it is missing or does not match this run and its journal."""
-        found = files.read_object(self.folder / CHECKPOINT)
-        if found is None or found.get("schema") != SCHEMA:
+        path = self.folder / CHECKPOINT
+        try:
+            found = seals.read_sealed(path, self._place(CHECKPOINT))
+        except FileNotFoundError:
             return None
-        position = found.get("journal_lines")
-        if found.get("config") != self.config.hash or not isinstance(position, int):
+        except EnvelopeError as error:
+            self.remarks.append(f"{path} is ignored: {error}")
             return None
-        return found if position <= len(self.journal) else None
+        lines = found.get("journal_lines")
+        if found.get("schema") != SCHEMA or not isinstance(lines, int):
+            return None
+        is_covered = lines <= len(self.journal)
+        return found if is_covered and self.journal.seal(lines) == found["journal_seal"] else None
 
-    def write_result(self, result: Any, seconds: float, scores: Any = None) -> None:
-        """Write the timing, the scores if there are any, and the result last."""
+    def write_result(self, result: Mapping[str, Any], seconds: float, scores: Any = None) -> None:
+        """Write the timing, the scores if there are any, and the result last.
+
+        The result has the digests of the files without a seal that readers use.
+        """
         if self._journal is not None:
             self._journal.sync()
         files.write_json(self.folder / TIMING, {"seconds": round(seconds, 3)})
         if scores is None:
             (self.folder / SCORES).unlink(missing_ok=True)
         else:
-            files.write_json(self.folder / SCORES, scores, indent=None)
-        files.write_json(self.folder / RESULT, result)
+            self._write_sealed(SCORES, scores, indent=None)
+        digests = {name: digest for name in DIGESTED if (digest := file_digest(self.folder / name))}
+        about = {"digests": digests} if digests else {}
+        self._write_sealed(RESULT, {**result, **about})
+
+    def _write_sealed(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
+        seals.write_sealed(self.folder / name, self._place(name), value, indent)
 
     def write_json(self, name: str, value: Any) -> None:
         """Write an additional JSON file of this kind of run."""
@@ -152,3 +208,11 @@ class RunDirectory:
     def write_csv(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write an additional CSV file of this kind of run."""
         files.write_csv(self.folder / name, rows)
+
+
+def file_digest(path: Path) -> str | None:
+    """The SHA-256 of the file's bytes, in hexadecimal; None if there is no such file."""
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except (FileNotFoundError, NotRegularError):
+        return None

@@ -1,40 +1,49 @@
 """A journal: an append-only file of JSON lines that a resumed run can replay.
 
-Reading stops at the first torn or broken line; the file is truncated there, and the run writes the
-missing lines again. A resumed run starts at some line and produces the following lines again: they
-are compared with the file and not written twice, so that a finished journal has the same bytes
-however often the run was interrupted.
+The last field of a line is its seal, a digest of the line and of the seal before it; the first line
+continues the run's own digest. Reading stops at the first line that is torn, was changed or belongs
+to another run; the file is truncated there, and the run writes the missing lines again. A resumed
+run starts at some line and produces the following lines again: they are compared with the file and
+not written twice, so that a finished journal has the same bytes however often the run was
+interrupted.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from lpzero.errors import RunError
 from lpzero.files import AppendFile
+from lpzero.seals import SEAL
+from spaces.regular_files import NotRegularError, read_regular
 
+_MARK, _END = f',"{SEAL}":"'.encode(), b'"}\n'
+_DIGITS = 32  # hexadecimal, of a SHA-256
+_TAIL = len(_MARK) + _DIGITS + len(_END)
 # Whether a record is valid at that line number.
 Check = Callable[[dict[str, Any], int], bool]
 
 
 class Journal:
-    """An open journal.
+    """An open journal; `place` names the run that it belongs to.
 
-    `position` is the number of the next line; `torn` is how many bytes were removed on opening.
+    `position` is the number of the next line; `remark` describes what was cut off on opening.
     """
 
-    def __init__(self, path: Path, fits: Check) -> None:
-        self.path = path
-        data = path.read_bytes() if path.exists() else b""
-        self._lines = whole_lines(data, fits)
-        self.torn = len(data) - sum(map(len, self._lines))
+    def __init__(self, path: Path, fits: Check, place: str = "") -> None:
+        self.path, self._first = path, first_seal(place)
+        data = read_bytes(path)
+        self._lines = whole_lines(data, fits, place)
+        self.remark = _remark(path, len(self._lines), data[sum(map(len, self._lines)) :])
         self.position = 0
         self._file = AppendFile(path)
-        if self.torn:
-            self._truncate(len(self._lines))
+        if self.remark:
+            self.cut(len(self._lines))
 
     def __enter__(self) -> Journal:
         return self
@@ -56,7 +65,11 @@ class Journal:
 
     def records(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The records of these lines."""
-        return [json.loads(line) for line in self._lines[start:stop]]
+        return [_record(line) for line in self._lines[start:stop]]
+
+    def seal(self, line: int) -> str:
+        """The seal of the journal's first `line` lines."""
+        return (seal_in(self._lines[line - 1]) if line else self._first).decode()
 
     def go_to(self, line: int) -> None:
         """Move to this line."""
@@ -65,8 +78,11 @@ class Journal:
     def append(self, records: Iterable[dict[str, Any]]) -> None:
         """Write the records, skipping those that the journal already has at their line."""
         new: list[bytes] = []
+        seal = self.seal(self.position).encode()
         for record in records:
-            line = _encode(record)
+            body = _body(record)
+            line = body + _tail(seal, body)
+            seal = seal_in(line)
             number = self.position + len(new)
             if not new and number < len(self._lines) and self._lines[number] == line:
                 self.position += 1
@@ -81,47 +97,95 @@ class Journal:
 
     def _write(self, lines: list[bytes]) -> None:
         if self.position < len(self._lines):  # written by another version of a library
-            self._truncate(self.position)
+            self.cut(self.position)
         self._file.append(b"".join(lines))
         self._lines.extend(lines)
         self.position = len(self._lines)
 
-    def _truncate(self, number: int) -> None:
+    def cut(self, number: int) -> None:
+        """Keep only the first `number` lines."""
         del self._lines[number:]
         self._file.truncate(sum(map(len, self._lines)))
 
 
+def _remark(path: Path, n_whole: int, rest: bytes) -> str | None:
+    """What is said about the bytes after the whole lines; None if there are none."""
+    if not rest:
+        return None
+    if b"\n" not in rest:
+        return f"removed {len(rest)} bytes of a torn line from {path}"
+    n_lines = len(rest.splitlines())
+    return (
+        f"{path}: line {n_whole + 1} was changed or is not of this run: it and the"
+        f" {n_lines - 1} lines after it were cut off and are computed again"
+    )
+
+
 class JournalText(NamedTuple):
-    """The records of a journal, and how many bytes at its end cannot be read."""
+    """The records of a journal before its first line that is torn or was changed, if any.
+
+    `torn` is how many bytes follow the records.
+    """
 
     records: list[dict[str, Any]]
     torn: int
 
 
-def read_journal(path: Path, fits: Check) -> JournalText:
+def read_journal(path: Path, fits: Check, place: str = "") -> JournalText:
     """The journal's content, without opening it for writing."""
-    data = path.read_bytes() if path.exists() else b""
-    lines = whole_lines(data, fits)
-    return JournalText([json.loads(line) for line in lines], len(data) - sum(map(len, lines)))
+    data = read_bytes(path)
+    lines = whole_lines(data, fits, place)
+    return JournalText([_record(line) for line in lines], len(data) - sum(map(len, lines)))
 
 
-def whole_lines(data: bytes, fits: Check) -> list[bytes]:
-    """The lines before the first one that is torn, broken or out of order."""
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes, none if there is no file; raise RunError if it is not a regular file."""
+    try:
+        return read_regular(path)
+    except FileNotFoundError:
+        return b""
+    except NotRegularError as error:
+        raise RunError(f"{path} is {error}: remove it, or choose another directory") from None
+
+
+def whole_lines(data: bytes, fits: Check, place: str = "") -> list[bytes]:
+    """The lines before the first one that is torn, was changed or is out of order."""
     lines: list[bytes] = []
+    seal = first_seal(place)
     for line in data.splitlines(keepends=True):
-        if not line.endswith(b"\n") or not _fits(line, len(lines), fits):
+        if line[-_TAIL:] != _tail(seal, line[:-_TAIL]) or not _fits(line, len(lines), fits):
             break
+        seal = seal_in(line)
         lines.append(line)
     return lines
 
 
+def first_seal(place: str) -> bytes:
+    """What the seal of the first line continues."""
+    return hashlib.sha256(place.encode()).hexdigest()[:_DIGITS].encode()
+
+
+def seal_in(line: bytes) -> bytes:
+    """The seal of a line that has been verified."""
+    return line[-len(_END) - _DIGITS : -len(_END)]
+
+
+def _tail(before: bytes, body: bytes) -> bytes:
+    """The end of a line: its seal covers the seal of the line before it."""
+    return _MARK + hashlib.sha256(before + body).hexdigest()[:_DIGITS].encode() + _END
+
+
 def _fits(line: bytes, number: int, fits: Check) -> bool:
     try:
-        record: Any = json.loads(line)
-    except ValueError:
+        return fits(_record(line), number)
+    except (ValueError, TypeError, LookupError, RecursionError):
         return False
-    return isinstance(record, dict) and fits(record, number)
 
 
-def _encode(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+def _record(line: bytes) -> dict[str, Any]:
+    return dict(json.loads(line[:-_TAIL] + b"}"))
+
+
+def _body(record: dict[str, Any]) -> bytes:
+    """The record as JSON without its closing brace."""
+    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode()[:-1]

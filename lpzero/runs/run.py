@@ -13,10 +13,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from lpzero import files
-from lpzero.errors import InputError, RunError
+from lpzero import seals
+from lpzero.errors import EnvelopeError, InputError, RunError
 from lpzero.runs.config import StoredConfig, read_config
-from lpzero.runs.layout import CONFIG
+from lpzero.runs.layout import CONFIG, place
 
 # Kind of run -> the module whose `read(config)` reads it; imported when such a run is opened.
 READERS = {
@@ -82,10 +82,12 @@ def report_unexpected_content(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def read_file(folder: Path, name: str, remarks: list[str]) -> dict[str, Any] | None:
-    """The JSON object in a file of the directory; None, with a remark, if the file is broken."""
-    path = folder / name
-    found = files.read_object(path)
-    if found is None and path.exists():
-        remarks.append(f"{name} is broken and was ignored.")
-    return found
+def read_file(config: StoredConfig, name: str, remarks: list[str]) -> dict[str, Any] | None:
+    """The object in a sealed file of the run; None, with a remark, if it is not as written."""
+    try:
+        return seals.read_sealed(config.folder / name, place(config.hash, name))
+    except FileNotFoundError:
+        return None
+    except EnvelopeError as error:
+        remarks.append(f"{name} is broken and was ignored: {error}.")
+        return None

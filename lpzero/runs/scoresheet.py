@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from lpzero.arrays import FloatArray
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
 
-def column(table: Table, parts: Mapping[str, Iterable[Any]], scores: FloatArray) -> dict[str, Any]:
+def column(
+    table: Table | ColumnTable, parts: Mapping[str, Iterable[Any]], scores: FloatArray
+) -> dict[str, Any]:
     """Id, part, target and score (n,) of every row as JSON values."""
     labels = {int(row): part for part, rows in parts.items() for row in rows}
     return {

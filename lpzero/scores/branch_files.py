@@ -2,7 +2,7 @@
 
 A file is a sealed envelope (`lpzero.files`), the numbers little-endian float64. Its name is the
 sketch's address and the digest of the chain set, so different chains, rules or definitions of a
-chain use different files.
+chain use different files; the header states both, and a file under another name is not used.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from lpzero.errors import EnvelopeError, LPZeroError
 from lpzero.scores.chains import ChainSet
 from lpzero.scores.tabulation import Tabulated
 from lpzero.sketches.store import Store
+from spaces.regular_files import NotRegularError, read_regular
 
-MAGIC = b"LPZBRT01"
+MAGIC = b"LPZBRT02"
+_WITHOUT_ADDRESS = b"LPZBRT01"  # the format before 02: rebuilt without a note
 logger = logging.getLogger(__name__)
 
 
@@ -33,9 +35,10 @@ def ending(chains: ChainSet) -> str:
     return f".{chains.digest[:16]}.branches"
 
 
-def encode(table: Tabulated, chains: ChainSet) -> bytes:
-    """The file's bytes."""
+def encode(table: Tabulated, chains: ChainSet, address: str) -> bytes:
+    """The file's bytes; `address` is that of the sketch."""
     about = {
+        "sketch": address,
         "chains": chains.digest,
         "counts": table.counts,
         "ends": sorted(table.ends),
@@ -49,14 +52,16 @@ def encode(table: Tabulated, chains: ChainSet) -> bytes:
     return files.seal(MAGIC, header, numbers)
 
 
-def decode(data: bytes, chains: ChainSet) -> Tabulated:
-    """The table in a file's bytes, verified."""
+def decode(data: bytes, chains: ChainSet, address: str) -> Tabulated:
+    """The table of that sketch in a file's bytes, verified."""
     try:
         header, start = files.unseal(data, MAGIC)
     except EnvelopeError as error:
         raise BranchFileError(str(error)) from None
     if header["chains"] != chains.digest:
         raise BranchFileError("the branch table has other chains")
+    if header["sketch"] != address:
+        raise BranchFileError("it is the branch table of another sketch")
     counts = {name: tuple(found) for name, found in header["counts"].items()}
     numbers = np.frombuffer(data, dtype="<f8", offset=start)
     means, products = {}, {}
@@ -93,9 +98,12 @@ def load(store: Store, space: str, address: str, chains: ChainSet) -> Tabulated 
     """The stored table; None if it is missing or broken."""
     path = store.path(space, address, ending(chains))
     try:
-        return decode(path.read_bytes(), chains)
+        data = read_regular(path)
+        if data.startswith(_WITHOUT_ADDRESS):
+            return None
+        return decode(data, chains, address)
     except FileNotFoundError:
         return None
-    except BranchFileError as error:
+    except (BranchFileError, NotRegularError) as error:
         logger.warning("%s: %s; rebuilding it", path, error)
         return None

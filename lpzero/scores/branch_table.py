@@ -51,6 +51,11 @@ class BranchTable:
         found: BoolArray = np.arange(self.n_blocks.max()) < self.n_blocks[:, np.newaxis]
         return found
 
+    @cached_property
+    def absent(self) -> frozenset[str]:
+        """The statistics that the networks do not have."""
+        return frozenset(name for name, counts in self.counts.items() if not counts.any())
+
     @property
     def nbytes(self) -> int:
         """The memory of the means and products in bytes."""
@@ -59,7 +64,11 @@ class BranchTable:
     @cached_property
     def block_means(self) -> dict[str, FloatArray]:
         """The mean over each block's tensors (chains, A, B)."""
-        return {name: over_tensors(self.means[name], self.counts[name]) for name in self.means}
+        return {
+            name: over_tensors(found, self.counts[name])
+            for name, found in self.means.items()
+            if name not in self.absent
+        }
 
     @cached_property
     def totals(self) -> dict[str, FloatArray]:
@@ -167,7 +176,7 @@ class _BranchTask:
     def __call__(self, address: str, give: bool = False) -> Tabulated | None:
         made = tabulate(self.store.load(self.space, address), self.chains)
         path = self.store.path(self.space, address, branch_files.ending(self.chains))
-        write_bytes(path, branch_files.encode(made, self.chains))
+        write_bytes(path, branch_files.encode(made, self.chains, address))
         return made if give else None
 
 
@@ -195,7 +204,11 @@ def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
 def state_sizes(
     stated: Sequence[Mapping[str, Any] | None],
 ) -> tuple[dict[str, FloatArray], dict[tuple[str, str], FloatArray]]:
-    """Sizes of blocks (A, B) and of ends (A,), where every architecture states them."""
+    """Sizes of blocks (A, B) and of ends (A,), where every architecture states them.
+
+    A size is at least 1: an end that has none of it, as the head of an encoder has no parameters,
+    does not have that size.
+    """
     known = [sizes for sizes in stated if sizes is not None]
     if len(known) < len(stated):
         return {}, {}
@@ -210,4 +223,4 @@ def state_sizes(
         for end, of_end in known[0]["ends"].items()
         for name in of_end
     }
-    return sizes, end_sizes
+    return sizes, {at: values for at, values in end_sizes.items() if (values >= 1).all()}

@@ -18,6 +18,7 @@ from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, branch_table, over_blocks, over_tensors
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, surviving
+from lpzero.scores.column_evaluator import known_column
 from lpzero.scores.matrices import Matrices
 from lpzero.scores.score_trees import tree_values
 from lpzero.scores.stacks import NonFiniteError, apply, finite
@@ -38,6 +39,7 @@ from primitives.tensors import Matrix
 _OVERFLOW = Rejected(NON_FINITE, "an operation overflowed float64 on these tensors")
 _DISCONNECTED = Rejected("both-disconnected", "every branch is disconnected")
 _PRODUCTS = ("mul", "matmul")
+MISSING_STATISTIC = "missing-statistic"
 MEMORY = 1 << 30
 
 
@@ -53,7 +55,8 @@ class FormulaEvaluator:
     """Scores of formulas on the architectures `rows` of the sketches (all if None).
 
     `memory` limits the bytes cached between formulas, `jobs` is the number of threads that compute
-    deep formulas; neither changes a score. Unless it is given, the branch table is built first (and
+    deep formulas; neither changes a score. `columns` (A,) by name are what formulas may name beside
+    statistics and sizes. Unless it is given, the branch table is built first (and
     stored next to the sketches if they come from a store).
     """
 
@@ -68,6 +71,7 @@ class FormulaEvaluator:
         memory: int = MEMORY,
         jobs: int = 1,
         label: str | None = None,
+        columns: Mapping[str, FloatArray] | None = None,
     ) -> None:
         chains = table.chains if table is not None else chains or surviving(2)
         picked = range(len(sketches)) if rows is None else rows
@@ -77,7 +81,7 @@ class FormulaEvaluator:
             )
         self.table = table or branch_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
-        self._sketches, self._rows = sketches, picked
+        self._sketches, self._rows, self._columns = sketches, picked, columns or {}
         self._has_block = self.table.has_block
         # Aligned statistics have one number of tensors, so any of them tells it.
         self._example = {STATISTICS[name].group: name for name in chains.chains}
@@ -97,13 +101,13 @@ class FormulaEvaluator:
     ) -> list[FloatArray | Rejected]:
         """The scores of each formula; sub-expressions they share are computed once.
 
-        `columns` (A,) by name are what formulas may name beside statistics and sizes.
+        `columns` (A,) by name, if given, take the place of the evaluator's own.
         """
         if len(formulas) > 1:
             live = [drop_dead(term.expression) for formula in formulas for term in formula.terms]
             common = Counter(n for e in live if e is not None for n in set(walk(e)))
             self._matrices.expect(node for node, count in common.items() if count > 1)
-        return [self._score(formula, columns or {}) for formula in formulas]
+        return [self._score(formula, columns or self._columns) for formula in formulas]
 
     def _score(
         self, formula: AnyFormula, columns: Mapping[str, FloatArray]
@@ -111,10 +115,7 @@ class FormulaEvaluator:
         def leaf(one: Formula | Column) -> FloatArray:
             if isinstance(one, Formula):
                 return self._term(one)
-            if one.name not in columns:
-                known = ", ".join(sorted(columns)) or "none"
-                raise InputError(f"the formula names column {one.name!r}; columns given: {known}")
-            return finite(np.asarray(columns[one.name], dtype=np.float64))
+            return known_column(one.name, columns)
 
         with np.errstate(all="ignore"):  # overflow is answered, not warned about
             try:
@@ -134,18 +135,24 @@ class FormulaEvaluator:
         end = term.positions.end
         if end is not None:
             return self._cached(end, expression, lambda e: self._at_end(e, end))
-        self._check_sizes(expression)
+        self._check_leaves(expression)
         if term.reduction in ("sum", "mean"):
             total = self.total(expression)
             return total / self.table.n_blocks if term.reduction == "mean" else total
         means = self.block_means(expression)
         return reduce_blocks(means, self.table.n_blocks, term.reduction)
 
-    def _check_sizes(self, expression: Expression) -> None:
+    def _check_leaves(self, expression: Expression) -> None:
         for node in walk(expression):
-            if isinstance(node, Leaf) and node.is_size and node.name not in self.table.sizes:
+            if not isinstance(node, Leaf):
+                continue
+            if node.is_size and node.name not in self.table.sizes:
                 raise _MissingError(
                     Rejected("missing-size", f"these sketches do not state the size {node.name}")
+                )
+            if node.name in self.table.absent:
+                raise _MissingError(
+                    Rejected(MISSING_STATISTIC, f"these networks have no statistic {node.name}")
                 )
 
     def _at_end(self, expression: Expression, end: str) -> FloatArray:

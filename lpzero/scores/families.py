@@ -36,6 +36,10 @@ class FamilyScorer:
     tensors: dict[str, FloatArray]
     products: dict[tuple[str, str], FloatArray]
 
+    def reads_absent(self, family: Family) -> bool:
+        """Whether the family reads a statistic that the networks do not have."""
+        return any(side[0].statistic not in self.totals for side in family.sides)
+
     @property
     def n_archs(self) -> int:
         return len(self.n_blocks)

@@ -2,7 +2,9 @@
 
 In logarithms a product is a sum, so the correlation of (a product times a term to a power) with the
 ranked target is closed form for all of them at once. The best few hundred by it are ranked exactly,
-and the best of those make the next beam. Shapes: T terms, n rows, K products.
+and the best of those make the next beam. Several tables are searched together: each product has a
+correlation with each target, and one number across the tables decides. Shapes: T terms, n rows of
+a table, K products, M tables.
 """
 
 from __future__ import annotations
@@ -10,18 +12,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, IntArray
+from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.terms import TermTable
 from primitives.powers import Power, product, tree_of
-from primitives.score import AnyFormula, Column, signed
+from primitives.score import AnyFormula, signed
 
 EXPONENTS = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(-1, 2), Fraction(-1), Fraction(-2))
+# Columns are few: finer exponents, which the language has for them, are affordable.
+COLUMN_EXPONENTS = tuple(
+    Fraction(sign * numerator, 4) for sign in (1, -1) for numerator in (1, 2, 3, 4, 6, 8)
+)
 MOST_FACTORS = 4
 _FLAT = 1e-12  # of the variance of logarithms: a product that varies less is constant
+_SCREENED = 1 << 20  # products that are screened at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,60 +53,87 @@ class Factors:
     def formula(self, terms: TermTable, sign: int = 1) -> AnyFormula:
         """The product as a formula of the language."""
         bases = (Power(terms.terms[term], exponent) for term, exponent in self.powers)
-        columns = frozenset(t.name for t in terms.terms if isinstance(t, Column))
-        found, tree = tree_of(product(1, bases), columns)
+        found, tree = tree_of(product(1, bases), terms.positive)
         return signed(tree, found * sign)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A product with its rho on the rows searched, the sign that makes it positive."""
+    """A product with its number across the tables searched and the sign that makes it largest.
+
+    With one table the number is its rho; `rhos` has the rho on each table, with the sign applied.
+    """
 
     factors: Factors
-    rho: float
+    value: float
     sign: int
+    rhos: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """How wide the search is: products kept per step, and how many are ranked exactly."""
+    """How wide the search is: products kept per step, how many are ranked exactly, exponents.
+
+    With `keeps_scales` products of one ranking are kept to every scale (x y and x^2 y^2), because
+    what they are extended to differs: worth its cost where there are few terms.
+    """
 
     factors: int = MOST_FACTORS
     width: int = 40
     exact: int = 400
+    exponents: tuple[Fraction, ...] = EXPONENTS
+    keeps_scales: bool = False
+
+
+def of_columns(factors: int, exponents: tuple[Fraction, ...] = COLUMN_EXPONENTS) -> Beam:
+    """The beam for a few columns: finer exponents, at every scale."""
+    return Beam(factors, width=240, exact=2400, exponents=exponents, keeps_scales=True)
+
+
+class Searched(NamedTuple):
+    """The terms' logarithms (T, n) on the rows of one table, and its ranked target (n,)."""
+
+    logs: FloatArray
+    target_ranks: FloatArray
 
 
 def search(logs: FloatArray, target_ranks: FloatArray, beam: Beam | None = None) -> list[Found]:
+    """The best products of up to `beam.factors` terms on one table, as `search_tables` has them."""
+    return search_tables([Searched(logs, target_ranks)], beam=beam)
+
+
+def search_tables(
+    tables: Sequence[Searched], across: Across = ONE_TABLE, beam: Beam | None = None
+) -> list[Found]:
     """The best products of up to `beam.factors` terms, best first, no two of one ranking.
 
-    `logs` (T, n) are the terms' logarithms on the rows of the target (n,).
+    All tables have the same terms; `across` says which product is better.
     """
     beam = beam or Beam()
-    centred = logs - logs.mean(axis=1, keepdims=True)
-    target = target_ranks - target_ranks.mean()
-    target = target / np.sqrt(target @ target)
+    centred = [_Centred.of(table) for table in tables]
     found: dict[Factors, Found] = {}
     current = [Factors(())]
-    for _ in range(min(beam.factors, len(logs))):
-        grown = _best_extensions(current, centred, target, beam.exact)
+    for _ in range(min(beam.factors, len(tables[0].logs))):
+        grown = _best_extensions(current, centred, across, beam)
         if not grown:
             break
-        ranked = rank_exactly(grown, logs, target_ranks)
-        current = [one.factors for one in _distinct(ranked)[: beam.width]]
+        ranked = rank_exactly(grown, tables, across)
+        kept = ranked if beam.keeps_scales else _distinct(ranked)
+        current = [one.factors for one in kept[: beam.width]]
         found |= {one.factors: one for one in ranked}
     return _distinct(sorted(found.values(), key=_order))
 
 
 def _order(one: Found) -> tuple[float, int]:
-    return -one.rho, len(one.factors.powers)
+    return -one.value, len(one.factors.powers)
 
 
 def _distinct(found: Sequence[Found]) -> list[Found]:
-    """Without later products whose rho equals an earlier one's: they rank alike."""
-    seen: set[float] = set()
+    """Without later products whose rho on every table equals an earlier one's: they rank alike."""
+    seen: set[tuple[float, ...]] = set()
     kept = []
     for one in sorted(found, key=_order):
-        key = round(one.rho, 10)
+        key = tuple(round(rho, 10) for rho in one.rhos)
         if key not in seen:
             seen.add(key)
             kept.append(one)
@@ -105,46 +141,90 @@ def _distinct(found: Sequence[Found]) -> list[Found]:
 
 
 def rank_exactly(
-    products: Sequence[Factors], logs: FloatArray, target_ranks: FloatArray
+    products: Sequence[Factors], tables: Sequence[Searched], across: Across = ONE_TABLE
 ) -> list[Found]:
-    """The products with their exact rho, best first."""
-    scores = np.stack([one.logs(logs) for one in products])
-    rho = spearman_many(scores, target_ranks).values
+    """The products with their exact rho on each table, best first."""
+    rhos = np.stack(
+        [
+            spearman_many(
+                np.stack([one.logs(table.logs) for one in products]), table.target_ranks
+            ).values
+            for table in tables
+        ]
+    )
+    values, signs = across.signed(rhos)
     made = [
-        Found(one, abs(float(value)), -1 if value < 0 else 1)
-        for one, value in zip(products, rho, strict=True)
+        Found(one, float(values[i]), int(signs[i]), tuple((signs[i] * rhos[:, i]).tolist()))
+        for i, one in enumerate(products)
     ]
     return sorted(made, key=_order)
 
 
+class _Centred(NamedTuple):
+    """A table's logarithms (T, n) minus their means and its target (n,) centred, of length one.
+
+    `by_target` (T,) and `squares` (T,) are the logarithms' products with the target and themselves.
+    """
+
+    logs: FloatArray
+    target: FloatArray
+    by_target: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, table: Searched) -> _Centred:
+        logs = table.logs - table.logs.mean(axis=1, keepdims=True)
+        target = table.target_ranks - table.target_ranks.mean()
+        target = target / np.sqrt(target @ target)
+        return cls(logs, target, logs @ target, (logs * logs).sum(axis=1))
+
+
+class _Extensions:
+    """The correlations of every (product times a term to a power) with one table's target."""
+
+    def __init__(self, current: Sequence[Factors], table: _Centred) -> None:
+        base = np.stack([one.logs(table.logs) for one in current])  # (K, n)
+        self._table = table
+        self._by_target, self._by_terms = base @ table.target, base @ table.logs.T  # (K,), (K, T)
+        self._squares = (base * base).sum(axis=1)
+        self._floor = _FLAT * max(float(table.squares.max()), 1e-300)
+
+    def correlations(self, exponent: float) -> tuple[FloatArray, BoolArray]:
+        """Pearson's correlation (K, T), 0 for constant products, and which these are (K, T)."""
+        above = self._by_target[:, np.newaxis] + exponent * self._table.by_target
+        below = self._squares[:, np.newaxis] + exponent**2 * self._table.squares
+        below = below + 2 * exponent * self._by_terms
+        is_flat = below <= self._floor
+        found = above / np.sqrt(np.maximum(below, self._floor))
+        found[is_flat] = 0.0
+        return found, is_flat
+
+
 def _best_extensions(
-    current: Sequence[Factors], centred: FloatArray, target: FloatArray, most: int
+    current: Sequence[Factors], tables: Sequence[_Centred], across: Across, beam: Beam
 ) -> list[Factors]:
     """The products one term longer with the largest closed-form correlation, best first."""
-    base = np.stack([one.logs(centred) for one in current])  # (K, n)
-    by_target, by_terms = base @ target, base @ centred.T  # (K,), (K, T)
-    own, terms_target = (base * base).sum(axis=1), centred @ target
-    terms_own = (centred * centred).sum(axis=1)
-    floor = _FLAT * max(float(terms_own.max()), 1e-300)
+    most, exponents = beam.exact, beam.exponents
+    extensions = [_Extensions(current, table) for table in tables]
     candidates: list[tuple[float, int, int, int]] = []
-    for power, exponent in enumerate(map(float, EXPONENTS)):
-        above = by_target[:, np.newaxis] + exponent * terms_target
-        below = own[:, np.newaxis] + exponent**2 * terms_own + 2 * exponent * by_terms
-        found = np.abs(above) / np.sqrt(np.maximum(below, floor))
-        found[below <= floor] = 0.0
+    for power, exponent in enumerate(map(float, exponents)):
+        on_tables = [of_table.correlations(exponent) for of_table in extensions]
+        values, _ = across.signed(np.stack([rho for rho, _ in on_tables]))
+        values[np.logical_and.reduce([is_flat for _, is_flat in on_tables])] = -np.inf
         for row, one in enumerate(current):
-            found[row, [term for term, _ in one.powers]] = -1.0
-        flat = found.reshape(-1)
+            values[row, [term for term, _ in one.powers]] = -np.inf
+        flat = values.reshape(-1)
         n_best = min(most, len(flat))
         for place in np.argpartition(-flat, n_best - 1)[:n_best]:
-            row, term = divmod(int(place), found.shape[1])
-            if flat[place] > 0:
+            row, term = divmod(int(place), values.shape[1])
+            if flat[place] > -np.inf:
                 candidates.append((-float(flat[place]), row, term, power))
     candidates.sort()
     grown: dict[frozenset[tuple[int, Fraction]], Factors] = {}
     for _, row, term, power in candidates:
-        one = current[row].times(term, EXPONENTS[power])
-        grown.setdefault(frozenset(_scaled(one.powers)), one)
+        one = current[row].times(term, exponents[power])
+        powers = one.powers if beam.keeps_scales else _scaled(one.powers)
+        grown.setdefault(frozenset(powers), one)
         if len(grown) >= most:
             break
     return list(grown.values())
@@ -169,3 +249,72 @@ def is_new_pair(first: IntArray, second: IntArray, exponent: Fraction) -> BoolAr
 def n_pairs(n_terms: int) -> int:
     """How many products of two terms there are."""
     return 3 * n_terms * (n_terms - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class PairScreen:
+    """All products of two terms by closed form: their logarithms' correlation with ranked targets.
+
+    `logs` (T, n) are the terms' logarithms on some rows, `centred` (T, n) the same minus their
+    means. What does not depend on the target is computed once: `products` (T, T) of the latter.
+    """
+
+    logs: FloatArray
+    centred: FloatArray
+    products: FloatArray
+
+    @classmethod
+    def of(cls, logs: FloatArray) -> PairScreen:
+        """The screen of the terms with these logarithms (T, n)."""
+        centred = logs - logs.mean(axis=1, keepdims=True)
+        return cls(logs, centred, centred @ centred.T)
+
+    def with_target(self, target_ranks: FloatArray) -> FloatArray:
+        """The products (T,) of the terms with the ranked target (n,), which is scaled to size 1."""
+        target = target_ranks - target_ranks.mean()
+        return np.asarray(self.centred @ (target / np.sqrt(target @ target)))
+
+    def correlations(
+        self, with_target: FloatArray, start: int, stop: int, exponent: Fraction
+    ) -> FloatArray:
+        """|r| (stop - start, T) of each of these terms times every term to the exponent.
+
+        It is -1 for products that have the ranking of another one.
+        """
+        power, first, own = float(exponent), slice(start, stop), np.diagonal(self.products)
+        below = 2 * power * self.products[first]
+        below += own[first, np.newaxis]
+        below += power**2 * own
+        flat = _FLAT * max(float(own.max()), 1e-300)
+        is_flat = below <= flat
+        found = np.abs(with_target[first, np.newaxis] + power * with_target)
+        found /= np.sqrt(np.maximum(below, flat, out=below), out=below)
+        found[is_flat] = 0.0
+        rows, columns = np.arange(start, stop)[:, np.newaxis], np.arange(len(self.logs))
+        found[~is_new_pair(rows, columns, exponent)] = -1.0
+        return found
+
+    def best(self, target_ranks: FloatArray, exact: int = Beam().exact) -> list[Found]:
+        """The best products, best first: all are screened, the first `exact` ranked exactly."""
+        with_target = self.with_target(target_ranks)
+        step = max(1, _SCREENED // max(1, len(self.logs)))
+        best: list[tuple[float, int, int, Fraction]] = []
+        for exponent in PAIR_EXPONENTS:
+            for start in range(0, len(self.logs), step):
+                stop = min(start + step, len(self.logs))
+                found = self.correlations(with_target, start, stop, exponent).reshape(-1)
+                places = np.flatnonzero(found > (-best[-1][0] if len(best) == exact else 0.0))
+                for place in places[largest(found[places], exact)]:
+                    first, second = divmod(int(place), len(self.logs))
+                    best.append((-float(found[place]), start + first, second, exponent))
+                best = sorted(best)[:exact]
+        one = Fraction(1)
+        pairs = [Factors(((first, one), (second, power))) for _, first, second, power in best]
+        return rank_exactly(pairs, [Searched(self.logs, target_ranks)]) if pairs else []
+
+
+def largest(values: FloatArray, n: int) -> IntArray:
+    """The places (n,) of the n largest values, in no order; of fewer values all."""
+    if len(values) <= n:
+        return np.arange(len(values))
+    return np.asarray(np.argpartition(-values, n - 1)[:n])

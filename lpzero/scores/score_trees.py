@@ -13,7 +13,7 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.scores.stacks import finite
 from primitives.formula import Formula
-from primitives.score import Column, ScoreTree, Transform
+from primitives.score import SIGNED_LOG, Column, ScoreTree, Transform
 
 _TRANSFORMS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "sqrt": np.sqrt,
@@ -21,6 +21,7 @@ _TRANSFORMS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "inverse": lambda x: 1.0 / x,
     "abs": np.abs,
     "log": np.log,
+    SIGNED_LOG: lambda x: np.sign(x) * np.log1p(np.abs(x)),
 }
 
 

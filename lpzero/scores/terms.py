@@ -1,6 +1,7 @@
 """The terms that products are made of: one number per architecture for each of thousands of terms.
 
-branch table, columns  ->  TermTable: terms (T) with their values (T, A), all above zero
+TermSource: branch table, columns  ->  TermTable: terms (T) with values (T, A), all above zero
+several of them                    ->  one TermTable each, of the same terms
 
 A term here is a chain of a statistic or of a size under a reduction over positions, or a column. It
 must be finite and of one sign on every architecture, so that its powers and logarithm are defined;
@@ -57,6 +58,7 @@ class TermTable:
 
     terms: tuple[Term, ...]
     values: FloatArray
+    positive: frozenset[str] = frozenset()  # the columns that are above zero on every architecture
 
     @cached_property
     def logs(self) -> FloatArray:
@@ -66,24 +68,85 @@ class TermTable:
     def __len__(self) -> int:
         return len(self.terms)
 
+    def of(self, kept: BoolArray) -> TermTable:
+        """The table of the terms where `kept` (T,) is true."""
+        terms = tuple(term for term, keep in zip(self.terms, kept, strict=True) if keep)
+        return TermTable(terms, self.values[kept], self.positive)
+
+
+@dataclass(frozen=True, eq=False)
+class TermSource:
+    """What terms are read from: a branch table, columns (A,), or both."""
+
+    branches: BranchTable | None
+    columns: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def positive(self) -> frozenset[str]:
+        """The columns that are above zero on every architecture."""
+        return frozenset(name for name, values in self.columns.items() if (values > 0).all())
+
 
 def term_table(
-    branches: BranchTable,
+    branches: BranchTable | None,
     language: TermLanguage | None = None,
     columns: Mapping[str, FloatArray] | None = None,
 ) -> TermTable:
-    """The distinct terms of the language on the architectures of a branch table, simplest first."""
-    language = language or TermLanguage()
+    """The distinct terms of the language on the architectures of a branch table, simplest first.
+
+    Without a branch table the terms are the columns alone. A column enters as its magnitude.
+    """
+    (found,) = shared_term_tables([TermSource(branches, columns or {})], language)
+    return found
+
+
+def values_of(terms: Sequence[Term], source: TermSource) -> FloatArray:
+    """The values (T, A) of the terms from another source; NaN where it does not have a term."""
+    names, values = _every_term(source, None)
+    places = {term: place for place, term in enumerate(names)}
+    found = np.full((len(terms), values.shape[1]), np.nan)
+    for row, term in enumerate(terms):
+        if term in places:
+            found[row] = values[places[term]]
+    return found
+
+
+def _every_term(source: TermSource, language: TermLanguage | None) -> tuple[list[Term], FloatArray]:
+    """All terms of the language with their values (T, A), usable or not."""
     terms: list[Term] = []
     values: list[FloatArray] = []
-    for found, of_terms in _groups(branches, language, columns or {}):
+    for found, of_terms in _groups(source.branches, language or TermLanguage(), source.columns):
         terms += found
         values.append(of_terms)
-    stacked = np.concatenate(values) if values else np.empty((0, branches.n_archs))
+    n_archs = 0 if source.branches is None else source.branches.n_archs
+    return terms, np.concatenate(values) if values else np.empty((0, n_archs))
+
+
+def shared_term_tables(
+    sources: Sequence[TermSource], language: TermLanguage | None = None
+) -> list[TermTable]:
+    """The distinct terms that several tables share, simplest first, one table of them for each."""
+    found = [_every_term(source, language) for source in sources]
+    terms, *others = (names for names, _ in found)
+    values = [of_table for _, of_table in found]
+    if others:
+        shared = set(terms).intersection(*others)
+        terms = [term for term in terms if term in shared]
+        places = [{term: row for row, term in enumerate(names)} for names, _ in found]
+        values = [
+            of_table[[rows[term] for term in terms]]
+            for rows, of_table in zip(places, values, strict=True)
+        ]
+    stacked = np.concatenate(values, axis=1)
     order = np.argsort([_complexity(term) for term in terms], kind="stable").astype(np.int64)
     order = order[_usable(stacked[order])]
-    kept = order[_distinct(np.log(np.abs(stacked[order])))]
-    return TermTable(tuple(terms[i] for i in kept), np.abs(stacked[kept]))
+    logs = [np.log(np.abs(of_table[order])) for of_table in values]
+    if others:  # a shift between tables changes no ranking
+        logs = [of_table - of_table.mean(axis=1, keepdims=True) for of_table in logs]
+    kept = order[_distinct(np.concatenate(logs, axis=1))]
+    names = tuple(terms[i] for i in kept)
+    positive = frozenset.intersection(*(source.positive for source in sources))
+    return [TermTable(names, np.abs(of_table[kept]), positive) for of_table in values]
 
 
 def _complexity(term: Term) -> int:
@@ -91,10 +154,21 @@ def _complexity(term: Term) -> int:
 
 
 def _groups(
-    branches: BranchTable, language: TermLanguage, columns: Mapping[str, FloatArray]
+    branches: BranchTable | None, language: TermLanguage, columns: Mapping[str, FloatArray]
 ) -> Iterator[tuple[list[Term], FloatArray]]:
     """Terms with their values (T, A), a statistic, size or set of columns at a time."""
+    if branches is not None:
+        yield from _network_terms(branches, language)
+    if columns:
+        yield [Column(name) for name in columns], np.abs(np.stack(list(columns.values())))
+
+
+def _network_terms(
+    branches: BranchTable, language: TermLanguage
+) -> Iterator[tuple[list[Term], FloatArray]]:
     for statistic in language.statistics:
+        if statistic in branches.absent:
+            continue
         chains = branches.chains.chains[statistic]
         expressions = [branch(statistic, *chain) for chain in chains]
         yield from _reduced(expressions, branches.block_means[statistic], branches, language)
@@ -103,8 +177,6 @@ def _groups(
                 yield _terms(expressions, end), branches.ends[end, statistic]
     if language.sizes:
         yield from _size_terms(branches, language)
-    if columns:
-        yield [Column(name) for name in columns], np.stack(list(columns.values()))
 
 
 def _size_terms(

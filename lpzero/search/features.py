@@ -2,7 +2,8 @@
 
 Logarithms of parameters, decoder and attention parameters, flops, depth and width; every numeric
 field of the architecture outside its blocks; for every numeric field of the blocks the logarithm of
-its mean, minimum and maximum; for every categorical field the share of blocks with each value.
+its mean, minimum and maximum; for every categorical field the share of blocks with each value; the
+space's own traits.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def describe(space: Space[Any], arch: Any) -> dict[str, float]:
     """The raw features by name."""
     found = {}
     for name in ("parameters", "decoder-parameters", "attention-parameters", "flops", "depth"):
-        found[name] = math.log(counters.get(name)(space, arch))
+        found[name] = math.log(max(1.0, counters.get(name)(space, arch)))  # attention may be none
     found["width"] = math.log(space.width(arch))
     for name, value in space.to_json(arch).items():
         if isinstance(value, (int, float)):
@@ -64,8 +65,8 @@ def describe(space: Space[Any], arch: Any) -> dict[str, float]:
         if isinstance(values[0], str):
             for value, n in Counter(values).items():
                 found[f"share of {name} {value}"] = n / len(blocks)
-        else:
+        elif isinstance(values[0], (int, float)):
             found[f"mean {name}"] = math.log1p(sum(values) / len(values))
             found[f"least {name}"] = math.log1p(min(values))
             found[f"largest {name}"] = math.log1p(max(values))
-    return found
+    return found | space.traits(arch)

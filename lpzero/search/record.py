@@ -34,7 +34,7 @@ class SearchRun(Run):
 def read(config: StoredConfig) -> SearchRun:
     """The search with that config."""
     remarks: list[str] = []
-    result = read_file(config.folder, RESULT, remarks)
+    result = read_file(config, RESULT, remarks)
     if result is None:
         remarks.append(
             "The search is not finished, so there is no result. Resume it with:"

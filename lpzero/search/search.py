@@ -43,6 +43,7 @@ class Resources:
     jobs: int = 1
     label: str | None = None
     show: Show = lambda entry: None
+    lock: bool = True
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def run(
     with ExitStack() as stack:
         directory = None
         if out is not None:
-            directory = stack.enter_context(search_directory(out, request, resume))
+            directory = stack.enter_context(search_directory(out, request, resume, resources.lock))
+            directory.log_remarks()
         journal = None if directory is None else directory.journal
         environment = _environment(request, evaluator, resources, journal)
         winner = request.made_loop.run(environment)

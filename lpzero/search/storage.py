@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lpzero import files
 from lpzero.errors import LPZeroError, RunError
 from lpzero.runs.config import RunConfig, read_config
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG, RESULT, TRACE
+from lpzero.runs.run import read_file
 from lpzero.search.ledger import is_fact
 from lpzero.search.request import Request
 from spaces.errors import SpaceError
@@ -24,9 +24,11 @@ def search_config(request: Request) -> RunConfig:
     return RunConfig(KIND, request.to_json())
 
 
-def search_directory(folder: Path, request: Request, resume: bool) -> RunDirectory:
+def search_directory(
+    folder: Path, request: Request, resume: bool, lock: bool = True
+) -> RunDirectory:
     """The directory of a search, as a context manager."""
-    return RunDirectory(folder, search_config(request), resume, is_fact)
+    return RunDirectory(folder, search_config(request), resume, is_fact, lock)
 
 
 def publish(directory: RunDirectory, result: Mapping[str, Any], seconds: float) -> None:
@@ -49,8 +51,9 @@ def stored_request(folder: Path) -> Mapping[str, Any] | None:
 def finished(folder: Path, request: Request) -> dict[str, Any] | None:
     """The result of this search if the folder has it; it is the last file written."""
     found = read_config(folder)
-    is_same = found is not None and found.hash == search_config(request).hash
-    return files.read_object(folder / RESULT) if is_same else None
+    if found is None or found.hash != search_config(request).hash:
+        return None
+    return read_file(found, RESULT, [])
 
 
 def resumed(folder: Path, before: Mapping[str, Any], asked: Mapping[str, Any]) -> Request:

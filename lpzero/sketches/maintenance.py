@@ -58,14 +58,14 @@ def prune(store: Store, what: str) -> tuple[int, int]:
 
 def _header(paths: Sequence[Path]) -> dict[str, Any] | None:
     """The sketch's header or the failure's record; None if neither can be read."""
-    for path in paths:
+    for path in filter(Path.is_file, paths):  # opening a pipe would wait for its writer
         try:
             if path.name.endswith(SKETCH):
                 with open(path, "rb") as file:
                     return read_header(file, MAGIC)
             if path.name.endswith(FAILURE):
                 return dict(json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError, EnvelopeError):
+        except (OSError, ValueError, TypeError, RecursionError, EnvelopeError):
             continue
     return None
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 # Incremented whenever a change of extraction or format changes the content of a file.
 SCHEMA = 2
 MAGIC = b"LPZSKT01"
+_IDENTITY = frozenset({"schema", "space", "arch", "options"})
+# Optional in a header: the vector instructions that the numbers were computed with.
+CAPABILITY = "capability"
 
 
 class SketchError(LPZeroError, RuntimeError):
@@ -105,7 +108,17 @@ def _options_identity(options: SketchOptions) -> dict[str, Any]:
 
 def address(space: Space[Any], arch: Any, options: SketchOptions) -> str:
     """The sketch's name in a store: a digest of its identity."""
-    return hashlib.sha256(files.canonical_json(identity(space, arch, options))).hexdigest()
+    found = address_of(identity(space, arch, options))
+    assert found is not None, "an identity is complete"
+    return found
+
+
+def address_of(header: Mapping[str, Any]) -> str | None:
+    """The address that a sketch with this header has; None if the header states no identity."""
+    if not header.keys() >= _IDENTITY:
+        return None
+    stated = {name: header[name] for name in _IDENTITY}
+    return hashlib.sha256(files.canonical_json(stated)).hexdigest()
 
 
 @lru_cache(maxsize=32)

@@ -2,24 +2,27 @@
 
 Layout: `SPACE/ab/ab12....sketch`, and `ab12....failure.json` for an architecture that could not be
 sketched. Any number of processes may read and write: files with equal names have equal bytes, and a
-file gets its name only when it is complete.
+file gets its name only when it is complete. A file is accepted only if its digest matches and it
+says that it belongs to the address it is stored under.
 """
 
 from __future__ import annotations
 
-import json
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lpzero import files
-from lpzero.errors import LPZeroError
-from lpzero.sketches.sketch import Sketch, SketchError, decode
+from lpzero import files, seals
+from lpzero.errors import EnvelopeError, LPZeroError
+from lpzero.sketches.sketch import Sketch, SketchError, address_of, decode
+from spaces.regular_files import NotRegularError, read_regular
 
 ENVIRONMENT = "LPZERO_CACHE"
 SKETCH, FAILURE = ".sketch", ".failure.json"
+logger = logging.getLogger(__name__)
 
 
 class StoreError(LPZeroError, OSError):
@@ -62,11 +65,14 @@ class Store:
         """The verified sketch; raise SketchError, naming the file, if it is missing or broken."""
         path = self.path(space, address)
         try:
-            return decode(path.read_bytes())
+            sketch = decode(read_regular(path))
         except FileNotFoundError:
             raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
-        except SketchError as error:
+        except (SketchError, NotRegularError) as error:
             raise SketchError(f"{path}: {error}") from None
+        if address_of(sketch.header) != address:
+            raise SketchError(f"{path}: it is the sketch of another architecture or other options")
+        return sketch
 
     def write(self, space: str, address: str, data: bytes) -> None:
         """Write the file and remove the record of an earlier failure."""
@@ -74,18 +80,21 @@ class Store:
         self.path(space, address, FAILURE).unlink(missing_ok=True)
 
     def failure(self, space: str, address: str) -> Failure | None:
-        """The recorded failure; None if there is none or it is unreadable."""
+        """The recorded failure; None if there is none, or if it is not as it was written."""
+        path = self.path(space, address, FAILURE)
         try:
-            record = json.loads(self.path(space, address, FAILURE).read_bytes())
-            return Failure(str(record.pop("reason")), record)
-        except (OSError, ValueError, KeyError, TypeError):
+            record = seals.read_sealed(path, address)
+        except FileNotFoundError:
             return None
+        except EnvelopeError as error:
+            logger.warning("%s: %s; trying the architecture again", path, error)
+            return None
+        return Failure(str(record.pop("reason")), record)
 
     def record_failure(self, space: str, address: str, failure: Failure) -> None:
         """Record why there is no sketch."""
         record = {**failure.identity, "reason": failure.reason}
-        data = json.dumps(record, sort_keys=True, indent=1).encode()
-        files.write_bytes(self.path(space, address, FAILURE), data)
+        seals.write_sealed(self.path(space, address, FAILURE), address, record)
 
     def groups(self, space: str | None = None) -> dict[tuple[str, str], list[Path]]:
         """By space and address: the sketch or failure record, and the files derived from it."""
@@ -96,12 +105,7 @@ class Store:
 
     def sweep(self) -> int:
         """Remove the temporary files of interrupted writers; return their number."""
-        removed = 0
-        for path in self.folder.glob(f"*/??/.*{files.TEMPORARY}"):
-            if files.is_abandoned(path):
-                path.unlink(missing_ok=True)
-                removed += 1
-        return removed
+        return files.sweep(self.folder.glob(f"*/??/.*{files.TEMPORARY}"))
 
 
 def file_size(path: Path) -> int:

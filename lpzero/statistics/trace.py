@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.statistics.errors import StatisticsError
-from spaces.taps import Tap
+from spaces.taps import StateTap, Tap
 
 Part = Literal["attention", "feed-forward", "pooling"]
 K = TypeVar("K")
@@ -43,6 +43,7 @@ class Layout:
         "linear2",
         "intermediate",
         "output",
+        "cell",
     )
     pooling: tuple[str, ...] = ("pool",)
     heads: tuple[str, ...] = ("attention.c_proj", "attention.output", "mixing.output")
@@ -68,7 +69,8 @@ class Trace(Generic[K]):
 
     inputs, outputs: (B, T, d). taps: for each block and statistic the recorded value of every
     tensor (A is (B, T, f), S is (B, heads, T, T), others as the tap gives them). heads:
-    (B, T, heads * width), at most one per block, none without a layout.
+    (B, T, heads * width), at most one per block, none without a layout. steps: for each block its
+    first hidden state (B, d) after every step, if it is recurrent and they are asked for.
     """
 
     inputs: list[Tensor]
@@ -76,6 +78,7 @@ class Trace(Generic[K]):
     taps: list[dict[str, list[K]]]
     heads: list[list[Tensor]]
     output: Any = field(default=None)
+    steps: list[list[Tensor]] = field(default_factory=list)
 
 
 def find_blocks(model: nn.Module) -> list[nn.Module]:
@@ -105,6 +108,7 @@ def trace(
     layout: Layout | None = None,
     source: Tensor | None = None,
     reaches_embedding: bool = False,
+    with_steps: bool = False,
 ) -> Trace[K]:
     """The trace of a pass over tokens (B, T) or images; `keep` maps each tensor at the `taps`.
 
@@ -113,13 +117,13 @@ def trace(
     beside the taps, and those of the heads.
     """
     recorder = _Recorder(blocks, taps, keep, source, reaches_embedding)
-    with _hooked(recorder, layout):
+    with _hooked(recorder, layout, with_steps):
         output = model(tokens)
     n = range(len(blocks))
     if recorder.n_entered != len(n) or recorder.n_left != len(n) or len(recorder.outputs) != len(n):
         raise StatisticsError(f"not every block of {type(model).__name__} was run exactly once")
     inputs, outputs = ([found[i] for i in n] for found in (recorder.inputs, recorder.outputs))
-    return Trace(inputs, outputs, recorder.taps, recorder.heads, output)
+    return Trace(inputs, outputs, recorder.taps, recorder.heads, output, recorder.steps)
 
 
 class _Recorder(Generic[K]):
@@ -139,6 +143,7 @@ class _Recorder(Generic[K]):
         self.outputs: dict[int, Tensor] = {}
         self.taps: list[dict[str, list[K]]] = [{name: [] for name in taps} for _ in blocks]
         self.heads: list[list[Tensor]] = [[] for _ in blocks]
+        self.steps: list[list[Tensor]] = [[] for _ in blocks]
         self.n_entered = self.n_left = 0
 
     def enter(self, index: int, _: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -157,6 +162,9 @@ class _Recorder(Generic[K]):
     def tap(self, index: int, statistic: str, _: nn.Module, __: Any, output: Any) -> None:
         self.taps[index][statistic].append(self.keep(statistic, first_tensor(output)))
 
+    def step(self, index: int, _: nn.Module, __: Any, output: Tensor) -> None:
+        self.steps[index].append(output)
+
     def heads_before(self, index: int, _: nn.Module, args: tuple[Any, ...]) -> None:
         self.heads[index].append(args[0])
 
@@ -165,7 +173,7 @@ class _Recorder(Generic[K]):
 
 
 @contextmanager
-def _hooked(recorder: _Recorder[K], layout: Layout | None) -> Iterator[None]:
+def _hooked(recorder: _Recorder[K], layout: Layout | None, with_steps: bool) -> Iterator[None]:
     """Hooks that fill the recorder; removed on leaving."""
     handles: list[Any] = []
     try:
@@ -175,6 +183,9 @@ def _hooked(recorder: _Recorder[K], layout: Layout | None) -> Iterator[None]:
             for statistic, module in _tapped(block, recorder.taps[index], layout):
                 hook = partial(recorder.tap, index, statistic)
                 handles.append(module.register_forward_hook(hook))
+            for module in block.modules() if with_steps else ():
+                if isinstance(module, StateTap):
+                    handles.append(module.register_forward_hook(partial(recorder.step, index)))
             if layout is None:
                 continue
             joined, mixing = _named(block, layout.heads), _named(block, layout.mixing)

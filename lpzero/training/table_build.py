@@ -38,16 +38,29 @@ def build_config(plan: TablePlan) -> RunConfig:
 
 
 def is_training(record: dict[str, Any], number: int) -> bool:
-    """Whether the record is valid in a build's journal."""
-    return record.keys() >= _FIELDS and math.isfinite(record["target"])
+    """Whether the record is valid in a build's journal: a finite target, or why there is none."""
+    has_failed = record.get("target", 0) is None
+    if record.keys() != (_FIELDS | {"failure"} if has_failed else _FIELDS):
+        return False
+    if not all(type(record[name]) is int for name in ("index", "seed", "steps")):
+        return False
+    if has_failed:
+        return type(record["seconds"]) is float and type(record["failure"]) is str
+    finite = all(type(record[name]) is float for name in ("target", "seconds"))
+    return finite and math.isfinite(record["target"])
 
 
 def build_table(
-    plan: TablePlan, folder: Path, workers: Workers | None = None, label: str | None = None
+    plan: TablePlan,
+    folder: Path,
+    workers: Workers | None = None,
+    label: str | None = None,
+    lock: bool = True,
 ) -> Path:
     """Run the missing trainings, write the table and return its path."""
     config = build_config(plan)
-    with RunDirectory(folder, config, resume=True, fits=is_training) as directory:
+    with RunDirectory(folder, config, True, is_training, lock) as directory:
+        directory.log_remarks()
         journal = directory.journal
         runs = {(run["index"], run["seed"]): run for run in journal.records()}
         journal.go_to(len(journal))

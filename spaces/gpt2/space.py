@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spaces.base import Sizes, Space, flip, flip_layers, read_fields, redraw, require
-from spaces.errors import ArchitectureError
+from spaces.errors import ArchitectureError, shown
 
 if TYPE_CHECKING:
     from spaces.gpt2.model import Gpt2
@@ -144,7 +144,9 @@ class Gpt2Space(Space[Gpt2Arch]):
         given = read_fields(fields, Gpt2Arch, "architecture")
         for name in ("n_head", "d_inner"):
             if not isinstance(given[name], (list, tuple)):
-                raise ArchitectureError(f"{name}: got {given[name]!r}, expected a list of integers")
+                raise ArchitectureError(
+                    f"{name}: got {shown(given[name])}, expected a list of integers"
+                )
             given[name] = tuple(given[name])
         arch = Gpt2Arch(**given)
         self.validate(arch)

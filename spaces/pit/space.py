@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from spaces.base import Sizes, flip, read_fields, redraw, require
-from spaces.errors import ArchitectureError
+from spaces.errors import ArchitectureError, shown
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class PitSpace(ImageSpace[PitArch]):
     """The allowed values; `depths` are those of each stage, `heads` those of every stage."""
 
     version: ClassVar[int] = 1
+    shares_blocks: ClassVar[bool] = True
 
     name: str = "pit"
     base_dims: tuple[int, ...] = (16, 24, 32, 40)
@@ -173,7 +174,7 @@ class PitSpace(ImageSpace[PitArch]):
         for name in ("depths", "heads"):
             values = given[name]
             if not isinstance(values, (list, tuple)) or not all(type(v) is int for v in values):
-                raise ArchitectureError(f"{name}: got {values!r}, expected a list of integers")
+                raise ArchitectureError(f"{name}: got {shown(values)}, expected a list of integers")
             given[name] = tuple(values)
         arch = PitArch(**given)
         self.validate(arch)

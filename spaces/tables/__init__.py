@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spaces.tables.registry import Description, data_root, describe, load, names, source
+from spaces.tables.registry import Description, data_root, describe, load, load_any, names, source
 
 if TYPE_CHECKING:
+    from spaces.tables.column_table import ColumnTable
     from spaces.tables.splits import Split, split
     from spaces.tables.table import Table
 
 __all__ = [
+    "ColumnTable",
     "Description",
     "Split",
     "Table",
     "data_root",
     "describe",
     "load",
+    "load_any",
     "names",
     "source",
     "split",
 ]
 
-_LAZY = {"Table": "table", "Split": "splits", "split": "splits"}
+_LAZY = {"ColumnTable": "column_table", "Table": "table", "Split": "splits", "split": "splits"}
 
 
 def __getattr__(name: str) -> Any:

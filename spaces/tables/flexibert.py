@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import spaces
+from spaces.errors import shown
 from spaces.tables.readers import architecture_of, field, read_json, refuse
 from spaces.tables.source import Origin, Source
 
@@ -73,7 +74,7 @@ def _layer(layer: Any, where: str) -> dict[str, Any]:
     operation = next((v for k, v in OPERATIONS.items() if k == (kind, parameter)), None)
     if operation is None:
         known = ", ".join(f"{k} {p}" for k, p in OPERATIONS)
-        refuse(where, f"operation {kind} {parameter!r} is unknown: use one of {known}")
+        refuse(where, f"operation {kind:.40} {shown(parameter)} is unknown: use one of {known}")
     return {
         "operation": operation,
         "heads": field(layer, "num_operation_heads", int, where),

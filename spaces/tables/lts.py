@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import spaces
+from spaces.errors import shown
 from spaces.gpt2 import Gpt2Space
 from spaces.tables.readers import architecture_of, field, read_yaml, refuse
 from spaces.tables.source import Origin, Source
@@ -57,7 +58,8 @@ def count(folder: Path) -> int:
     """The number of architectures, by their files."""
     if not (folder / "ppl_summary.yaml").is_file():
         refuse(str(folder / "ppl_summary.yaml"), "the file is missing")
-    return sum(1 for _ in folder.rglob(CONFIG))
+    # At the two depths of `_config_path`: the folder may hold anything else.
+    return sum(1 for depth in ("*", "*/*") for _ in folder.glob(f"{depth}/{CONFIG}"))
 
 
 def _summary(path: Path) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def _summary(path: Path) -> dict[str, Any]:
         refuse(str(path), "expected names with their results")
     for row in values:
         if not isinstance(row, str) or not _ROW.fullmatch(row):
-            refuse(str(path), f"{row!r} is not the name of an architecture")
+            refuse(str(path), f"{shown(row)} is not the name of an architecture")
     return values
 
 
@@ -101,7 +103,7 @@ def _architecture(space: Gpt2Space, path: Path) -> Any:
     n_token = field(config, "n_token", int, where)
     ends = field(config, "cutoffs", list, where)
     if not all(type(end) is int for end in ends):
-        refuse(where, f"cutoffs = {ends}, expected a list of integers")
+        refuse(where, f"cutoffs = {shown(ends)}, expected a list of integers")
     # The released code cuts the list at the first entry beyond the vocabulary.
     beyond = next((i for i, end in enumerate(ends) if end >= n_token), len(ends))
     for name, given, expected in (
@@ -111,7 +113,9 @@ def _architecture(space: Gpt2Space, path: Path) -> Any:
         ("n_layer", field(config, "n_layer", int, where), len(_list(config, "d_inner", where))),
     ):
         if given != expected:
-            refuse(where, f"{name} = {given}, expected {expected} in space {space.name}")
+            refuse(
+                where, f"{name} = {shown(given)}, expected {shown(expected)} in space {space.name}"
+            )
     with architecture_of(where):
         return space.from_json(
             {

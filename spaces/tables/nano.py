@@ -1,7 +1,8 @@
 """The project's own tables: small members of both families, trained by the project's trainer.
 
 One JSON file each: {"schema": 1, "name", "space", "target", "licence", "provenance", "noise",
-"rows": [{"arch", "target", "runs": [{"seed", "target", "seconds", "steps"}, ...]}, ...]}.
+"rows": [{"arch", "target", "runs": [{"seed", "target", "seconds", "steps"}, ...]}, ...]}, and, if
+trainings failed, "failures": [{"arch", "seed", "steps", "failure"}, ...].
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ def read(source: Source, path: Path) -> Table:
         extra["seconds"].append(sum(field(run, "seconds", float, place) for run in runs))
     target, licence = (field(document, name, str, where) for name in ("target", "licence"))
     noise = field(document, "noise", dict, where)
-    ceiling = field(noise, "rho_between_targets", float, f"{where}: noise")
-    return make_table(source.name, space, rows, target, licence, extra, ceiling)
+    known = "rho_between_targets" in noise
+    ceiling = field(noise, "rho_between_targets", float, f"{where}: noise") if known else None
+    failed = len(document.get("failures", ()))
+    return make_table(source.name, space, rows, target, licence, extra, ceiling, failed)
 
 
 def count(path: Path) -> int:
@@ -62,12 +65,28 @@ def _document(path: Path) -> Any:
     return document
 
 
-def _source(name: str, n: int, target: str) -> Source:
+def _source(name: str, n: int, target: str, digest: str) -> Source:
     path = DATA / f"{name}.json"
-    return Source(name, name, n, target, "Apache-2.0", path, read, count)
+    return Source(name, name, n, target, "Apache-2.0", path, read, count, shipped_digest=digest)
 
 
 SOURCES = (
-    _source("nano-gpt2", 104, "minus validation loss"),
-    _source("nano-flexibert", 96, "held-out balanced accuracy"),
+    _source(
+        "nano-gpt2",
+        104,
+        "minus validation loss",
+        "2a04b04af2b709c8233d35218fdcc7a462fcab30d629dee2856df46d7078adb7",
+    ),
+    _source(
+        "nano-flexibert",
+        96,
+        "held-out balanced accuracy",
+        "6e19ee3a704e9c24ec9bec86816dab8e6b9b0bfafedd76be8f715516bc58c70e",
+    ),
+    _source(
+        "nano-rnn",
+        96,
+        "minus validation loss",
+        "1e54429d601fce9e95d2c3b5e15a17ea8000989dde2141e3960a3391daba876c",
+    ),
 )

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from spaces.errors import ArchitectureError, TableError
+from spaces.errors import ArchitectureError, TableError, shown
+from spaces.regular_files import NotRegularError, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 T = TypeVar("T")
+# In bytes; the largest published files have 0.45 MB (JSON) and 0.05 MB (YAML).
+LARGEST = 8 << 20
+LARGEST_YAML = 512 << 10
+_MAX_DEPTH = 20
 
 
-def read_text(path: Path) -> str:
-    """The file as text."""
+def read_text(path: Path, largest: int = LARGEST) -> str:
+    """The text of a regular file of limited size."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular(path, largest).decode("utf-8")
     except FileNotFoundError:
         raise TableError(f"{path}: the file is missing") from None
     except UnicodeDecodeError as error:
         raise TableError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except NotRegularError as error:
+        raise TableError(f"{path}: {error}, which no table is") from error
     except OSError as error:
         raise TableError(f"{path}: cannot be read ({error.strerror})") from error
 
@@ -36,6 +43,12 @@ def read_json(path: Path) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         raise TableError(f"{path}: broken or truncated JSON at {place}: {error.msg}") from error
+    except RecursionError:
+        raise TableError(f"{path}: JSON that is nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, TableError):
+            raise
+        raise TableError(f"{path}: an integer of thousands of digits") from error
 
 
 def read_yaml(path: Path) -> Any:
@@ -43,12 +56,41 @@ def read_yaml(path: Path) -> Any:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = read_text(path, LARGEST_YAML)
     try:
-        return yaml.load(read_text(path), Loader=loader)  # noqa: S506 (one of the two safe loaders)
+        _check_events(yaml.parse(text, Loader=loader), path)
+        return yaml.load(text, Loader=loader)  # noqa: S506 (one of the two safe loaders)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" at line {mark.line + 1} column {mark.column + 1}" if mark else ""
         raise TableError(f"{path}: broken YAML{place}") from error
+    except (ValueError, OverflowError, AttributeError, LookupError, TypeError) as error:
+        # Such as a date of month 13, or a number of thousands of digits.
+        if isinstance(error, TableError):
+            raise
+        raise TableError(
+            f"{path}: a value that YAML cannot hold ({type(error).__name__})"
+        ) from None
+
+
+def _check_events(events: Iterable[Any], path: Path) -> None:
+    """Raise TableError for what a small file can make endless: nesting and aliases.
+
+    libyaml parses without recursion, but building the values recurses in C, beyond any limit of
+    Python; an alias of an alias doubles what is built.
+    """
+    import yaml
+
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.AliasEvent):
+            raise TableError(f"{path}: YAML with aliases, which no table has")
+        if depth > _MAX_DEPTH:
+            raise TableError(f"{path}: YAML that is nested too deeply")
 
 
 def field(record: Any, name: str, kind: type[T], where: str) -> T:
@@ -62,12 +104,20 @@ def field(record: Any, name: str, kind: type[T], where: str) -> T:
             raise TableError(f"{where}: the field {name} is missing")
         value = value[part]
     if kind is float and type(value) is int:
-        value = float(value)
+        value = _to_float(value, f"{where}: {name}")
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise TableError(f"{where}: {name} = {value!r}, expected {_KINDS.get(kind, kind.__name__)}")
+        expected = _KINDS.get(kind, kind.__name__)
+        raise TableError(f"{where}: {name} = {shown(value)}, expected {expected}")
     if isinstance(value, float) and not math.isfinite(value):
         raise TableError(f"{where}: {name} = {value!r}, expected a finite number")
     return value
+
+
+def _to_float(value: int, where: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise TableError(f"{where} = {shown(value)}, expected a finite number") from None
 
 
 _KINDS: dict[type[Any], str] = {

@@ -5,6 +5,7 @@ A module of this package that declares `SOURCES` is discovered; a new table need
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 from dataclasses import dataclass
@@ -17,11 +18,22 @@ from spaces.errors import TableError, UnknownNameError
 from spaces.tables.source import Source
 
 if TYPE_CHECKING:
+    from spaces.tables.column_table import ColumnTable
     from spaces.tables.table import Table
 
 DATA_VARIABLE = "LPZERO_DATA"
 # They import this module, or dependencies that listing the tables does not need.
-_NOT_TABLES = ("archive", "fetch", "registry", "splits", "table")
+_NOT_TABLES = (
+    "archive",
+    "column_files",
+    "column_table",
+    "digests",
+    "fetch",
+    "registry",
+    "splits",
+    "table",
+)
+logger = logging.getLogger(__name__)
 _SOURCES: dict[str, Source] = {
     source.name: source
     for sources in declared(
@@ -75,6 +87,19 @@ def describe(data: str | os.PathLike[str] | None = None) -> list[Description]:
 
 def load(name: str, data: str | os.PathLike[str] | None = None, space: str | None = None) -> Table:
     """The table of that name, read in its own space or in the one named."""
+    table = load_any(name, data, space)
+    if table.space is None:
+        raise TableError(
+            f"table {name} has columns and no networks; lpzero discover, rank, export and report"
+            " take such tables, this does not"
+        )
+    return table
+
+
+def load_any(
+    name: str, data: str | os.PathLike[str] | None = None, space: str | None = None
+) -> Table | ColumnTable:
+    """The table of that name, with networks or without."""
     entry = source(name)
     root = data_root(data)
     path = locate(entry, root)
@@ -82,7 +107,13 @@ def load(name: str, data: str | os.PathLike[str] | None = None, space: str | Non
         table = entry.read(entry, path)
     except TableError as error:
         raise TableError(f"{error}; {_remedy(entry, root, force=True)}") from error
-    return table if space in (None, entry.space) else table.in_space(spaces.get(str(space)))
+    if not entry.is_published(path):
+        logger.warning("%s differs from the published table %s: so may the results", path, name)
+    if space in (None, entry.space):
+        return table
+    if table.space is None:
+        raise TableError(f"table {name} has no networks: it cannot be read in space {space}")
+    return table.in_space(spaces.get(str(space)))
 
 
 def _describe(entry: Source, root: Path | None) -> Description:

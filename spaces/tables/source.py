@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spaces.tables.digests import table_digest
+
 if TYPE_CHECKING:
+    from spaces.tables.column_table import ColumnTable
     from spaces.tables.table import Table
+
+
+NO_SPACE = "none"  # in place of a space's name, for tables without networks
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +23,7 @@ class Origin:
 
     `members` is None for a file. For a folder it is a regular expression: files whose relative
     paths match are kept, everything else of the repository is ignored. `digest`
-    is the SHA-256 of the file, or of the folder as `fetch.tree_digest` defines it.
+    is the SHA-256 of the file, or of the folder as `digests.tree_digest` defines it.
     """
 
     repository: str
@@ -26,12 +32,27 @@ class Origin:
     digest: str
     members: str | None = None
 
+    @property
+    def provenance(self) -> str:
+        """The repository and the commit, in one word."""
+        return f"github.com/{self.repository}@{self.commit[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """Another file that a table reads: its path under the data root, and where it comes from."""
+
+    path: Path
+    origin: Origin
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """One table: facts, how to read it, how to count its rows cheaply.
 
-    `path` is relative to the data root, or absolute for a table shipped with the package.
+    `space` is NO_SPACE for a table of columns, without networks. `path` is relative to the data
+    root, or absolute for a table shipped with the package; `shipped_digest` is the SHA-256 of the
+    latter's file. `further` are the other files it needs, which are fetched with it.
     """
 
     name: str
@@ -40,9 +61,17 @@ class Source:
     target: str
     licence: str
     path: Path
-    read: Callable[[Source, Path], Table]
+    read: Callable[[Source, Path], Table | ColumnTable]
     count: Callable[[Path], int]
     origin: Origin | None = None
+    shipped_digest: str | None = None
+    further: tuple[Further, ...] = ()
+
+    def is_published(self, path: Path) -> bool:
+        """Whether the content of the path is the published one."""
+        if self.origin is None:
+            return self.shipped_digest in (None, table_digest(path, None))
+        return table_digest(path, self.origin.members) == self.origin.digest
 
     @property
     def is_shipped(self) -> bool:
@@ -54,4 +83,4 @@ class Source:
         """Where the table comes from, in one word."""
         if self.origin is None:
             return "shipped"
-        return f"github.com/{self.origin.repository}@{self.origin.commit[:8]}"
+        return self.origin.provenance

@@ -1,8 +1,9 @@
 """Train, valid and test rows of a table, which depend only on the table's content and a seed.
 
-Half of the rows are train, a fifth valid, three tenths test, in the same shares for every depth.
-Equal architectures stay in one part (the FlexiBERT benchmark contains nine twice), so that the test
-part never contains a training architecture. Rows are sorted by SHA-256, so that a split is the same
+Half of the rows are train, a fifth valid, three tenths test, in the same shares for every depth
+where there are depths. Equal architectures stay in one part (the FlexiBERT benchmark contains nine
+twice), and so do rows that agree in every column of a table without networks, so that the test part
+never contains a training architecture. Rows are sorted by SHA-256, so that a split is the same
 in every process, on every platform and with every library version.
 """
 
@@ -10,11 +11,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from spaces.errors import TableError
+from spaces.tables.column_table import ColumnTable
 from spaces.tables.table import IntArray, Table
 
 TENTHS = {"train": 5, "valid": 2, "test": 3}
@@ -45,12 +47,16 @@ class Split:
         self._is_open = True
         return self._test
 
-    def hide_test(self, table: Table) -> Table:
+    @overload
+    def hide_test(self, table: Table) -> Table: ...
+    @overload
+    def hide_test(self, table: ColumnTable) -> ColumnTable: ...
+    def hide_test(self, table: Table | ColumnTable) -> Table | ColumnTable:
         """The table without the targets of the test rows."""
         return table.hide(self._test)
 
 
-def split(table: Table, seed: int) -> Split:
+def split(table: Table | ColumnTable, seed: int) -> Split:
     """The split of the table with that seed."""
     if len(table) < MIN_ROWS:
         raise TableError(
@@ -71,18 +77,19 @@ def split(table: Table, seed: int) -> Split:
     return Split(seed, **arrays)
 
 
-def _shuffled_units(table: Table, seed: int) -> Sequence[list[int]]:
-    """Groups of rows with equal architectures, sorted by depth and shuffled within a depth."""
+def _shuffled_units(table: Table | ColumnTable, seed: int) -> Sequence[list[int]]:
+    """Groups of rows with equal keys, sorted by stratum and shuffled within it."""
     units: dict[Any, list[int]] = {}
-    for row, arch in enumerate(table.archs):
-        units.setdefault(arch, []).append(row)
+    for row, key in enumerate(table.twins()):
+        units.setdefault(key, []).append(row)
+
+    strata = table.strata()
 
     def order(rows: list[int]) -> tuple[str, str]:
-        depth = table.space.depth(table.archs[rows[0]])
-        return _draw(table, seed, f"depth {depth}"), _draw(table, seed, f"row {rows[0]}")
+        return _draw(table, seed, strata[rows[0]]), _draw(table, seed, f"row {rows[0]}")
 
     return sorted(units.values(), key=order)
 
 
-def _draw(table: Table, seed: int, what: str) -> str:
+def _draw(table: Table | ColumnTable, seed: int, what: str) -> str:
     return hashlib.sha256(f"{table.digest} {seed} {what}".encode()).hexdigest()

@@ -26,7 +26,7 @@ class Table:
     `digest` depends only on the content (architectures and targets, in order) and not on the
     space, so that the splits of a table are the same in every space it is read in. `ceiling` is
     the rank correlation of the targets with those of independent trainings, if known: no proxy
-    can be expected to exceed it.
+    can be expected to exceed it. `failed` counts the trainings that failed and are left out.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Table:
     digest: str
     extra: Mapping[str, FloatArray] = field(default_factory=dict)
     ceiling: float | None = None
+    failed: int = 0
 
     def __len__(self) -> int:
         return len(self.archs)
@@ -51,6 +52,14 @@ class Table:
         keys = [[columns[part](arch) for part in kind.split("-")] for arch in self.archs]
         labels = np.unique(np.array(keys), axis=0, return_inverse=True)[1]
         return labels.reshape(-1).astype(np.int64)
+
+    def twins(self) -> Sequence[Any]:
+        """A key for each row; rows with equal keys have equal architectures."""
+        return self.archs
+
+    def strata(self) -> Sequence[str]:
+        """The stratum of each row: its depth."""
+        return [f"depth {self.space.depth(arch)}" for arch in self.archs]
 
     def in_space(self, space: Space[Any]) -> Table:
         """The same architectures and targets, built and counted by another space."""
@@ -71,8 +80,8 @@ class Table:
 
         The digest stays that of the whole table.
         """
-        hidden = {name: _blank(column, rows) for name, column in self.extra.items()}
-        return replace(self, targets=_blank(self.targets, rows), extra=hidden)
+        hidden = {name: blank(column, rows) for name, column in self.extra.items()}
+        return replace(self, targets=blank(self.targets, rows), extra=hidden)
 
 
 def make_table(
@@ -83,14 +92,17 @@ def make_table(
     licence: str,
     extra: Mapping[str, Sequence[float]] | None = None,
     ceiling: float | None = None,
+    failed: int = 0,
 ) -> Table:
     """The table of (id, architecture, target) rows, with its digest."""
     ids = tuple(row[0] for row in rows)
     archs = tuple(row[1] for row in rows)
-    targets = _frozen([row[2] for row in rows])
-    columns = {key: _frozen(values) for key, values in (extra or {}).items()}
+    targets = frozen([row[2] for row in rows])
+    columns = {key: frozen(values) for key, values in (extra or {}).items()}
     digest = content_digest(space, archs, targets)
-    return Table(name, space, archs, targets, target, licence, ids, digest, columns, ceiling)
+    return Table(
+        name, space, archs, targets, target, licence, ids, digest, columns, ceiling, failed
+    )
 
 
 def content_digest(space: Space[Any], archs: Sequence[Any], targets: FloatArray) -> str:
@@ -103,13 +115,15 @@ def content_digest(space: Space[Any], archs: Sequence[Any], targets: FloatArray)
     return digest.hexdigest()
 
 
-def _frozen(values: Sequence[float]) -> FloatArray:
+def frozen(values: Sequence[float] | FloatArray) -> FloatArray:
+    """The values as an array (n,) that cannot be changed."""
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array
 
 
-def _blank(column: FloatArray, rows: IntArray) -> FloatArray:
+def blank(column: FloatArray, rows: IntArray) -> FloatArray:
+    """The column (n,) with NaN in these rows."""
     hidden: FloatArray = column.copy()
     hidden[rows] = np.nan
     hidden.flags.writeable = False

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import spaces
 from spaces.errors import TableError
+from spaces.regular_files import NotRegularError, check_regular
 from spaces.tables.readers import architecture_of, field, refuse
 from spaces.tables.source import Origin, Source
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = "lliai/Auto-Prox-AAAI24"
 COMMIT = "90ed458eff6948a6f0d23e440a8d21bbec50d091"
-LARGEST = 16 << 20
+LARGEST = 1 << 20  # bytes; the published files have 0.03 MB
 # The end of a table's name: the file's field, and a description of the target.
 DATASETS = {
     "c100": ("c100_base_acc", "CIFAR-100 accuracy"),
@@ -64,13 +65,12 @@ def count(path: Path) -> int:
 
     A row is a dict that contains another dict, its architecture.
     """
+    _check_archive(path)
     try:
         with zipfile.ZipFile(path) as archive:
             [name] = [n for n in archive.namelist() if n.endswith("/data.pkl")]
-            if archive.getinfo(name).file_size > LARGEST:
-                refuse(str(path), f"more than {LARGEST} bytes")
             opcodes = [code.name for code, _, _ in pickletools.genops(archive.read(name))]
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, LookupError, RuntimeError, zipfile.BadZipFile) as error:
         raise TableError(f"{path}: not a file of torch.save ({error})") from error
     return opcodes.count("EMPTY_DICT") // 2
 
@@ -78,9 +78,7 @@ def count(path: Path) -> int:
 def _records(path: Path) -> list[Any]:
     import torch
 
-    # Before torch 1.6 files were not archives; torch still reads those, but the tables are newer.
-    if not zipfile.is_zipfile(path) or path.stat().st_size > LARGEST:
-        refuse(str(path), "not a file of torch.save")
+    _check_archive(path)
     try:
         records = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken file can make torch raise anything
@@ -89,6 +87,23 @@ def _records(path: Path) -> list[Any]:
     if not isinstance(records, list) or not records:
         refuse(str(path), "expected a list of architectures")
     return records
+
+
+def _check_archive(path: Path) -> None:
+    """Raise TableError unless the path is an archive of limited size, packed and unpacked.
+
+    Before torch 1.6 files were not archives; torch still reads those, but the tables are newer.
+    """
+    try:
+        check_regular(path, LARGEST)
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+    except NotRegularError as error:
+        refuse(str(path), f"{error}, which no table is")
+    except (ValueError, OSError, zipfile.BadZipFile, NotImplementedError):
+        refuse(str(path), "not a file of torch.save")
+    if unpacked > LARGEST:
+        refuse(str(path), f"more than {LARGEST:,} bytes")
 
 
 def _accuracy(record: Any, key: str, where: str) -> float:

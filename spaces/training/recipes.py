@@ -52,6 +52,16 @@ PLANS = {
             n_repeated=16,
             n_repeated_seeds=6,
         ),
+        # Steps of recurrent layers cannot run side by side: short windows, few and large updates.
+        TablePlan(
+            "nano-rnn",
+            "causal",
+            Recipe(steps=200, learning_rate=2e-2),
+            n_archs=112,
+            n_seeds=1,
+            n_repeated=18,
+            n_repeated_seeds=3,
+        ),
     )
 }
 

@@ -39,25 +39,39 @@ def _task(name: str, context: int) -> Any:
 
 
 def train_one(plan: TablePlan, index: int, seed: int) -> dict[str, Any]:
-    """One run as a journal line; `index` counts the plan's architectures."""
+    """One run as a journal line; `index` counts the plan's architectures.
+
+    The target of a run that failed is None, and `failure` is the reason.
+    """
     from spaces.training.trainer import train
 
     space = spaces.get(plan.name)
     arch = sample_architectures(plan)[index]
     run = train(space, arch, _task(plan.task, space.batch_shape[1]), plan.recipe, seed)
-    return {"index": index, **dataclasses.asdict(run)}
+    line = {"index": index, **dataclasses.asdict(run)}
+    if run.failure is None:
+        del line["failure"]
+        return line
+    return line | {"target": None}
 
 
 def to_table(
     plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]], header: dict[str, Any]
 ) -> str:
-    """The table as JSON text, one row a line."""
+    """The table as JSON text, one row a line; runs that failed are apart, with their reasons.
+
+    An architecture has a row if none of the runs that its target is the mean of failed.
+    """
     from spaces.training.tasks import TASKS
 
     space = spaces.get(plan.name)
-    rows = []
+    rows, failures = [], []
     for index, arch in enumerate(sample_architectures(plan)):
         of_arch = [runs[index, seed] for seed in plan.seeds_of(index)]
+        for run in of_arch:
+            if run["target"] is None:
+                told = {name: run[name] for name in ("seed", "steps", "failure")}
+                failures.append({"arch": space.to_json(arch), **told})
         kept = [
             {
                 "seed": run["seed"],
@@ -66,7 +80,10 @@ def to_table(
                 "steps": run["steps"],
             }
             for run in of_arch
+            if run["target"] is not None
         ]
+        if [run["seed"] for run in kept[: plan.n_seeds]] != list(range(plan.n_seeds)):
+            continue
         target = float(np.mean([run["target"] for run in kept[: plan.n_seeds]]))
         rows.append({"arch": space.to_json(arch), "target": target, "runs": kept})
     head = {
@@ -78,28 +95,40 @@ def to_table(
         "provenance": header | _versions(space),
         "noise": noise(plan, runs),
     }
-    lines = ",\n".join(json.dumps(row) for row in rows)
-    return json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + lines + "\n]}\n"
+    parts = {"rows": rows, "failures": failures} if failures else {"rows": rows}
+    text = json.dumps(head, indent=1)[:-2]
+    for name, lines in parts.items():
+        text += f',\n "{name}": [\n' + ",\n".join(json.dumps(line) for line in lines) + "\n]"
+    return text + "}\n"
 
 
 def noise(plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[str, Any]:
     """The noise ceiling: the rank correlation of two independent sets of trainings.
 
     `rho_between_targets` compares the mean over seeds 0 .. k - 1, which is the target, with the
-    mean over the next k seeds, on the repeated architectures; `rho_between_seeds` single seeds.
+    mean over the next k seeds, on the repeated architectures of which no run failed;
+    `rho_between_seeds` single seeds. Of fewer than two of them there is no correlation.
     """
     from scipy.stats import spearmanr
 
+    k, seeds = plan.n_seeds, plan.seeds_of(0)
+    sound = [
+        index
+        for index in range(plan.n_repeated)
+        if all(runs[index, seed]["target"] is not None for seed in seeds)
+    ]
+
     def rho(first: range, second: range) -> float:
         a, b = (
-            [float(np.mean([runs[i, s]["target"] for s in seeds])) for i in range(plan.n_repeated)]
+            [float(np.mean([runs[i, s]["target"] for s in seeds])) for i in sound]
             for seeds in (first, second)
         )
         return round(float(spearmanr(a, b).statistic), 4)
 
-    k, seeds = plan.n_seeds, plan.seeds_of(0)
+    if len(sound) < 2:
+        return {"n": len(sound)}
     return {
-        "n": plan.n_repeated,
+        "n": len(sound),
         "rho_between_targets": rho(range(k), range(k, 2 * k)),
         "rho_between_seeds": {
             f"{a}-{b}": rho(range(a, a + 1), range(b, b + 1)) for b in seeds for a in range(b)

@@ -31,30 +31,42 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """One finished training run."""
+    """One finished training run; `failure` says why it has no target, which is NaN then."""
 
     seed: int
     target: float
     steps: int
     seconds: float
+    failure: str | None = None
+
+
+class DivergedError(ArithmeticError):
+    """The loss of a training step, `args[0]`, is not finite."""
 
 
 def train(space: Space[Any], arch: Any, task: Task, recipe: Recipe, seed: int) -> TrainingRun:
     """Train one architecture from one seed and measure it.
 
     The seed determines the initial weights and the order of the data. One thread, because the
-    order of float additions, and with it the target, depends on the number of threads.
+    order of float additions, and with it the target, depends on the number of threads. A training
+    whose loss leaves the range of floats ends there and is a failure.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     started = time.perf_counter()
+    steps, target, failure = recipe.steps, math.nan, None
     try:
         module = task.prepare(space, arch, seed)
         _descend(module, task, recipe, seed)
         target = task.target(module)
+        if not math.isfinite(target):
+            failure = "the held-out loss is not finite"
+    except DivergedError as diverged:
+        steps = diverged.args[0]
+        failure = f"the training loss is not finite after {steps} steps"
     finally:
         torch.set_num_threads(threads)
-    return TrainingRun(seed, target, recipe.steps, time.perf_counter() - started)
+    return TrainingRun(seed, target, steps, time.perf_counter() - started, failure)
 
 
 def _descend(module: nn.Module, task: Task, recipe: Recipe, seed: int) -> None:
@@ -66,6 +78,8 @@ def _descend(module: nn.Module, task: Task, recipe: Recipe, seed: int) -> None:
         for group in optimiser.param_groups:
             group["lr"] = recipe.learning_rate * schedule(step, recipe)
         loss = task.loss(module, task.draw(recipe.windows, generator), generator)
+        if not torch.isfinite(loss):
+            raise DivergedError(step)
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(module.parameters(), recipe.clip)

@@ -156,6 +156,11 @@ def _is_ill_conditioned(formula: Formula, blocks: Any) -> bool:
     return not _same(score(formula, blocks), score(formula, moved))
 
 
+@pytest.mark.parametrize("text", ["mul(W, softmax(mean(W)))", "mul(softmax(mean(W)), W)"])
+def test_a_factor_that_is_always_one_is_left_out(text: str) -> None:
+    assert key(parse(f"sum({text})")) == "sum(W)"
+
+
 def test_canonical_form_is_its_own_canonical_form() -> None:
     rng = random.Random(4)
     drawn = [random_tree(rng, 6) for _ in range(2000)]

@@ -184,3 +184,38 @@ def test_softmax_along_the_last_axis_is_an_option() -> None:
 def _softmax(x: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
     powers = np.exp(x)
     return np.asarray(powers / powers.sum(axis=axis, keepdims=True))
+
+
+def test_a_product_has_the_true_width_of_what_it_was_made_of() -> None:
+    """l1 rescales to the true width, so it shows which one a product has."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 6, 6))
+    kept = kept_columns(6, 2)
+    square = {"W": [cut(x, 12)], "G": [cut(y, 12)]}
+    # a·b has b's columns: two of six are kept.
+    inner = 3 * x[:, kept] @ y[kept][:, kept]
+    expected = 3 * np.abs(inner).sum()
+    assert score(parse("sum(l1(matmul(W, G)))"), [square]) == pytest.approx(expected)
+    # a·bᵀ has a column per row of b, and b keeps all of its rows.
+    wide = {"W": [cut(x[:4], 8)], "G": [cut(y[:4], 8)]}
+    outer = 3 * x[:4, kept] @ y[:4, kept].T
+    assert score(parse("sum(l1(matmul(W, G)))"), [wide]) == pytest.approx(np.abs(outer).sum())
+
+
+def test_a_scalar_with_a_matrix_is_as_wide_as_the_matrix_on_either_side() -> None:
+    x = np.random.default_rng(0).normal(size=(4, 6))
+    kept = kept_columns(6, 2)
+    block = {"W": [cut(x, 8)]}
+    expected = 3 * np.abs(x[:, kept].mean() * x[:, kept]).sum()
+    for text in ("mul(mean(W), W)", "mul(W, mean(W))"):
+        assert score(parse(f"sum(l1({text}))"), [block]) == pytest.approx(expected)
+
+
+def test_a_product_of_two_widths_has_the_second_one() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(4, 6)), rng.normal(size=(6, 9))
+    block = {"W": [cut(x, 12)], "G": [cut(y, 18)]}
+    of_x, of_y = kept_columns(6, 3), kept_columns(9, 3)
+    product = 2 * x[:, of_x] @ y[of_x][:, of_y]
+    expected = 3 * np.abs(product).sum()
+    assert score(parse("sum(l1(matmul(W, G)))"), [block]) == pytest.approx(expected)

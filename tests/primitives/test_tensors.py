@@ -18,6 +18,12 @@ def test_kept_columns_are_evenly_spaced_and_distinct() -> None:
             assert kept == 1 or steps.max() - steps.min() <= 1
 
 
+def test_kept_columns_are_in_the_middle_of_their_steps() -> None:
+    assert kept_columns(10, 4).tolist() == [1, 3, 6, 8]
+    assert kept_columns(9, 3).tolist() == [1, 4, 7]
+    assert kept_columns(5, 1).tolist() == [2]
+
+
 def test_all_columns_kept_is_every_column() -> None:
     assert kept_columns(7, 7).tolist() == list(range(7))
 

@@ -161,3 +161,13 @@ def test_a_constant_tensor_has_no_spread_whatever_its_rounding() -> None:
     assert UNARIES["std"](x) == 0
     assert not UNARIES["zscore"](x).any()
     assert not UNARIES["minmax"](x).any()
+
+
+def test_what_counts_as_noise_is_relative_to_the_tensor() -> None:
+    tiny = np.array([[1.0, 3.0]]) * 1e-20
+    assert UNARIES["std"](tiny) == pytest.approx(1e-20)
+    assert UNARIES["zscore"](tiny) == pytest.approx(np.array([[-1.0, 1.0]]))
+    assert UNARIES["minmax"](tiny) == pytest.approx(np.array([[0.0, 1.0]]))
+    huge = np.array([[1e15, 1e15 + 0.125]])  # apart by a part in 10^16
+    assert UNARIES["std"](huge) == 0
+    assert not UNARIES["zscore"](huge).any()

@@ -63,7 +63,10 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class _TrainTask:
-    """Runs in a worker: the mean target of one architecture over the plan's seeds."""
+    """Runs in a worker: the mean target of one architecture over the plan's seeds.
+
+    It is minus infinity, worse than any other, if a training fails.
+    """
 
     space: Space[Any]
     plan: TablePlan
@@ -76,6 +79,8 @@ class _TrainTask:
             train(self.space, arch, task, self.plan.recipe, seed)
             for seed in range(self.plan.n_seeds)
         ]
+        if any(run.failure for run in runs):
+            return -np.inf
         return float(np.mean([run.target for run in runs]))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 
 from lpzero.cli import main as cli
 from lpzero.discover import evolution as steps
+from lpzero.discover.objective import Objective
 from lpzero.errors import InputError
+from lpzero.judgement.verdict import headline
 from lpzero.runs import layout
 from spaces.tables.table import Table
 from tests.lpzero.small_campaign import sketches, table
@@ -60,6 +63,8 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert result["ensemble"]["members"][0] == result["best"]["formula"]
     assert set(result["ensemble"]["judged"]) == {"made-up"}
     assert result["verdict"].startswith("It ")
+    [floor] = result["floor"]
+    assert (floor["permutations"], len(floor["fitted"])) == (result["permutations"], 20)
     low, high = result["difference"]["rho_ci"]
     assert low <= result["difference"]["rho"] <= high
     names = {path.name for path in Path(out).iterdir()}
@@ -73,7 +78,8 @@ def test_people_see_the_winner_beside_the_counters(
     out = str(tmp_path / "c")
     code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
     assert code == 0
-    verdict = json.loads((Path(out) / layout.RESULT).read_text())["verdict"]
+    result = json.loads((Path(out) / layout.RESULT).read_text())
+    first, [floor] = result["differences"][0], result["floor"]
     for word in (
         "best formula, chosen by --choose stable",
         "test: parameters",
@@ -81,10 +87,19 @@ def test_people_see_the_winner_beside_the_counters(
         "rho untied",
     ):
         assert word in text
-    assert f"\n{verdict}\n" in text
-    line = err.splitlines()[-1]
+    test = result["best"]["judged"]["made-up"]["test"]
+    assert f"\n{headline(test, first['against'], first['outcome'])}\n" in text
+    facts = (
+        f"{first['share_above']:.0%}",
+        "(best counter on train)",
+        "median 1.0000, least 1.0000",
+        f"fits {floor['fit']:.3f} [",
+        f"tests at {floor['test']:.3f} [",
+    )
+    for fact in facts:
+        assert fact in text
+    [line] = [line for line in err.splitlines() if "generation 3/3" in line]
     for word in (
-        "generation 3/3",
         "train 0.",
         "valid",
         "size",
@@ -226,15 +241,19 @@ def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
 
 
 @pytest.mark.slow
-def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_finishes_the_generation_and_says_how_to_go_on(
+    number: signal.Signals,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = str(tmp_path / "c")
     step = steps.Evolution.step
 
     def interrupted(self: Any, state: Any, rng: Any) -> Any:
         if state.generation == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         return step(self, state, rng)
 
     with monkeypatch.context() as patch:
@@ -250,3 +269,19 @@ def test_ctrl_c_finishes_the_generation_and_says_how_to_go_on(
     assert run(capsys, "made-up", "--out", other, "--quiet", *SMALL)[0] == 0
     journals = [(Path(path) / layout.JOURNAL).read_bytes() for path in (out, other)]
     assert journals[0] == journals[1]
+
+
+def test_a_signal_before_the_first_generation_stops_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = str(tmp_path / "c")
+
+    def prepare(self: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("it went on")
+
+    monkeypatch.setattr(Objective, "prepare", prepare)
+    code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
+    assert (code, text) == (130, "")
+    again = shlex.join(["lpzero", "discover", "made-up", "--out", out, *SMALL, "--resume"])
+    assert err == f"stopped; finished work is saved, continue with: {again}\n"

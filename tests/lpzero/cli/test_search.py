@@ -10,6 +10,7 @@ import pytest
 
 from lpzero.cli import output
 from lpzero.cli.main import run
+from tests.lpzero.sealed_runs import content, rewrite
 
 QUICK = ["--loop", "etas", "--samples", "20", "--mutants", "10", "--iterations", "2"]
 
@@ -79,9 +80,9 @@ def test_a_broken_request_is_one_line(
 ) -> None:
     out = tmp_path / "kept"
     assert call(capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--out", str(out))[0] == 0
-    config = json.loads((out / "config.json").read_text())
+    config = content(out, "config.json")
     config["request"] |= wrong
-    (out / "config.json").write_text(json.dumps(config))
+    rewrite(out, "config.json", config)
     code, text, err = call(capsys, "--out", str(out), "--resume")
     assert (code, text) == (2, "")
     assert err.count("\n") == 1

@@ -26,6 +26,7 @@ from lpzero.runs.directory import locked
 from lpzero.runs.journal import Journal
 from primitives.parser import parse
 from spaces.tables.splits import Split
+from tests.lpzero.sealed_runs import rewrite_journal
 from tests.lpzero.small_campaign import discovery, sketches, table
 
 COMPARED = (layout.JOURNAL, layout.HALL, layout.HALL_CSV, layout.HISTORY, layout.CHECKPOINT,
@@ -163,7 +164,10 @@ def _size(out: Path) -> int:
         "no state",
         "half state",
         "odd state",
+        "changed state",
         "short journal",
+        "changed journal",
+        "no formula",
         "no journal",
     ],
 )
@@ -176,6 +180,18 @@ def test_damage_is_repaired(tmp_path: Path, whole: Path, damage: str) -> None:
         journal.write_bytes(data + b'{"id":9999,"gener')
     elif damage == "garbage":
         journal.write_bytes(data[: len(data) // 2] + b"\x00\xff\n" + data[len(data) // 2 :])
+    elif damage == "changed journal":
+        assert data.count(b'"rho":0.') > 9
+        journal.write_bytes(data.replace(b'"rho":0.', b'"rho":0.1', 1))
+    elif damage == "no formula":
+        records = lines_of_whole(out)
+        rewrite_journal(out, [{k: v for k, v in r.items() if k != "seal"} for r in records[:9]]
+                        + [{**records[9], "formula": "sum(nothing(W))"}])  # fmt: skip
+        state.unlink()
+    elif damage == "changed state":
+        found = json.loads(state.read_text())
+        found["population"][0] += 1
+        state.write_text(json.dumps(found))
     elif damage == "short journal":
         journal.write_bytes(data[: len(data) // 3])
     elif damage == "no journal":
@@ -187,9 +203,9 @@ def test_damage_is_repaired(tmp_path: Path, whole: Path, damage: str) -> None:
     else:
         text = state.read_text()
         state.write_text("" if damage == "empty state" else text[: len(text) // 2])
-    found = discovery(out, resume=True).run()
+    repaired = discovery(out, resume=True).run()
     assert_equal_but_config(out, whole)
-    assert bool(found.remarks_) == (damage != "no journal")
+    assert bool(repaired.remarks_) == (damage != "no journal")
 
 
 @pytest.mark.slow
@@ -291,13 +307,13 @@ def test_a_directory_of_another_schema_is_refused_with_its_version(
     content = json.loads((out / layout.CONFIG).read_text())
     content |= {"schema": schema, "versions": {"lpzero": "0.0.7"}}
     (out / layout.CONFIG).write_text(json.dumps(content))
-    message = f"written by lpzero 0.0.7 with schema {schema}, but this version reads schema 2"
+    message = f"written by lpzero 0.0.7 with schema {schema}, but this version reads schema 3"
     with pytest.raises(RunError, match=message):
         discovery(out, resume=True, generations=1).search()
 
 
 def test_a_broken_config_is_said(tmp_path: Path) -> None:
-    for text in ('{"schema": 2, "ha', '{"schema": 2}'):
+    for text in ('{"schema": 3, "ha', '{"schema": 3}'):
         (tmp_path / layout.CONFIG).write_text(text)
         with pytest.raises(RunError, match=r"config.json is broken"):
             discovery(tmp_path, resume=True)

@@ -125,7 +125,7 @@ def test_an_objective_without_groups_is_refused() -> None:
 @pytest.mark.slow
 def test_several_tables_count_by_the_worst_or_make_a_front() -> None:
     tables = [table(), table(name="another")]
-    found = discovery(table=tables, generations=2).run()
+    found = discovery(table=tables, generations=2, across="min").run()
     assert found.outcome_.hall.entries
     for entry in found.outcome_.hall.entries:
         assert entry.fitness == (min(measures[0] for measures in entry.measures),)
@@ -133,6 +133,18 @@ def test_several_tables_count_by_the_worst_or_make_a_front() -> None:
     assert set(found.best_["judged"]) == {"made-up", "another"}
     apart = discovery(table=tables, generations=2, across="pareto").search()
     assert {len(entry.fitness) for entry in apart.outcome_.hall.entries} == {2}
+
+
+@pytest.mark.parametrize("terms", [1, 2])
+def test_several_tables_count_by_the_distance_to_their_own_best(terms: int) -> None:
+    tables = [table(), table(name="another")]
+    found = discovery(table=tables, generations=1, terms=terms).run()
+    best = [fitness.products[0].value for fitness in found.objective.tables_fitness]
+    for entry in found.outcome_.hall.entries:
+        regrets = [measures.rho - own for measures, own in zip(entry.measures, best, strict=True)]
+        assert entry.fitness == (pytest.approx(min(regrets)),)
+    beam = [c for c in found.outcome_.hall.entries if c.operator == "beam"]
+    assert bool(beam) == (terms > 1)
 
 
 def test_statistics_that_are_not_allowed_do_not_appear() -> None:

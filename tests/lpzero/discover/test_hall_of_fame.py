@@ -86,9 +86,32 @@ def test_rows_can_be_read_without_the_library(tmp_path: Path) -> None:
     write_csv(path, rows)
     with open(path, newline="") as file:
         read = list(csv.DictReader(file))
-    assert [row["formula"] for row in read] == ["-sum(add(A, W))", "sum(W)"]
+    assert [row["formula"] for row in read] == ["'-sum(add(A, W))", "sum(W)"]
     assert [float(row["nano rho"]) for row in read] == [0.5, 0.4]
     assert {"nano rho_given_params", "nano rho_within"} <= set(read[0])
     assert {row["front"] for row in read} == {"True"}
     write_csv(path, [])
     assert path.read_text() == ""
+
+
+def scored(number: int, rho: float, complexity: int) -> Candidate:
+    return Candidate(
+        number, 1, "random", (), parse("sum(W)"), str(number), complexity,
+        measures=(Measures(rho, number / 100, 0.0),), fitness=(rho,),
+    )  # fmt: skip
+
+
+def test_equally_simple_formulas_are_covered_by_the_fitter() -> None:
+    everyone = [scored(0, 0.5, 3), scored(1, 0.4, 3), scored(2, 0.5, 4), scored(3, 0.3, 2)]
+    assert [c.id for c in front(everyone)] == [0, 3]
+
+
+def test_a_full_hall_admits_a_simpler_formula_and_an_equally_fit_one() -> None:
+    full = admit(HallOfFame(size=2), [scored(0, 0.9, 5), scored(1, 0.8, 5)])
+    assert [c.id for c in admit(full, [scored(2, 0.1, 1)]).entries] == [0, 1, 2]
+    # As fit as the worst and simpler: it takes its place, which the front no longer needs.
+    assert [c.id for c in admit(full, [scored(3, 0.8, 4)]).entries] == [0, 3]
+    assert admit(full, [scored(4, 0.7, 6)]) == full
+    # Even where a fitter one is simpler still.
+    full = admit(HallOfFame(size=2), [scored(0, 0.9, 3), scored(1, 0.8, 5)])
+    assert [c.id for c in admit(full, [scored(2, 0.8, 4)]).entries] == [0, 2]

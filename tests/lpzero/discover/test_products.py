@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import spaces
 from lpzero.discover import campaign as running
-from lpzero.discover.choice import agreement, choose, ensemble_scores, order_of
 from lpzero.discover.discovery import Discovery
 from lpzero.discover.report import choose_stable
 from lpzero.discover.score_language import EXPONENTS, ScoreLanguage
@@ -23,6 +22,7 @@ from lpzero.discover.score_variation import ScoreVariation, factors_of
 from lpzero.discover.settings import preset
 from lpzero.discover.variation import as_global_rng
 from lpzero.judgement.ranks import rank
+from lpzero.judgement.stability import agreement
 from lpzero.runs import layout
 from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table, rows_of
@@ -161,14 +161,14 @@ def test_the_first_population_has_the_beams_best_and_nothing_falls_below_it(
 ) -> None:
     _, found = whole
     (fitness,) = found.objective.tables_fitness
-    beam = fitness.products()
-    assert beam[0].rho == max(one.rho for one in beam)
+    beam = fitness.products
+    assert beam[0].value == max(one.value for one in beam)
     best = beam[0].factors.formula(fitness.terms)
     first = [c for c in found.outcome_.hall.entries if c.operator == "beam"]
     assert str(canonical(best)).lstrip("-") in {str(c.key) for c in first}
     fitnesses = [row["fitness"] for row in found.history_]
     assert fitnesses == sorted(fitnesses)
-    assert fitnesses[0] >= beam[0].rho - 1e-9
+    assert fitnesses[0] >= beam[0].value - 1e-9
     assert max(c.fitness[0] for c in found.outcome_.state.population) == fitnesses[-1]
 
 
@@ -260,36 +260,7 @@ def known_rho(found: Discovery, text: str) -> float:
     return round(float(np.corrcoef(*pair)[0, 1]), 9)
 
 
-TARGETS = np.arange(8.0)
-GOOD = TARGETS**2
-FAIR = np.array([1.0, 0, 2, 3, 5, 4, 6, 7])
-POOR = np.array([3.0, 1, 2, 0, 5, 4, 7, 6])
-
-
-def test_the_order_is_rho_then_complexity() -> None:
-    found = choose(np.stack([POOR, -GOOD, FAIR, GOOD]), None, TARGETS, np.arange(8), [1, 5, 2, 3])
-    assert found.order.tolist() == [3, 1, 2, 0]
-    assert found.best == 3
-    assert found.signs.tolist() == [1, -1, 1, 1]
-    assert np.isnan(found.stability).all()
-    assert found.members(2).tolist() == [3, 1]
-    assert ensemble_scores(np.stack([POOR, -GOOD, FAIR, GOOD]), found, 2).argsort().tolist() == [
-        *range(8)
-    ]
-
-
-def test_only_stable_formulas_may_be_chosen() -> None:
-    scores = np.stack([GOOD, FAIR, POOR])
-    again = np.stack([POOR, FAIR * 2 + 1, POOR])
-    found = choose(scores, again, TARGETS, np.arange(8), [1, 1, 1], threshold=0.99)
-    assert found.order.tolist() == [1, 2]
-    assert found.stability[1:].tolist() == pytest.approx([1.0, 1.0])
-
-
-def test_if_none_is_stable_the_most_stable_remains() -> None:
-    rho = np.array([0.9, 0.8, 0.7])
-    assert order_of(rho, np.array([0.2, 0.6, 0.5]), [1, 1, 1], 0.99).tolist() == [1]
-    assert order_of(rho, np.array([0.6, 0.6, 0.5]), [2, 1, 1], 0.99).tolist() == [0, 1]
+GOOD = np.arange(8.0) ** 2
 
 
 def test_scores_that_are_constant_or_not_finite_do_not_repeat() -> None:

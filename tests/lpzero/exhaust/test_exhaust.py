@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from lpzero.errors import InputError
 from lpzero.exhaust import Exhaustion, Query, Results, choose, exhaust, report, shards
 from lpzero.exhaust.record import read
 from lpzero.exhaust.results import formula_at
+from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import partial_spearman, spearman, within_spearman
 from lpzero.judgement.measures import MEASURES
@@ -24,6 +26,7 @@ from lpzero.report.figures import heatmap
 from lpzero.runs.config import read_config
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
+from lpzero.version import VERSION
 from primitives.expressions import Leaf, walk
 from primitives.formula import REDUCTIONS
 from primitives.parser import parse
@@ -81,7 +84,7 @@ def test_every_measure_is_that_of_the_formula(
     n_checked = 0
     for number, block in enumerate(results.shards):
         family = results.families[block.family]
-        found = shards.read(results.folder, number)
+        found = shards.read(results.files, number)
         assert found is not None
         there = np.argwhere(shards.members(family, block))
         for left, right in rng.sample(there.tolist(), min(6, len(there))):
@@ -121,14 +124,14 @@ def test_jobs_memory_and_interruptions_change_no_byte(
     def stop_at_twenty(self: Any, task: Any) -> None:
         if task[0] == 20:
             raise KeyboardInterrupt
-        shards.write(self.folder, task[0], self.measure(task[1]))
+        shards.write(self.files, task[0], self.measure(task[1]))
 
     with monkeypatch.context() as patch:
         patch.setattr(shards.ShardTask, "__call__", stop_at_twenty)
         with pytest.raises(KeyboardInterrupt):
             exhaust(table, sketches, parts, tmp_path / "stopped", Exhaustion())
     assert len(contents(tmp_path / "stopped")) < len(expected)
-    torn = shards.path(tmp_path / "stopped", 3)
+    torn = ShardFiles(tmp_path / "stopped", "").path(3)
     torn.write_bytes(torn.read_bytes()[:-40])
     exhaust(table, sketches, parts, tmp_path / "stopped", Exhaustion())
     assert contents(tmp_path / "stopped") == expected
@@ -138,17 +141,25 @@ def test_a_finished_run_computes_nothing(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any], monkeypatch: Any
 ) -> None:
     monkeypatch.delattr(shards.ShardTask, "measure")
-    exhaust(table, sketches, split(table, 0), done[0].folder, Exhaustion(1, True))
+    exhaust(table, sketches, split(table, 0), done[0].files.folder, Exhaustion(1, True))
 
 
 def test_another_run_is_refused(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:
-    folder = done[0].folder
+    folder = done[0].files.folder
     with pytest.raises(InputError, match=r"started with split_seed 0, not 1"):
         exhaust(table, sketches, split(table, 1), folder, Exhaustion(1, True))
     with pytest.raises(InputError, match="same_statistic"):
         exhaust(table, sketches, split(table, 0), folder, Exhaustion(1))
+
+
+def test_a_run_of_another_engine_is_refused_by_its_version(
+    table: Table, sketches: list[Sketch], done: tuple[Results, Any], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("lpzero.exhaust.run.VERSION", "9.9")
+    with pytest.raises(InputError, match=rf"was started by lpzero {re.escape(VERSION)}, which"):
+        exhaust(table, sketches, split(table, 0), done[0].files.folder, Exhaustion(1, True))
 
 
 def test_too_little_memory_is_said_before_anything_is_measured(
@@ -164,7 +175,7 @@ def test_the_best_are_the_best_of_all(done: tuple[Results, Any], by: str) -> Non
     everything = np.concatenate(
         [
             np.abs(found.values[MEASURES.index(by)]).reshape(-1)
-            for found in (shards.read(results.folder, i) for i in range(len(results.shards)))
+            for found in (shards.read(results.files, i) for i in range(len(results.shards)))
             if found is not None
         ]
     )
@@ -211,7 +222,7 @@ def test_choosing_never_opens_the_test_rows(
 def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
     done: tuple[Results, Any],
 ) -> None:
-    results, config = done[0], read_config(done[0].folder)
+    results, config = done[0], read_config(done[0].files.folder)
     assert config is not None
     found = heatmap.best(read(config).pairs())
     assert len(found.operations) * len(found.statistics) == 5 * 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from lpzero.proxies.ranking import measures_of
 from lpzero.proxies.registry import Measure, NetworkProxy
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
+from spaces.nlp_rnn import RnnSpace
 from spaces.pit import PitArch, PitSpace
 
 pytestmark = pytest.mark.slow
@@ -74,6 +76,24 @@ TINY_STAGES = PitSpace(
     n_images=3,
 )
 STAGES = PitArch(4, 2, (2, 1, 1), (1, 2, 4))
+# A layer of another width than its input, and two states.
+TINY_CELLS = RnnSpace(
+    name="tiny-cells",
+    embedding=6,
+    hidden=10,
+    vocabulary=30,
+    batch_shape=(3, 9),
+    wide_shape=(5, 9),
+)
+CELL = TINY_CELLS.from_json(
+    {
+        "a": {"op": "linear", "input": ["x", "h_prev_0"]},
+        "b": {"op": "activation_leaky_relu", "input": ["a"]},
+        "h_new_0": {"op": "activation_tanh", "input": ["c"]},
+        "c": {"op": "linear", "input": ["x", "b", "h_prev_1"]},
+        "h_new_1": {"op": "elementwise_prod", "input": ["b", "h_new_0"]},
+    }
+)
 MEASURES = {m.name: m for name in names() for m in measures_of(get(name))}
 EVERYWHERE = [name for name in names() if applies(get(name), spaces.get("nano-gpt2"))]
 IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswith("rank")]
@@ -96,10 +116,38 @@ def staged(chunk: int | None = None) -> Network:
     return Network(TINY_STAGES.build(STAGES, 0).double(), TINY_STAGES.batch(0), chunk=chunk)
 
 
+def recurrent(chunk: int | None = None) -> Network:
+    model = TINY_CELLS.build(CELL, 0).double()
+    wide = TINY_CELLS.wide_batch(0)
+    return Network(model, TINY_CELLS.batch(0), chunk=chunk, wide_tokens=wide)
+
+
 def decoder(chunk: int | None = None) -> Network:
     space = spaces.get("nano-gpt2")
     model = space.build(archs(1)[0], 0).double()
     return Network(model, space.batch(0)[:3, :12], chunk=chunk)
+
+
+NETWORKS = {
+    encoder: TINY,
+    decoder: spaces.get("nano-gpt2"),
+    vision: TINY_VISION,
+    staged: TINY_STAGES,
+    recurrent: TINY_CELLS,
+}
+# Every measure on every network that a proxy with it applies to.
+PAIRS = {
+    f"{measure.name}-{make.__name__}": (measure, make)
+    for make, space in NETWORKS.items()
+    for name in names()
+    if applies(get(name), space)
+    for measure in measures_of(get(name))
+}
+
+
+def test_most_measures_are_tested_on_every_network() -> None:
+    for make in NETWORKS:
+        assert sum(pair[1] is make for pair in PAIRS.values()) > 0.8 * len(MEASURES)
 
 
 @pytest.mark.parametrize("name", names())
@@ -112,8 +160,7 @@ def test_every_proxy_says_what_it_is(name: str) -> None:
     assert proxy.direction in (1, -1)
 
 
-@pytest.mark.parametrize("make", [encoder, decoder, vision, staged])
-@pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
+@pytest.mark.parametrize(("measure", "make"), PAIRS.values(), ids=list(PAIRS))
 def test_splitting_the_batch_changes_rounding_only(measure: Measure, make: Any) -> None:
     whole, split = evaluate(measure, make()), evaluate(measure, make(chunk=2))
     assert math.isfinite(whole.score)
@@ -130,8 +177,7 @@ def snapshot(model: nn.Module) -> list[Any]:
     ] + [flags, hooks]
 
 
-@pytest.mark.parametrize("make", [encoder, vision, staged])
-@pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
+@pytest.mark.parametrize(("measure", "make"), PAIRS.values(), ids=list(PAIRS))
 def test_nothing_is_left_behind(measure: Measure, make: Any) -> None:
     net = make()
     net.model.train()
@@ -175,6 +221,24 @@ def test_every_proxy_scores_blocks_of_unlike_width_and_length(name: str, tmp_pat
     assert np.isfinite(scores).all()
 
 
+@pytest.mark.parametrize("name", [n for n in names() if applies(get(n), TINY_CELLS)])
+def test_every_proxy_that_needs_no_attention_scores_recurrent_cells(
+    name: str, tmp_path: Path
+) -> None:
+    recipe = TINY_CELLS.to_json(CELL)
+    recipe["h_new_1"] = {"op": "blend", "input": ["b", "h_new_0", "h_prev_0"]}
+    other = TINY_CELLS.from_json(recipe)
+    scores = get(name).score(TINY_CELLS, [CELL, other], Measurements(Context(folder=tmp_path)))
+    assert np.isfinite(scores).all()
+
+
+def test_a_formula_that_reads_attention_does_not_apply_to_recurrent_cells() -> None:
+    assert not applies(find("sum(mul(abs(S), abs(W)))"), TINY_CELLS)
+    assert applies(find("sum(mul(abs(H), abs(W)))"), TINY_CELLS)
+    left_out = {name for name in names() if not applies(get(name), TINY_CELLS)}
+    assert {"softmax-confidence", "head-importance", "synaptic-diversity", "dss"} <= left_out
+
+
 def test_the_second_call_is_a_look_up(
     measurements: Measurements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,14 +272,21 @@ def test_seeds_and_batches_make_other_values(tmp_path: Path, measurements: Measu
     assert len({float(base[0]), float(other_weights[0]), float(other_batch[0])}) == 3
 
 
-def test_a_broken_file_is_made_again(tmp_path: Path) -> None:
-    space, first = spaces.get("nano-gpt2"), archs(1)
+@pytest.mark.parametrize("damage", ["cut", "digit", "swapped"])
+def test_a_broken_file_is_made_again(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    space, first = spaces.get("nano-gpt2"), archs(2)
     expected = get("snip").score(space, first, Measurements(Context(folder=tmp_path)))
-    [file] = tmp_path.rglob("*.json")
-    file.write_bytes(file.read_bytes()[:20])
+    file, other = tmp_path.rglob("*.json")
+    whole = file.read_text()
+    digit = re.sub(r"(\d)(?=, \d)", lambda found: str(9 - int(found[1])), whole, count=1)
+    assert digit != whole
+    file.write_text({"cut": whole[:20], "digit": digit, "swapped": other.read_text()}[damage])
     np.testing.assert_array_equal(
         get("snip").score(space, first, Measurements(Context(folder=tmp_path))), expected
     )
+    assert f"{file}: " in caplog.text
 
 
 def test_what_the_paper_wants_small_is_turned_round(measurements: Measurements) -> None:
@@ -270,7 +341,11 @@ WITH_BLOCKS = [n for n in ASKED_FOR_BLOCKS if get(n).has_blocks]  # type: ignore
 ADDING_UP = [n for n in WITH_BLOCKS if getattr(get(n), "how", "sum") == "sum"]
 
 
-@pytest.mark.parametrize("name", ASKED_FOR_BLOCKS)
+# The records of a formula of several terms hold its terms, not blocks.
+BY_BLOCK = [n for n in ASKED_FOR_BLOCKS if not n.startswith("engine-")]
+
+
+@pytest.mark.parametrize("name", BY_BLOCK)
 def test_a_proxy_has_blocks_if_all_its_measures_have(name: str, measurements: Measurements) -> None:
     proxy: Any = get(name)
     space, four = spaces.get("nano-gpt2"), archs(4)

@@ -38,6 +38,7 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
 from spaces.tables import split
+from tests.lpzero.sealed_runs import content, rewrite, rewrite_hall, rewrite_journal
 from tests.lpzero.small_campaign import discovery, sketches, table
 
 EARLIER = '{"schema": 1, "version": "0.1.0"}'
@@ -175,10 +176,10 @@ def test_the_page_holds_the_verdict_of_the_result(campaign: Path) -> None:
 
 
 def test_the_best_count_stands_beside_the_winner(copy: Path) -> None:
-    result = json.loads((copy / layout.RESULT).read_text())
+    result = content(copy, layout.RESULT)
     judged = {"made-up": result["counters"][0]["judged"]}
     result["count"] = {"formula": HOSTILE, "rho": result["counters"][0]["rho"], "judged": judged}
-    (copy / layout.RESULT).write_text(json.dumps(result))
+    rewrite(copy, layout.RESULT, result)
     page = write(open_run(copy)).page
     assert f"The best count: {HOSTILE}." in read(page).text
     assert HOSTILE not in page.read_text()
@@ -188,18 +189,18 @@ def test_the_best_count_stands_beside_the_winner(copy: Path) -> None:
 
 
 def test_a_result_without_a_verdict_says_how_to_get_one(copy: Path) -> None:
-    result = json.loads((copy / layout.RESULT).read_text())
+    result = content(copy, layout.RESULT)
     for field in ("count", "difference", "differences", "stability", "verdict"):
         del result[field]
-    (copy / layout.RESULT).write_text(json.dumps(result))
+    rewrite(copy, layout.RESULT, result)
     assert "run the same command again" in read(write(open_run(copy)).page).text
 
 
 def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> None:
-    result = json.loads((copy / layout.RESULT).read_text())
+    result = content(copy, layout.RESULT)
     for line in result["counters"]:
         del line["judged"]
-    (copy / layout.RESULT).write_text(json.dumps(result))
+    rewrite(copy, layout.RESULT, result)
     assert "depth-sqrt-width – – – –" in read(write(open_run(copy)).page).text
 
 
@@ -263,17 +264,17 @@ def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"id": 99999, "gen')
     written = write(open_run(copy))
-    assert "cannot be read" in written.remarks[0]
+    assert "are torn or were changed" in written.remarks[0]
     assert path.read_bytes().endswith(b'"gen')
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [layout.RESULT, layout.HALL, layout.HISTORY, layout.SCORES])
-@pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])
+@pytest.mark.parametrize("data", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])
 def test_a_broken_file_gives_a_page_or_one_line(
-    copy: Path, name: str, content: bytes, capsys: pytest.CaptureFixture[str]
+    copy: Path, name: str, data: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (copy / name).write_bytes(content)
+    (copy / name).write_bytes(data)
     code = command(["report", str(copy)])
     lines = capsys.readouterr().err.strip().splitlines()
     if code == 0:
@@ -293,7 +294,7 @@ def test_a_broken_file_gives_a_page_or_one_line(
         (lambda d: (d / "config.json").write_text("{") and d, "is broken"),
         (
             lambda d: (d / "config.json").write_text('{"schema": 99}') and d,
-            "schema 99, but this version reads schema 2",
+            "schema 99, but this version reads schema 3",
         ),
         (
             lambda d: (d / "run.json").write_text(EARLIER) and d,
@@ -323,20 +324,20 @@ def test_a_folder_that_takes_no_files_is_refused_before_anything_is_drawn(
 
 def poison(folder: Path) -> None:
     """Put markup wherever a file of the campaign holds text."""
-    config = json.loads((folder / layout.CONFIG).read_text())
+    config = content(folder, layout.CONFIG)
     config["request"]["tables"][0]["target"] = config["versions"]["numpy"] = HOSTILE
     config["request"]["settings"]["start"] = [HOSTILE]
-    (folder / layout.CONFIG).write_text(json.dumps(config))
+    rewrite(folder, layout.CONFIG, config)
     hall = json.loads((folder / layout.HALL).read_text())
     hall[0]["formula"] = hall[0]["operator"] = HOSTILE
-    (folder / layout.HALL).write_text(json.dumps(hall))
-    result = json.loads((folder / layout.RESULT).read_text())
+    rewrite_hall(folder, hall)
+    result = content(folder, layout.RESULT)
     result["counters"][0]["proxy"] = result["tables"][0]["licence"] = HOSTILE
     result["stopped"] = result["verdict"] = HOSTILE
-    (folder / layout.RESULT).write_text(json.dumps(result))
-    sheet = json.loads((folder / "scores.json").read_text())
+    rewrite(folder, layout.RESULT, result)
+    sheet = content(folder, layout.SCORES)
     sheet["tables"][f"../../{HOSTILE}"] = sheet["tables"]["made-up"]
-    (folder / "scores.json").write_text(json.dumps(sheet))
+    rewrite(folder, layout.SCORES, sheet)
 
 
 @pytest.mark.slow
@@ -363,7 +364,7 @@ def test_a_journal_of_something_else_is_one_line(
     copy: Path, line: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = {"id": 0, "generation": 0, "operator": "random", "parents": [], "formula": "sum(W)"}
-    (copy / layout.JOURNAL).write_text(json.dumps(first | line) + "\n")
+    rewrite_journal(copy, [first | line])
     assert command(["report", str(copy)]) == 2
     error = capsys.readouterr().err.strip()
     assert "are not those of a run of this version" in error

@@ -16,7 +16,7 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.pieces import gather
 from lpzero.scores.tabulation import tabulate
 from lpzero.sketches.builder import BuildReport, Sketches
-from lpzero.sketches.sketch import SketchError, encode
+from lpzero.sketches.sketch import SCHEMA, Sketch, SketchError, address_of, encode
 from lpzero.sketches.store import Store
 from primitives import naive
 from primitives.enumeration import surviving_branches
@@ -143,26 +143,32 @@ def test_pieces_hold_every_tensor_once() -> None:
 def test_a_file_gives_back_what_was_written_and_refuses_other_bytes() -> None:
     chains = surviving(1)
     made = tabulate(sketch(1), chains)
-    data = files.encode(made, chains)
-    read = files.decode(data, chains)
+    data = files.encode(made, chains, "one")
+    read = files.decode(data, chains, "one")
     assert read.counts == made.counts
     for name in STATISTICS:
         np.testing.assert_array_equal(read.means[name], made.means[name])
     np.testing.assert_array_equal(read.products["G", "W"], made.products["G", "W"])
     for broken in (data[:-1], data[:100] + b"x" + data[101:], b"", data[8:]):
         with pytest.raises(files.BranchFileError):
-            files.decode(broken, chains)
+            files.decode(broken, chains, "one")
     with pytest.raises(files.BranchFileError, match="other chains"):
-        files.decode(data, surviving(2))
+        files.decode(data, surviving(2), "one")
+    with pytest.raises(files.BranchFileError, match="another sketch"):
+        files.decode(data, chains, "other")
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Sketches:
     """Three sketches in a store."""
     store = Store(tmp_path_factory.mktemp("store"))
-    addresses = [f"{seed:064x}" for seed in range(3)]
-    for seed, address in enumerate(addresses):
-        store.write("drawn", address, encode(sketch(seed)))
+    addresses = []
+    for seed in range(3):
+        identity = {"schema": SCHEMA, "space": "drawn", "arch": seed, "options": {}}
+        drawn = sketch(seed)
+        addresses.append(str(address_of(identity)))
+        named = Sketch({**drawn.header, **identity}, drawn.numbers)
+        store.write("drawn", addresses[-1], encode(named))
     return Sketches(store, "drawn", addresses, BuildReport(3))
 
 
@@ -188,15 +194,19 @@ def test_tables_are_made_once_and_the_same_by_one_and_two_jobs(stored: Sketches)
         np.testing.assert_array_equal(first.means[name], alone.means[name])
 
 
-def test_a_broken_file_is_made_again(stored: Sketches, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("damage", ["cut", "swapped", "old"])
+def test_a_wrong_file_is_made_again(
+    stored: Sketches, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
     chains = surviving(1)
     first = branch_table(stored, chains)
-    path = files_of(stored)[0]
+    path, other = files_of(stored)[:2]
     whole = path.read_bytes()
-    path.write_bytes(whole[:-9])
+    old = b"LPZBRT01" + whole[8:]  # written before files stated their sketch: no fault, no note
+    path.write_bytes({"cut": whole[:-9], "swapped": other.read_bytes(), "old": old}[damage])
     again = branch_table(stored, chains)
     assert path.read_bytes() == whole
-    assert "rebuilding it" in caplog.text
+    assert ("rebuilding it" in caplog.text) == (damage != "old")
     np.testing.assert_array_equal(first.products["G", "W"], again.products["G", "W"])
 
 

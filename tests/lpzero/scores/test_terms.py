@@ -9,22 +9,34 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from lpzero.judgement.across import Across
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.branch_files import decode, encode
-from lpzero.scores.branch_table import assemble
+from lpzero.scores.branch_table import BranchTable, assemble, rows_of, state_sizes
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.products import (
     PAIR_EXPONENTS,
     Beam,
     Factors,
+    Searched,
     is_new_pair,
     n_pairs,
     search,
+    search_tables,
 )
+from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.tabulation import tabulate
-from lpzero.scores.terms import BLOCK_REDUCTIONS, COUNTS, TermLanguage, term_table
+from lpzero.scores.terms import (
+    BLOCK_REDUCTIONS,
+    COUNTS,
+    TermLanguage,
+    TermSource,
+    shared_term_tables,
+    term_table,
+    values_of,
+)
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.rejection import Rejected
@@ -86,7 +98,7 @@ def test_random_scores_are_those_of_the_reference(evaluator: FormulaEvaluator) -
 def test_a_branch_file_keeps_ends_and_sizes() -> None:
     chains = surviving(1)
     made = tabulate(SKETCHES[2], chains)
-    read = decode(encode(made, chains), chains)
+    read = decode(encode(made, chains, "x"), chains, "x")
     assert read.sizes == made.sizes
     assert made.ends.keys() == read.ends.keys()
     for position, values in made.ends.items():
@@ -141,18 +153,18 @@ def test_a_wide_beam_finds_the_best_product_of_two() -> None:
         abs(spearman(np.exp(logs[a] + float(e) * logs[b]), target)) for a, b, e in all_pairs(12)
     )
     found = search(logs, ranks, Beam(factors=2, width=12, exact=2000))
-    assert found[0].rho == pytest.approx(best)
-    assert all(a.rho > b.rho for a, b in pairwise(found))
+    assert found[0].value == pytest.approx(best)
+    assert all(a.value > b.value for a, b in pairwise(found))
 
 
 def test_more_factors_are_never_worse_and_the_planted_product_is_found() -> None:
     logs = _logs(40, 60, 2)
     target = logs[3] - 0.5 * logs[11] + 2 * logs[29]
     ranks = rank_targets(target)
-    by_factors = [search(logs, ranks, Beam(factors=k))[0].rho for k in (1, 2, 3)]
+    by_factors = [search(logs, ranks, Beam(factors=k))[0].value for k in (1, 2, 3)]
     assert by_factors == sorted(by_factors)
     best = search(logs, ranks, Beam(factors=3))[0]
-    assert best.rho == pytest.approx(1.0)
+    assert best.value == pytest.approx(1.0)
     assert {term for term, _ in best.factors.powers} == {3, 11, 29}
 
 
@@ -186,3 +198,56 @@ def test_a_head_without_parameters_is_rejected_and_not_an_error() -> None:
     found = FormulaEvaluator(SKETCHES[:2], table=table).score(parse("head(sqrt(params))"))
     assert isinstance(found, Rejected)
     assert found.rule == "missing-end"
+    _, end_sizes = state_sizes(
+        [{"blocks": [{"params": 3}], "ends": {"head": {"params": n, "width": 4}}} for n in (0, 2)]
+    )
+    assert list(end_sizes) == [("head", "width")]
+
+
+def test_a_wide_beam_finds_the_best_product_of_two_for_two_tables() -> None:
+    logs = [_logs(10, n, seed) for seed, n in enumerate((30, 24))]
+    targets = [np.random.default_rng(9 + i).normal(size=of.shape[1]) for i, of in enumerate(logs)]
+    across = Across("regret", [0.8, 0.5])
+    by_hand = []
+    for a, b, e in all_pairs(10):
+        rhos = [
+            spearman(of[a] + float(e) * of[b], target)
+            for of, target in zip(logs, targets, strict=True)
+        ]
+        by_hand.append(max(min(s * rhos[0] - 0.8, s * rhos[1] - 0.5) for s in (1, -1)))
+    tables = [Searched(of, rank_targets(t)) for of, t in zip(logs, targets, strict=True)]
+    found = search_tables(tables, across, Beam(factors=2, width=10, exact=3000))
+    singles = [max(min(s * spearman(logs[0][t], targets[0]) - 0.8,
+                       s * spearman(logs[1][t], targets[1]) - 0.5) for s in (1, -1))
+               for t in range(10)]  # fmt: skip
+    assert found[0].value == pytest.approx(max(*by_hand, *singles))
+    best = found[0]
+    for of, target, rho in zip(logs, targets, best.rhos, strict=True):
+        assert spearman(best.sign * best.factors.logs(of), target) == pytest.approx(rho)
+
+
+def test_tables_share_terms_and_keep_those_that_repeat(evaluator: FormulaEvaluator) -> None:
+    first = rows_of(evaluator.table, np.arange(4))
+    other = rows_of(evaluator.table, np.arange(4, 8))
+    one, two = shared_term_tables([TermSource(first), TermSource(other)])
+    assert one.terms == two.terms
+    assert len(one) > 100
+    for table, branches in ((one, first), (two, other)):
+        np.testing.assert_array_equal(
+            table.values, np.abs(values_of(table.terms, TermSource(branches)))
+        )
+    missing = values_of([parse("sum(log(exp(sqrt(W))))")], TermSource(first))  # type: ignore[list-item]
+    assert np.isnan(missing).all()
+    # Other networks: the sizes repeat, the statistics do not.
+    again = BranchTable(first.chains, first.n_blocks, first.counts, {
+        name: np.random.default_rng(0).permuted(means, axis=1)
+        for name, means in first.means.items()
+    }, {}, {}, first.sizes, first.end_sizes)  # fmt: skip
+    (kept,) = stable_term_tables(
+        [Repeated(TermSource(first), TermSource(again))], TermLanguage(), 0.999
+    )
+    (everything,) = stable_term_tables([Repeated(TermSource(first), None)], TermLanguage(), 0.999)
+    sizes = [str(t) for t in everything.terms if not set("AJGHWS") & set(str(t))]
+    assert sizes
+    assert set(sizes) <= {str(term) for term in kept.terms}
+    assert len(kept) < len(everything) / 2

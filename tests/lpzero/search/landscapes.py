@@ -97,8 +97,9 @@ def environment(
     seed: int = 0,
     constraints: Constraints | None = None,
     pool: Sequence[Any] | None = None,
+    space: Space[Any] = SPACE,
 ) -> Environment:
-    ledger = Ledger(SPACE)
-    sampler = Sampler(SPACE, constraints or Constraints(), lambda arch: 0.0, pool)
-    scorer = Scorer(guide, SPACE, Measurements(), ledger)
+    ledger = Ledger(space)
+    sampler = Sampler(space, constraints or Constraints(), lambda arch: 0.0, pool)
+    scorer = Scorer(guide, space, Measurements(), ledger)
     return Environment(sampler, scorer, evaluator, ledger, random.Random(seed))

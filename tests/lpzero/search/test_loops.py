@@ -25,6 +25,7 @@ from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
 from lpzero.supernet import Saliency, select
 from spaces.flexibert import FlexiBertArch, Layer
+from spaces.nlp_rnn import RnnSpace
 from tests.lpzero.search.landscapes import (
     OPTIMUM,
     SPACE,
@@ -297,6 +298,27 @@ def test_every_loop_keeps_to_constraints_and_pool(name: str, with_pool: bool) ->
     assert pool is None or scored <= set(pool)
 
 
+CELLS = RnnSpace(name="planted-cells", embedding=4, hidden=6, vocabulary=20)
+
+
+def states_of_block(cell: Any) -> float:
+    """Best with many states and few nodes."""
+    return 10.0 * cell.n_states - len(cell.nodes)
+
+
+@pytest.mark.parametrize("name", ANYWHERE)
+@pytest.mark.parametrize("with_pool", [False, True])
+def test_every_loop_searches_graphs_whose_blocks_are_one_cell(name: str, with_pool: bool) -> None:
+    rng = random.Random(6)
+    pool = [CELLS.sample(rng) for _ in range(60)] if with_pool else None
+    scored = BlockProxy(value=states_of_block)
+    place = environment(scored, None, pool=pool, space=CELLS)
+    winner = loops.make(name, CELLS, SMALL[name]).run(place)
+    CELLS.validate(winner)
+    assert pool is None or winner in pool
+    assert states_of_block(winner) >= 20  # a random cell has 14 on average
+
+
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
@@ -311,3 +333,34 @@ def test_every_loop_keeps_to_constraints_and_pool(name: str, with_pool: bool) ->
 def test_constants_that_make_no_sense_are_refused(name: str, given: Any, message: str) -> None:
     with pytest.raises((InputError, LookupError), match=message):
         loops.make(name, SPACE, given)
+
+
+def test_offspring_of_trazor_inherit_velocity_and_line() -> None:
+    rng = random.Random(3)
+    place = environment(BlockProxy(), None)
+    archs = [SPACE.sample(rng) for _ in range(6)]
+    members = [
+        Member(arch, np.arange(1.0, SPACE.depth(arch) + 1) + 10 * i, ("line", i))
+        for i, arch in enumerate(archs)
+    ]
+    positions = [np.zeros(SPACE.depth(arch)) for arch in archs]
+    loop = TRazor(population=6, mutations=12, crossovers=12)
+    children = loop._mutants(place, members, positions, set(archs))
+    assert len(children) == 12
+    for child in children:
+        [parent] = [member for member in members if member.line == child.line]
+        shared = min(SPACE.depth(child.arch), SPACE.depth(parent.arch))
+        assert child.velocity[:shared].tolist() == parent.velocity[:shared].tolist()
+        assert child.velocity.any()
+        assert len(child.velocity) == SPACE.depth(child.arch)
+
+
+def test_a_line_keeps_its_best_member() -> None:
+    place = environment(BlockProxy(), None)
+    good = FlexiBertArch(32, (BEST, BEST))
+    bad = FlexiBertArch(32, (Layer("sdp", 4, 24, 2), Layer("sdp", 4, 24, 2)))
+    velocity = np.zeros(2)
+    kept = TRazor(population=2)._survivors(
+        place, [Member(bad, velocity, good), Member(good, velocity, bad)]
+    )
+    assert [(member.arch, member.line) for member in kept] == [(good, good), (bad, good)]

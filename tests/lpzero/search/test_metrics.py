@@ -209,3 +209,23 @@ def test_a_comparison_that_cannot_be_made_is_one_line(
     out, err = capsys.readouterr()
     assert message in err
     assert (out, err.count("\n")) == ("", 1)
+
+
+def test_the_best_hundredth_of_different_targets_by_hand() -> None:
+    """Of 300 targets from 1 to 300 the best three are 300, 299 and 298."""
+    rng = random.Random(0)
+    pool = list(dict.fromkeys(SPACE.sample(rng) for _ in range(2000)))[:300]
+    places = {arch: place for place, arch in enumerate(pool, 1)}
+    around = environment(proxy(), Landscape(), pool=pool)
+    ranked = Landscape(lambda space, arch: float(places[arch]))
+    assert top_threshold(around.sampler, ranked) == 298.0
+
+
+def test_a_target_at_the_threshold_reaches_it() -> None:
+    assert evaluations_to_reach(TRACE, 5.0) == 2
+    assert evaluations_to_reach(TRACE, 7.1) is None
+
+
+def test_of_equal_cost_only_the_better_is_in_the_front() -> None:
+    quality, cost = np.array([1.6, 2.0, 1.5, 3.0]), np.array([5.0, 5.0, 4.0, 9.0])
+    assert front(quality, cost).tolist() == [2, 1, 3]

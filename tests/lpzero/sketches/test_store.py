@@ -85,17 +85,18 @@ def test_equal_architectures_share_a_sketch(tmp_path: Path) -> None:
     assert (report.n, report.built, len(contents(tmp_path))) == (2, 2, 1)
 
 
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "swapped"])
 def test_a_broken_file_is_reported_and_made_again(
     damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Store(tmp_path)
-    _, [name] = build(SPACE, ARCHS[:1], Builder(store=store))
+    _, [name, other] = build(SPACE, ARCHS[:2], Builder(store=store))
     path = store.path(SPACE.name, name)
-    whole = path.read_bytes()
+    whole, swapped = path.read_bytes(), store.path(SPACE.name, other).read_bytes()
     middle = len(whole) // 2
     flipped = whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
-    path.write_bytes({"cut": whole[:middle], "flip": flipped, "empty": b""}[damage])
+    damaged = {"cut": whole[:middle], "flip": flipped, "empty": b"", "swapped": swapped}
+    path.write_bytes(damaged[damage])
     with pytest.raises(SketchError, match=name):
         store.load(SPACE.name, name)
     report, _ = build(SPACE, ARCHS[:1], Builder(store=store))

@@ -31,6 +31,7 @@ from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.flexibert.space import OPERATIONS
 from spaces.gpt2.space import Gpt2Arch, Gpt2Space
 from spaces.images import random_labels
+from spaces.nlp_rnn import RnnSpace
 from spaces.pit import PitArch, PitSpace
 from spaces.taps import Tap
 
@@ -78,6 +79,18 @@ ADAPTIVE = Gpt2Space(
     vocabulary=50,
     cutoffs=(20,),
 )
+CELLS = RnnSpace(
+    name="tiny-cells", embedding=6, hidden=10, vocabulary=30, batch_shape=(3, 9), wide_shape=(5, 9)
+)
+CELL = CELLS.from_json(
+    {
+        "a": {"op": "linear", "input": ["x", "h_prev_0"]},
+        "b": {"op": "activation_leaky_relu", "input": ["a"]},
+        "c": {"op": "linear", "input": ["x", "b", "h_prev_1"]},
+        "h_new_0": {"op": "activation_tanh", "input": ["c"]},
+        "h_new_1": {"op": "elementwise_prod", "input": ["b", "h_new_0"]},
+    }
+)
 NANO_GPT2 = Gpt2Arch(32, (2, 4), (64, 96), -1, 1)
 
 
@@ -111,21 +124,21 @@ CASES = [("flexibert", encoder(operation)) for operation in OPERATIONS] + [
 
 @pytest.mark.parametrize(
     ("space", "arch"),
-    [(spaces.get(name), arch) for name, arch in CASES] + [(VISION, IMAGES)],
+    [(spaces.get(name), arch) for name, arch in CASES] + [(VISION, IMAGES), (CELLS, CELL)],
     ids=lambda case: getattr(case, "name", str(case)[:40]),
 )
 def test_all_six_are_there_finite_and_aligned(space: Any, arch: Any) -> None:
     blocks = whole(space, arch)
     B, T = space.batch_shape
     assert len(blocks) == space.depth(arch)
-    for block in blocks:
+    for block, sizes in zip(blocks, space.block_sizes(arch), strict=True):
         assert set(block) == set(STATISTICS)
-        for matrices in block.values():
-            assert matrices
+        for name, matrices in block.items():
+            assert bool(matrices) == (name not in space.absent_statistics)
             assert all(m.ndim == 2 and bool(m.isfinite().all()) for m in matrices)
         assert [m.shape for m in block["W"]] == [m.shape for m in block["G"]]
         assert all(float(m.abs().max()) > 0 for m in block["G"])
-        assert [tuple(m.shape) for m in block["J"]] == [(B * T, space.width(arch))]
+        assert [tuple(m.shape) for m in block["J"]] == [(B * T, sizes["width"])]
         assert all(len(m) == B * T for m in block["A"] + block["H"])
         for m in block["S"]:
             torch.testing.assert_close(m.sum(1), torch.ones(len(m)), rtol=1e-4, atol=1e-4)
@@ -220,8 +233,9 @@ def test_a_network_worked_by_hand() -> None:
         (spaces.get("nano-gpt2"), NANO_GPT2),
         (VISION, IMAGES),
         (STAGES, STAGED),
+        (CELLS, CELL),
     ],
-    ids=["encoder", "decoder", "vision", "stages"],
+    ids=["encoder", "decoder", "vision", "stages", "cells"],
 )
 def test_gradients_are_those_of_backward(space: Any, arch: Any) -> None:
     model, tokens = space.build(arch, 0), space.batch(0)
@@ -250,6 +264,7 @@ WITH_ENDS = [
     (ADAPTIVE, Gpt2Arch(16, (2,), (32,), -1, 1)),
     (VISION, IMAGES),
     (STAGES, STAGED),
+    (CELLS, CELL),
 ]
 END_SHAPES = [
     ([(32, 300), (32, 512), (32, 2)], []),
@@ -259,9 +274,11 @@ END_SHAPES = [
     ([(16, 50), (16, 192)], [(16, 50), (16, 1)]),
     ([(12, 48), (12, 10)], [(12, 5)]),
     ([(4, 48), (4, 64)], [(16, 5)]),
+    ([(6, 30)], [(6, 30)]),
 ]
 END_NAMES = [
     "encoder", "projected", "decoder", "clusters", "one table", "vision", "stages",
+    "cells",
 ]  # fmt: skip
 
 
@@ -420,7 +437,7 @@ def test_the_callers_gradient_mode_does_not_matter(context: Callable[[], Any]) -
 @pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
-    space=st.sampled_from([TINY, spaces.get("nano-gpt2"), VISION]),
+    space=st.sampled_from([TINY, spaces.get("nano-gpt2"), VISION, CELLS]),
     seed=st.integers(0, 1000),
     chunk=st.integers(1, 7),
     limit=st.sampled_from([None, 700, 4096]),
@@ -558,3 +575,17 @@ def test_one_thread_inside_as_many_as_before_after() -> None:
     with single_thread(), single_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
+
+
+def test_what_was_extracted_does_not_change_with_the_model() -> None:
+    space = spaces.get("nano-gpt2")
+    arch = space.sample(random.Random(0))
+    model = space.build(arch, 0)
+    found = extract(model, space.batch(0))
+    positions = (*found.blocks, *found.ends.values())
+    taken = [one.values for position in positions for of in position.values() for one in of]
+    before = [values.clone() for values in taken]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(7.0)
+    assert all(torch.equal(a, b) for a, b in zip(before, taken, strict=True))

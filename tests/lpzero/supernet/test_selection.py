@@ -109,3 +109,13 @@ def test_bad_requests_are_refused() -> None:
         select(SALIENCY, per_bin=0)
     with pytest.raises(InputError, match="cannot draw"):
         draw([], random.Random(0))
+
+
+def test_a_bin_has_its_lower_edge_and_not_its_upper_one() -> None:
+    sizes = sorted({SPACE.parameters(arch) for arch in every()})
+    low, middle, high = sizes[0], sizes[len(sizes) // 2], sizes[-1]
+    found = select(SALIENCY, [low, middle, high], per_bin=1000)
+    in_first, in_second = ({p.size for p in found if p.low == edge} for edge in (low, middle))
+    assert min(in_first) == low
+    assert max(in_first) < middle == min(in_second)
+    assert max(in_second) < high

@@ -14,7 +14,7 @@ from lpzero.errors import RunError
 from lpzero.parallel import Workers
 from lpzero.runs import layout
 from lpzero.runs.directory import locked
-from lpzero.training.table_build import build_table
+from lpzero.training.table_build import DivergedError, build_table
 from spaces.batches import pydoc_digest
 from spaces.tables import nano
 from spaces.training.recipes import PLANS
@@ -60,6 +60,40 @@ def n_lines(path: Path) -> int:
     return path.read_text().count("\n") if path.exists() else 0
 
 
+def test_a_training_that_diverges_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def diverges(plan: object, index: int, seed: int) -> dict:
+        target = float("nan") if (index, seed) == (0, 1) else 1.0
+        return {"index": index, "seed": seed, "target": target, "steps": 2, "seconds": 0.5}
+
+    monkeypatch.setattr("lpzero.training.table_build.train_one", diverges)
+    with pytest.raises(DivergedError, match="training 0 with seed 1 diverged, its target is nan"):
+        build_table(PLAN, tmp_path)
+    assert n_lines(tmp_path / layout.JOURNAL) == 1
+    assert not (tmp_path / layout.TABLE).exists()
+
+
+def test_a_changed_target_is_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    trained = []
+
+    def train(plan: object, index: int, seed: int) -> dict:
+        trained.append((index, seed))
+        target = index + seed / 10
+        return {"index": index, "seed": seed, "target": target, "steps": 2, "seconds": 0.5}
+
+    monkeypatch.setattr("lpzero.training.table_build.train_one", train)
+    whole = build_table(PLAN, tmp_path).read_bytes()
+    journal = tmp_path / layout.JOURNAL
+    journal.write_text(journal.read_text().replace('"target":1.1', '"target":1.9'))
+    trained.clear()
+    assert build_table(PLAN, tmp_path).read_bytes() == whole
+    assert trained[0] == (1, 1)
+    assert f"{journal}: line 4 was changed" in caplog.text
+
+
 @pytest.mark.slow
 def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -> None:
     straight = build_table(PLAN, tmp_path / "straight")
@@ -101,6 +135,27 @@ def test_a_target_that_is_not_finite_is_trained_again(tmp_path: Path) -> None:
     ]
 
 
+def test_a_diverging_architecture_is_a_failure_with_a_reason_and_has_no_row(tmp_path: Path) -> None:
+    plan = replace(
+        PLANS["nano-rnn"],
+        recipe=Recipe(steps=2, learning_rate=1e-3, windows=2),
+        n_archs=4,
+        n_repeated=3,
+        n_repeated_seeds=2,
+    )
+    table = json.loads(build_table(plan, tmp_path).read_text())
+    cells = [spaces.get("nano-rnn").to_json(arch) for arch in sample_architectures(plan)]
+    assert [row["arch"] for row in table["rows"]] == cells[1:]
+    assert [failure["seed"] for failure in table["failures"]] == [0, 1]
+    for failure in table["failures"]:
+        assert failure["arch"] == cells[0]
+        assert "not finite after 0 steps" in failure["failure"]
+    assert table["noise"]["n"] == 2
+    journal = (tmp_path / layout.JOURNAL).read_text()
+    build_table(plan, tmp_path)  # failures are not trained again
+    assert (tmp_path / layout.JOURNAL).read_text() == journal
+
+
 def test_a_longer_plan_begins_with_the_same_architectures() -> None:
     assert sample_architectures(replace(PLAN, n_archs=9))[:4] == sample_architectures(PLAN)
 
@@ -115,7 +170,7 @@ def test_an_unknown_table_is_one_line_and_exit_code_2() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["nano-gpt2", "nano-flexibert"])
+@pytest.mark.parametrize("name", list(PLANS))
 def test_recorded_targets_come_out_again(name: str) -> None:
     """The two quickest architectures, trained again from their recorded seeds."""
     table = json.loads((nano.DATA / f"{name}.json").read_text())
@@ -123,15 +178,14 @@ def test_recorded_targets_come_out_again(name: str) -> None:
         pytest.skip("this Python carries another text than the table was trained on")
     plan, rows = PLANS[name], table["rows"]
     space = spaces.get(name)
-    quickest = sorted(range(len(rows)), key=lambda i: rows[i]["runs"][0]["seconds"])[:2]
-    for index in quickest:
-        assert space.to_json(sample_architectures(plan)[index]) == rows[index]["arch"]
-        run = rows[index]["runs"][0]
-        again = train_one(plan, index, run["seed"])
+    cells = [space.to_json(arch) for arch in sample_architectures(plan)]
+    for row in sorted(rows, key=lambda row: row["runs"][0]["seconds"])[:2]:
+        run = row["runs"][0]
+        again = train_one(plan, cells.index(row["arch"]), run["seed"])
         assert again["target"] == pytest.approx(run["target"], abs=1e-3)
 
 
-@pytest.mark.parametrize("name", ["nano-gpt2", "nano-flexibert"])
+@pytest.mark.parametrize("name", list(PLANS))
 def test_shipped_tables_carry_signal(name: str) -> None:
     table = json.loads((nano.DATA / f"{name}.json").read_text())
     assert len(table["rows"]) >= 96

@@ -1,5 +1,6 @@
 """The trainer: deterministic, and it learns."""
 
+import math
 from itertools import pairwise
 
 import pytest
@@ -8,6 +9,8 @@ import torch
 import spaces
 from spaces.flexibert import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Arch
+from spaces.training.recipes import PLANS
+from spaces.training.table_rows import sample_architectures
 from spaces.training.tasks import TASKS
 from spaces.training.trainer import Recipe, schedule, train
 
@@ -35,6 +38,16 @@ def test_training_lowers_the_loss() -> None:
     before = task.target(task.prepare(spaces.NANO_GPT2, DECODER, 0))
     after = train(spaces.NANO_GPT2, DECODER, task, Recipe(30, 5e-3, windows=8), 0).target
     assert after > before + 1.0
+
+
+def test_a_training_that_diverges_ends_with_a_reason() -> None:
+    space = spaces.NANO_RNN
+    exploding = sample_architectures(PLANS["nano-rnn"])[0]
+    task = TASKS["causal"](space.batch_shape[1])
+    run = train(space, exploding, task, SHORT, 0)
+    assert run.failure == "the training loss is not finite after 0 steps"
+    assert math.isnan(run.target)
+    assert run.steps == 0
 
 
 def test_the_learning_rate_rises_then_falls_to_a_tenth() -> None:

@@ -1,0 +1,236 @@
+"""Bugs from sketches to searches: `lpzero` without its outputs."""
+# ruff: noqa: E501  # a replacement is easier to compare on one line
+
+from __future__ import annotations
+
+from experiments.mutants.bugs import Bugs
+
+_T = "tests/lpzero/"
+_PROXIES = [
+    _T + "proxies/test_activations.py",
+    _T + "proxies/test_saliency.py",
+    _T + "proxies/test_kernels.py",
+    _T + "proxies/test_flow.py",
+    _T + "proxies/test_conformance.py",
+]
+_LOOPS = [_T + "search/test_loops.py"]
+
+BUGS = (
+    Bugs("lpzero/statistics/extraction.py", [_T + "statistics/test_statistics.py"], [
+        ("values = sum(part.values for part in parts)", "values = parts[0].values", "gradients of a split batch are those of its first part"),
+        ("rows = round(values.numel() / width * n_parts)", "rows = round(values.numel() / width)", "a split batch keeps more columns than a whole one"),
+        ("state = {EMBEDDING: seen.inputs[0], HEAD: first_tensor(seen.output)}[end]", "state = seen.inputs[0]", "the head reads the embedding's state"),
+        ("return CutTensor(values.reshape(-1, width).clone(), width)", "return CutTensor(values.reshape(-1, width), width)", "a statistic shares memory with the model"),
+    ]),
+    Bugs("lpzero/statistics/trace.py", [_T + "statistics/test_statistics.py", *_PROXIES], [
+        ("weight.ndim >= 2]", "weight.ndim >= 1]", "biases count as weight matrices"),
+        ("handle.remove()\n\n\n@contextmanager", "pass\n\n\n@contextmanager", "hooks stay in the model"),
+        ("return \"pooling\" if first in self.pooling else \"attention\"", "return \"attention\"", "pooling counts as attention"),
+    ]),
+    Bugs("lpzero/sketches/sketch.py", [_T + "sketches/test_sketch.py", _T + "sketches/test_store.py"], [
+        ("start += rows * kept", "start += rows * true", "matrices are read from the wrong place"),
+        ("named |= {\"kind\": type(space).__name__, \"version\": space.version}", "named |= {\"kind\": type(space).__name__}", "a space that builds otherwise has the same address"),
+        ("\"options\": dataclasses.asdict(options),", "\"options\": {},", "sketches of other seeds have the same address"),
+    ]),
+    Bugs("lpzero/scores/stacks.py", [_T + "scores/test_evaluator.py", _T + "scores/test_branch_table.py"], [
+        ("width = b.true_columns if a.true_columns == b.values.shape[1] else b.values.shape[1]", "width = b.true_columns", "the true width of a·bᵀ"),
+        ("np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.stretch", "np.add.reduce(a.values.mean(axis=1) * others, axis=1)", "the mean of a product of cut matrices is not rescaled"),
+        ("return Stack(finite(values), max(a.true_columns, b.true_columns))", "return Stack(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
+        ("stretch if along == 2 else 1.0", "1.0", "softmax along the cut axis is not rescaled"),
+    ]),
+    Bugs("lpzero/scores/tabulation.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
+        ("shares = 1.0 / np.array([counts[statistics[0]][b] for b in piece.places[1]])", "shares = 1.0 / np.array([max(counts[statistics[0]]) for b in piece.places[1]])", "tensors of a small block count less"),
+        ("(shares * (inner / kept))[:, np.newaxis]", "shares[:, np.newaxis]", "matrix products of cut matrices are not rescaled"),
+        ("return total / len(matrices)", "return total", "an end's tensors are added up"),
+    ]),
+    Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
+        ("return total / self.table.n_blocks if term.reduction == \"mean\" else total", "return total", "the mean over blocks is the sum"),
+        ("return finite(formula.sign * tree_values(formula.tree, leaf))", "return finite(tree_values(formula.tree, leaf))", "the sign of a product of terms is lost"),
+        ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
+    ]),
+    Bugs("lpzero/scores/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
+        ("return a + b if family.operation == \"add\" else a - b", "return a + b", "a family of differences is one of sums"),
+        ("total += inside / counts[:, block]", "total += inside", "tensors of a block are added up"),
+    ]),
+    Bugs("lpzero/scores/terms.py", [_T + "scores/test_terms.py"], [
+        ("return np.where(n_blocks == 1, last / 2, inner)", "return np.asarray(inner)", "`inner` of a single block is zero"),
+        ("last = block_means[..., np.arange(len(n_blocks)), n_blocks - 1]", "last = block_means[..., -1]", "the last block of a short network is padding"),
+        ("(safe > 0).all(axis=1) | (safe < 0).all(axis=1)", "np.ones(len(safe), dtype=bool)", "terms of both signs have a logarithm"),
+    ]),
+    Bugs("lpzero/scores/products.py", [_T + "scores/test_products.py", _T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
+        ("below = own[:, np.newaxis] + exponent**2 * terms_own + 2 * exponent * by_terms", "below = own[:, np.newaxis] + exponent**2 * terms_own", "the variance of a product without its covariance"),
+        ("return -one.value, len(one.factors.powers)", "return -one.value, -len(one.factors.powers)", "the longer of equal products comes first"),
+        ("first < second if abs(exponent) == 1 else first != second", "first < second", "half of the products with a root are left out"),
+        ("Found(one, abs(float(value)), -1 if value < 0 else 1)", "Found(one, abs(float(value)), 1)", "products that rank in reverse have no sign"),
+    ]),
+    Bugs("lpzero/judgement/ranks.py", [_T + "judgement/test_ranks.py"], [
+        ("DIGITS = 6", "DIGITS = 7", "seven digits decide a tie"),
+        ("(starts + ends + 1) / 2.0", "starts + 1.0", "ties share their first rank"),
+        ("float(f\"{value:.9e}\")", "float(f\"{value:.5e}\")", "targets are rounded to six digits"),
+    ]),
+    Bugs("lpzero/judgement/correlation.py", [_T + "judgement/test_correlation.py"], [
+        ("total += len(rows) * spearman(scores[rows], targets[rows])", "total += spearman(scores[rows], targets[rows])", "groups are not weighted by their size"),
+        ("len(rows) < LEAST_IN_GROUP or", "len(rows) <= LEAST_IN_GROUP or", "groups of five are left out"),
+        ("_TOP_SHARE = 0.1", "_TOP_SHARE = 0.2", "the best fifth for the best tenth"),
+        ("(n * (n * n - 1) / 12)", "(n * (n * n + 1) / 12)", "the spread of n ranks"),
+        ("rho[non_finite] = -np.inf", "pass", "a score that is not finite has a correlation"),
+    ]),
+    Bugs("lpzero/judgement/measures.py", [_T + "judgement/test_measures.py"], [
+        ("rest = rho - rho_size * self._rho_target_size", "rest = rho - rho_size", "partial rho without the target's own correlation"),
+        ("within += len(rows) * _rho(keys[:, rows], targets)[0][0]", "within += self.n_within / len(self._groups) * _rho(keys[:, rows], targets)[0][0]", "groups are not weighted by their size"),
+    ]),
+    Bugs("lpzero/judgement/bootstrap.py", [_T + "judgement/test_bootstrap.py", _T + "judgement/test_differences.py", _T + "judgement/test_judgement.py"], [
+        ("LEVEL = 0.95", "LEVEL = 0.9", "intervals of 90%"),
+        ("0.5 * (x[:, np.newaxis] == x)", "0.0 * (x[:, np.newaxis] == x)", "ties inside a resample"),
+    ]),
+    Bugs("lpzero/judgement/table.py", [_T + "judgement/test_table.py", _T + "judgement/test_rivals.py"], [
+        ("name = max(found, key=lambda name: self.rho(found[name], \"train\"))", "name = max(found, key=lambda name: self.rho(found[name], \"valid\"))", "the best counter is chosen on valid"),
+        ("\"in_sample\": part != \"test\"", "\"in_sample\": part == \"train\"", "valid figures count as out of sample"),
+        ("kept = rows[np.isfinite(others[rows])]", "kept = rows", "a rival's missing scores are compared"),
+        ("found = {\"train\": self.split.train, \"valid\": self.split.valid}", "found = {\"train\": self.split.train, \"valid\": self.split.train}", "valid measured on train rows"),
+    ]),
+    Bugs("lpzero/judgement/verdict.py", [_T + "judgement/test_verdict.py"], [
+        ("abs(winner.rho_within) <= chance_within(winner.n_within)", "winner.rho_within <= 0", "chance within groups is not considered"),
+        ("if found.outcome is Outcome.NOT_AHEAD:", "if False:", "a winner that is behind is called ahead"),
+    ]),
+    Bugs("lpzero/judgement/differences.py", [_T + "judgement/test_differences.py"], [
+        ("if self.rho_ci[0] > 0 else", "if self.rho_ci[1] > 0 else", "ahead although the interval holds 0"),
+    ]),
+    Bugs("lpzero/judgement/rivals.py", [_T + "judgement/test_rivals.py"], [
+        ("\"rho\": {part: min(rho[part] for rho in rhos.values()) for part in SPLIT_PARTS}", "\"rho\": {part: max(rho[part] for rho in rhos.values()) for part in SPLIT_PARTS}", "the best count's highest rho over tables"),
+        ("key=lambda line: line[\"least\"]", "key=lambda line: -line[\"least\"]", "the most stable table is reported"),
+    ]),
+    Bugs("lpzero/judgement/counters.py", [_T + "judgement/test_counters.py"], [
+        ("math.sqrt(space.width(arch))", "space.width(arch)", "depth times width"),
+        ("(T + 1) * math.log(width)", "T * math.log(width)", "the separation rank one token short"),
+    ]),
+    Bugs("lpzero/judgement/permutations.py", [_T + "judgement/test_permutations.py"], [
+        ("np.random.SeedSequence([seed, number])", "np.random.SeedSequence([seed])", "every permutation is the same"),
+    ]),
+    Bugs("lpzero/discover/table_fitness.py", [_T + "discover/test_table_fitness.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
+        ("rows = self.parts.valid\n", "rows = self.parts.train\n", "valid measured on train rows"),
+        ("np.sort(np.concatenate([self.parts.train, self.parts.valid]))", "self.parts.train", "formulas are chosen on train rows alone"),
+        ("if measure == RHO_WITHIN and measures.n_within == 0:", "if False:", "valid rows without groups give 0"),
+        ("picked = random.Random(f\"rows {parts.seed}\").sample(range(n), settings.archs)", "picked = range(settings.archs)", "the first training rows instead of a sample"),
+        ("picked = np.argsort(sizes, kind=\"stable\")[spread]", "picked = spread", "the early look is not at very different sizes"),
+    ]),
+    Bugs("lpzero/discover/objective.py", [_T + "discover/test_objective.py", _T + "discover/test_discovery.py"], [
+        ("sign = -1 if min(first) < -max(first) else 1", "sign = -1 if first[0] < 0 else 1", "the sign from the first of several tables"),
+        ("fitness += [min(values)] if self.settings.across == \"min\" else values", "fitness += [max(values)] if self.settings.across == \"min\" else values", "the fitness of the best table"),
+        ("            self._valid[candidate.id] = min(\n", "            self._valid[candidate.id] = max(\n", "valid is the highest over the tables"),
+    ]),
+    Bugs("lpzero/discover/hall_of_fame.py", [_T + "discover/test_hall_of_fame.py"], [
+        ("return other.complexity <= candidate.complexity and all(", "return other.complexity < candidate.complexity and all(", "the hall's cover with < for ≤"),
+        ("return not any(_dominates(entry, candidate) for entry in entries)", "return False", "a full hall that admits no simpler formula"),
+        ("a >= b for a, b in zip", "a > b for a, b in zip", "equal fitness is not covered"),
+        ("if candidate.fitness[0] >= worst.fitness[0]:", "if candidate.fitness[0] > worst.fitness[0]:", "a full hall admits no equal"),
+        ("candidate.key not in keys and", "", "a formula has two entries"),
+    ]),
+    Bugs("lpzero/discover/choice.py", [_T + "discover/test_products.py", _T + "discover/test_choice.py"], [
+        ("stability >= min(threshold, float(stability.max()))", "stability >= threshold", "nothing is chosen if nothing is stable"),
+        ("signs = np.where(found < 0, -1.0, 1.0)", "signs = np.ones(len(found))", "an ensemble member with the wrong sign"),
+        ("np.lexsort((np.asarray(complexity), -np.round(rho, 10), ~is_stable))", "np.lexsort((-np.asarray(complexity), -np.round(rho, 10), ~is_stable))", "the more complex of equals comes first"),
+    ]),
+    Bugs("lpzero/discover/generation.py", [_T + "discover/test_evolution.py", _T + "discover/test_campaign.py"], [
+        ("plain, sign = child.formula, verdict.sign * scored.sign", "plain, sign = child.formula, verdict.sign", "a formula whose canonical form is negated has the wrong sign"),
+        ("if earlier is None and scored.key in self.fresh:", "if False:", "a formula is tried twice in one generation"),
+    ]),
+    Bugs("lpzero/discover/selection.py", [_T + "discover/test_evolution.py"], [
+        ("(-c.fitness[0], c.complexity, c.id)", "(-c.fitness[0], -c.complexity, c.id)", "the more complex of equals comes first"),
+        ("(*candidate.fitness, -float(candidate.complexity))", "(*candidate.fitness, float(candidate.complexity))", "the front prefers the complex"),
+    ]),
+    Bugs("lpzero/discover/tally.py", [_T + "discover/test_tally.py", _T + "discover/test_campaign.py"], [
+        ("self.evaluated += sum(member.key is not None for member in members)", "self.evaluated += len(scored)", "rejected scores do not count as evaluated"),
+        ("            scored.append(self.best)\n", "            pass\n", "the best so far is that of the generation"),
+    ]),
+    Bugs("lpzero/runs/journal.py", [_T + "runs/test_replay.py", _T + "discover/test_campaign.py"], [
+        ("        if self.position < len(self._lines):  # written by another version of a library\n            self._truncate(self.position)\n", "", "stale journal lines are not cut"),
+    ]),
+    Bugs("lpzero/exhaust/report.py", [_T + "exhaust/test_report.py", _T + "exhaust/test_exhaust.py"], [
+        ("valid = judged.rho(scores, \"valid\")", "valid = judged.rho(scores, \"train\")", "ties broken by train"),
+        ("-valid, entry.formula.complexity", "valid, entry.formula.complexity", "the worst on valid wins a tie"),
+        ("continue  # finite on train only", "break  # finite on train only", "formulas after one that is not finite are lost"),
+    ]),
+    Bugs("lpzero/proxies/activations.py", _PROXIES, [
+        ("np.linspace(0, d - 1, min(_CHANNELS, d)).round().astype(int)", "np.arange(min(_CHANNELS, d))", "MeCo's first channels instead of evenly spaced ones"),
+        ("terms.append([max(least, 0.0) * d / len(picked)])", "terms.append([max(least, 0.0)])", "MeCo is not rescaled to all channels"),
+        ("(around - around.roll(1, 0))", "(around - around.roll(1, 0))[1:]", "an open curve"),
+        ("signs = torch.where(a > 0, 1.0, -1.0).flatten(1)", "signs = torch.where(a > 0, 1.0, 0.0).flatten(1)", "activations that are both off do not agree"),
+    ]),
+    Bugs("lpzero/proxies/jacobian.py", _PROXIES, [
+        ("torch.linspace(0, 1, B)", "torch.linspace(1, 0, B)", "reversed noise levels"),
+        ("centred = rows - rows.mean(1, keepdim=True)", "centred = rows", "cosines for correlations"),
+        ("return 1.0 - float((apart ** (1 / 20)).sum() / (N * N - N))", "return 1.0 - float((apart ** (1 / 20)).sum() / (N * N))", "the diagonal counts in the mean"),
+    ]),
+    Bugs("lpzero/proxies/saliency.py", _PROXIES, [
+        ("return scale * float(", "return float(", "the nuclear norm loses its scale"),
+        ("(B * (a * g).sum(1, dtype=torch.float64)).square()", "(a * g).sum(1, dtype=torch.float64).square()", "Fisher of the batch's mean loss"),
+        ("return _products(network, \"attention\")", "return _products(network, None)", "attention saliency of every matrix"),
+        ("-float((product * weight.detach())", "float((product * weight.detach())", "GraSP with the other sign"),
+    ]),
+    Bugs("lpzero/proxies/attention.py", [_T + "proxies/test_attention.py"], [
+        ("head.amax(1).abs()", "head.abs().amax(1)", "the largest absolute output of a head"),
+        (".sum(-1, dtype=torch.float64).abs().sum())", ".sum(dtype=torch.float64).abs())", "head importance sums tokens before |.|"),
+    ]),
+    Bugs("lpzero/proxies/kernels.py", _PROXIES, [
+        ("float(values[-1] / values[0])", "float(values[0] / values[-1])", "the condition number inverted"),
+        ("/ network.entry[0] ** 2", "/ network.entry[0]", "the tangent kernel's trace over T"),
+    ]),
+    Bugs("lpzero/search/loops/trazor.py", _LOOPS, [
+        ("        velocity[:shared] = parents[arch].velocity[:shared]\n", "", "lost velocities"),
+        ("self.gamma1 * _gap(own, x) + self.gamma2 * _gap(leader, x)", "self.gamma2 * _gap(own, x) + self.gamma1 * _gap(leader, x)", "the two pulls are swapped"),
+        ("positions.append(x + v)", "positions.append(x)", "blocks are compared without their velocity"),
+        ("worst = int(np.argmin(positions[index]))", "worst = int(np.argmax(positions[index]))", "the best block is redrawn"),
+        ("is_better = scores[index] > scores[len(archs) + index]", "is_better = True", "the best of a line is the latest"),
+    ]),
+    Bugs("lpzero/search/loops/etas.py", _LOOPS, [
+        ("parents = environment.best_observed(self.parents)", "parents = environment.best_observed(1)", "only the best is mutated"),
+        ("idle = idle + 1 if winner == leader else 0", "idle = idle + 1", "patience counts every iteration"),
+        ("best(pool, environment.scores(pool), self.chosen)", "pool[: self.chosen]", "mutants are chosen without the proxy"),
+    ]),
+    Bugs("lpzero/search/loops/regularised.py", _LOOPS, [
+        ("members.popleft()", "members.pop()", "the youngest dies"),
+        ("parent = best(drawn, environment.values(drawn), 1)", "parent = drawn[:1]", "a tournament without a winner"),
+    ]),
+    Bugs("lpzero/search/metrics.py", [_T + "search/test_metrics.py"], [
+        ("max(1, round(TOP_SHARE * len(targets))) - 1", "max(1, round(TOP_SHARE * len(targets)))", "the best 1% off by one"),
+        ("running = np.maximum.accumulate(targets)[:n]", "running = np.array(targets)[:n]", "the latest instead of the best so far"),
+        ("target >= threshold", "target > threshold", "a target at the threshold does not reach it"),
+        ("np.lexsort((-quality, cost))", "np.lexsort((quality, cost))", "of equal cost the worse comes first"),
+    ]),
+    Bugs("lpzero/search/evaluators/surrogate.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
+        ("features = Features(table.space, [table.archs[i] for i in rest])", "features = Features(table.space, table.archs)", "a surrogate whose features see the held-out rows"),
+        ("scale.transform(table.targets[rest])", "table.targets[rest]", "the folds are fitted on the plain scale"),
+        ("rest = np.setdiff1d(order, part)", "rest = np.sort(order)", "the held-out rows are fitted, too"),
+    ]),
+    Bugs("lpzero/search/sampler.py", [_T + "search/test_sampler.py", *_LOOPS], [
+        ("if arch in found or arch in taken or not self.allows(arch):", "if arch in found or not self.allows(arch):", "architectures seen before are drawn again"),
+        ("return max(nearest, key=lambda other: self._n_equal_blocks(arch, other))", "return nearest[0]", "equal blocks do not decide between equally near"),
+    ]),
+    Bugs("lpzero/search/constraints.py", [_T + "search/test_search.py", _T + "search/test_sampler.py"], [
+        ("value <= most)", "value < most)", "an upper bound is excluded"),
+    ]),
+    Bugs("lpzero/search/gaussian.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
+        ("predicted: FloatArray = self._centre + self._spread * mean", "predicted: FloatArray = self._centre + mean", "predictions are not scaled back"),
+        ("-0.5 * explained - math.fsum", "-0.5 * explained + math.fsum", "the likelihood's determinant with the other sign"),
+    ]),
+    Bugs("lpzero/supernet/selection.py", [_T + "supernet/test_selection.py"], [
+        ("(sizes >= low) & (sizes < high)", "(sizes > low) & (sizes <= high)", "bins closed at the wrong end"),
+        ("np.argsort(-scores[inside], kind=\"stable\")", "np.argsort(scores[inside], kind=\"stable\")", "the worst of a bin"),
+    ]),
+    Bugs("lpzero/supernet/saliency.py", [_T + "supernet/test_saliency.py"], [
+        ("self.attention.max(axis=(1, 2)) + self.mlp.max(axis=(1, 2))", "self.attention.max(axis=(1, 2))", "layers are normalised by their attention alone"),
+        ("np.where(layer < depths, values, 0.0)", "values", "layers beyond the depth count"),
+    ]),
+    Bugs("lpzero/supernet/isomers.py", [_T + "supernet/test_isomers.py"], [
+        ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
+        ("saliency.mlp[:depth, at] / scale", "saliency.mlp[:depth, at]", "ratios are placed by plain SNIP"),
+    ]),
+    Bugs("lpzero/parallel/worker.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [
+        ("while os.getppid() == driver:", "while True:", "orphans live on"),
+        ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "pass", "workers die of the signal that their driver handles"),
+    ]),
+    Bugs("lpzero/parallel/streams.py", [_T + "parallel/test_parallel.py"], [
+        ("                    yield index, Lost()\n", "                    pass\n", "an item that kills its worker is lost without a word"),
+    ]),
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""Bugs in the formula language: `primitives`."""
+# ruff: noqa: E501  # a replacement is easier to compare on one line
+
+from __future__ import annotations
+
+from experiments.mutants.bugs import Bugs
+
+_T = "tests/primitives/test_"
+
+BUGS = (
+    Bugs("primitives/guards.py", [_T + "unary.py", _T + "properties.py"], [
+        ("spread > SPREAD_FLOOR * xp.amax(xp.abs(x))", "spread > SPREAD_FLOOR",
+         "an absolute instead of a relative noise floor"),
+        ("xp.log(xp.where(x > 0, x, 1.0))", "xp.log(xp.where(x > 0, x, 1e-9))",
+         "log of a negative is the guard's epsilon instead of 0"),
+        ("1.0 / xp.where(x < 0, -size, size)", "1.0 / xp.where(x <= 0, -size, size)",
+         "1/0 is negative"),
+        ("centred = x - xp.mean(x)", "centred = x - xp.mean(x, axis=0)",
+         "the deviation is within columns"),
+    ]),
+    Bugs("primitives/unary.py", [_T + "unary.py", _T + "naive.py", _T + "properties.py"], [
+        ("xp.sum(powers, axis=axis, keepdims=True) * stretch", "xp.sum(powers, axis=axis, keepdims=True)",
+         "softmax of a cut matrix is not rescaled"),
+        ("grows=0.5,", "grows=1.0,", "the Frobenius norm of a sketch is rescaled as a sum"),
+        ("return xp.abs(guards.logarithm(xp.abs(x), xp))", "return xp.abs(guards.logarithm(x, xp))",
+         "abslog is 0 for negatives"),
+        ("return 1.0 / (1.0 + guards.exponential(-x, xp))", "return 1.0 / (1.0 + guards.exponential(x, xp))",
+         "a sigmoid that falls"),
+    ]),
+    Bugs("primitives/binary.py", [_T + "naive.py", _T + "symbolic.py", _T + "registry.py"], [
+        ("sympy=lambda x, y, s: x - y", "sympy=lambda x, y, s: y - x",
+         "a difference the wrong way round in sympy"),
+    ]),
+    Bugs("primitives/block_values.py", [_T + "naive.py", _T + "tensors.py"], [
+        ("return Matrix(_finite(product), b.rows)", "return Matrix(_finite(product), b.true_columns)",
+         "the true width of a·bᵀ"),
+        ("return Matrix(_finite(product), b.true_columns)", "return Matrix(_finite(product), a.true_columns)",
+         "the true width of a·b"),
+        ("product = xp.matmul(a.values, b.values.T) * a.stretch", "product = xp.matmul(a.values, b.values.T)",
+         "a·bᵀ of cut matrices is not rescaled"),
+        ("b.values[kept_columns(a.true_columns, a.kept)]", "b.values[: a.kept]",
+         "a·b of a cut matrix takes the first rows of b"),
+        ("if left.group != right.group:", "if False:", "statistics of different groups meet as if aligned"),
+        ("wide = a if a.true_columns >= b.true_columns else b", "wide = a",
+         "a scalar before a matrix makes it one column wide"),
+        ("return sum(means[1:], start=means[0]) / len(means)", "return sum(means[1:], start=means[0])",
+         "the mean over a block's tensors is a sum"),
+    ]),
+    Bugs("primitives/naive.py", [_T + "naive_score.py", _T + "naive.py"], [
+        ("formula.sign * found", "found", "the sign of a formula is lost"),
+        ("values[0] - values[1] if operation", "values[1] - values[0] if operation",
+         "a difference of terms the wrong way round"),
+        ("x <= 0 if operation == \"log\"", "x < 0 if operation == \"log\"", "the logarithm of zero is asked for"),
+    ]),
+    Bugs("primitives/reductions.py", [_T + "naive_score.py", _T + "score.py", _T + "score_canonical.py"], [
+        ("return blocks[:-1]", "return blocks[1:]", "`inner` leaves out the first block"),
+        ("return total / 2 if self.name == \"inner\" and n_blocks == 1 else total", "return total",
+         "`inner` of a single block is all of it"),
+        ("return blocks[-1:] if self.name == \"last\" else blocks[:1]",
+         "return blocks[:1] if self.name == \"last\" else blocks[-1:]", "`last` and `first` are swapped"),
+        ("least_weight=0.5)", "least_weight=1.0)", "the range of `inner` forgets the halved block"),
+    ]),
+    Bugs("primitives/canonical.py", [_T + "canonical.py", _T + "enumeration.py"], [
+        ("if facts(a).interval == _ONE:", "if False:", "1·x is not merged with x"),
+        ("if facts(b).interval == _ONE:", "if False:", "x·1 is not merged with x"),
+        ("may_be_zero = _ZERO in facts(core).interval", "may_be_zero = False", "-1/x is -(1/x) at zero, too"),
+        ("right[0] * (-1 if node.operation == \"sub\" else 1)", "right[0]", "a - b has the key of a + b"),
+        ("if node.operation == \"mul\" and str(b) < str(a):", "if str(b) < str(a):", "a matrix product commutes"),
+        ("sign, a, b = left[0] * right[0], left[1], right[1]", "sign, a, b = left[0], left[1], right[1]",
+         "a product forgets the right side's sign"),
+    ]),
+    Bugs("primitives/facts.py", [_T + "pruning.py", _T + "properties.py", _T + "enumeration.py"], [
+        ("cuts_negatives = primitive.traits.blind is Blind.NEGATIVE and operand.interval.low < 0",
+         "cuts_negatives = False", "relu makes no zeros"),
+        ("ends.append(_at(primitive, _TINY))", "pass", "the range of 1/x near zero ends at 1/0"),
+        ("if primitive.is_linear or min(left.interval.low, right.interval.low) < 0:", "if primitive.is_linear:",
+         "a product of negatives is taken as non-negative"),
+    ]),
+    Bugs("primitives/rewrites.py", [_T + "pruning.py", _T + "canonical.py", _T + "enumeration.py"], [
+        ("known.interval.high <= 0", "known.interval.high < 0", "log of a non-positive is not a conflict"),
+        ("is_exact = facts(source).interval.width <= definition.exact_width", "is_exact = True",
+         "log(softmax) is rewritten where it underflows"),
+        ("return Rewrite(\"inverse-pair\", rest, seen in pair.exact)", "return Rewrite(\"inverse-pair\", source, seen in pair.exact)",
+         "sqrt(square(x)) is x"),
+        ("Apply(\"neg\", Apply(primitive.name, operand.operand)), False)", "Apply(\"neg\", Apply(primitive.name, operand.operand)), True)",
+         "1/(-x) = -(1/x) is called exact"),
+    ]),
+    Bugs("primitives/pruning.py", [_T + "pruning.py", _T + "enumeration.py"], [
+        ("not _is_longer(found.result, expression)", "True", "a formula is pruned in favour of a longer one"),
+        ("return dict(known.steady).get(\"mean\") == 0.0 or known.interval == _ZERO", "return dict(known.steady).get(\"mean\") == 0.0",
+         "x - x is not known to be zero"),
+    ]),
+    Bugs("primitives/enumeration.py", [_T + "enumeration.py"], [
+        ("return n * (n - 1) // 2 if self.operation == \"sub\" else n * (n + 1) // 2", "return n * (n + 1) // 2",
+         "an unordered family counts x - x"),
+        ("choose = combinations if self.operation == \"sub\"", "choose = combinations if self.operation == \"add\"",
+         "an unordered family leaves out x + x"),
+        ("plain = tuple(m for m in flat[0] if m not in a.averages)", "plain = flat[0]",
+         "a product of means is in two families"),
+    ]),
+    Bugs("primitives/powers.py", [_T + "score_canonical.py", _T + "score_forms.py"], [
+        ("known.is_odd != power.is_odd", "known.is_odd or power.is_odd", "x·x keeps the sign of x"),
+        ("made = base if size > 1 else magnitude", "made = base", "the root of |x| is the root of x"),
+        ("return -1, [_nested(base, base, exponent)]", "return 1, [_nested(base, base, exponent)]",
+         "|x| of a negative x is x"),
+    ]),
+    Bugs("primitives/score_canonical.py", [_T + "score_canonical.py", _T + "score_pruning.py"], [
+        ("return Product(-value.sign if is_reversed else value.sign, raised.powers)", "return Product(value.sign, raised.powers)",
+         "1/x ranks as x does"),
+        ("signs = (sign, -sign) if tree.operation == \"sub\"", "signs = (sign, sign) if tree.operation == \"sub\"",
+         "x - y is x + y"),
+        ("is_mirrored = not power.is_odd and known not in NON_NEGATIVE", "is_mirrored = False",
+         "|log x| of x below 1 ranks as x"),
+    ]),
+    Bugs("primitives/ranges.py", [_T + "score_canonical.py", _T + "score_pruning.py", _T + "score.py"], [
+        ("Interval(left.low - right.high, left.high - right.low)", "Interval(left.low - right.low, left.high - right.high)",
+         "the range of a difference"),
+        ("is_positive = (left in NON_NEGATIVE) == (right in NON_NEGATIVE)", "is_positive = True",
+         "a product with a negative is positive"),
+    ]),
+    Bugs("primitives/probes.py", [_T + "registry.py"], [
+        ("too_high = high + _SLACK * max(1.0, abs(high))", "too_high = high + _SLACK",
+         "the slack of a large bound is absolute"),
+        ("if primitive.commutes and not swapped:", "if False:", "a false claim to commute is accepted"),
+    ]),
+    Bugs("primitives/symbolic.py", [_T + "symbolic.py", _T + "score_forms.py"], [
+        ("left, right = VOCABULARY.block_mean(left), VOCABULARY.block_mean(right)", "left = VOCABULARY.block_mean(left)",
+         "only one side is averaged over the block"),
+        ("return left * right", "return left + right", "a product with a scalar is a sum"),
+    ]),
+    Bugs("primitives/mathml.py", [_T + "mathml.py"], [
+        ("for where in (\"_\", \"^\") if where in scripts", "for where in (\"^\", \"_\") if where in scripts",
+         "sub- and superscript are swapped"),
+        ("_CHARACTERS.get(token, token)", "token", "a minus is a hyphen"),
+    ]),
+    Bugs("primitives/latex.py", [_T + "latex.py", _T + "score_forms.py"], [
+        ("return rf\"{sign}\\left({text}\\right)\" if sign and is_sum else f\"{sign}{text}\"", "return f\"{sign}{text}\"",
+         "minus a sum has no brackets"),
+        ("\"mean\": r\"\\frac{1}{N}\\sum_{i=1}^{N}\"", "\"mean\": r\"\\sum_{i=1}^{N}\"", "the mean over blocks is printed as a sum"),
+    ]),
+    Bugs("primitives/tensors.py", [_T + "tensors.py", _T + "naive.py"], [
+        ("np.floor((np.arange(kept) + 0.5) * true / kept)", "np.floor(np.arange(kept) * true / kept)",
+         "the kept columns start at the first instead of in the middle of a step"),
+        ("min(columns, limit // rows)", "min(columns, limit // rows + 1)", "a cut matrix exceeds the limit"),
+    ]),
+)  # fmt: skip

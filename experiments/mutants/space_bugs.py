@@ -1,0 +1,101 @@
+"""Bugs in the spaces: architectures, models, tables and training."""
+# ruff: noqa: E501  # a replacement is easier to compare on one line
+
+from __future__ import annotations
+
+from experiments.mutants.bugs import Bugs
+
+_T = "tests/spaces/"
+_SPACES, _MODELS = _T + "test_spaces.py", _T + "test_models.py"
+
+BUGS = (
+    Bugs("spaces/base.py", [_T + "test_variation.py", _SPACES], [
+        ("rng.choice(choices) if rng.random() < probability else current", "rng.choice(choices) if rng.random() < probability / 2 else current",
+         "fields change half as often as asked"),
+        ("return first if rng.random() < 0.5 else second", "return first", "a child takes every field from one parent"),
+        ("return self.with_block(arch, index, self.blocks(drawn)[index])", "return drawn", "redrawing a block redraws everything"),
+        ("isinstance(value, bool) or is_float or value not in allowed", "is_float or value not in allowed", "True counts as 1"),
+    ]),
+    Bugs("spaces/flexibert/space.py", [_T + "test_variation.py", _SPACES], [
+        ("redraw(layer.stacks, self.stacks, probability, rng)", "layer.stacks", "a mutation that never changes FFN stacks"),
+        ("redraw(layer.heads, self.heads, probability, rng)", "layer.heads", "a mutation that never changes heads"),
+        ("layers += [self.sample_layer(rng) for _ in range(n_layers - len(layers))]", "layers += [layers[-1] for _ in range(n_layers - len(layers))]",
+         "added layers repeat the last one"),
+        ("for layer in arch.layers[:n_layers]]", "for layer in arch.layers[-n_layers:]]", "the first layers go when an architecture shrinks"),
+        ("FlexiBertArch(flip(first.hidden, second.hidden, rng), layers)", "FlexiBertArch(base.hidden, layers)", "the width always comes with the layers"),
+        ("(2 if layer.operation == \"dft\" else 1) * transform", "transform", "a Fourier transform costs as much as a cosine transform"),
+        ("return 4 if layer.operation == \"wma\" or kernel_size(layer) else 3", "return 3", "the projection that wma adds is not counted"),
+        ("layers = tuple(replace(layer, ffn=UPSTREAM_FFN) for layer in arch.layers)", "layers = arch.layers", "the published dimensions leave the FFN as it is"),
+    ]),
+    Bugs("spaces/flexibert/model.py", [_MODELS], [
+        ("z: Tensor = self.norm(self.dense(y) + x)", "z: Tensor = self.norm(self.dense(y))", "a missing residual"),
+        ("/ math.sqrt(q.shape[-1])  # (B, n, T, T)", "/ math.sqrt(self.query.in_features)  # (B, n, T, T)", "the attention is scaled by the model's width"),
+        ("return rows_cos @ x @ cols_cos - rows_sin @ x @ cols_sin", "return rows_cos @ x @ cols_cos + rows_sin @ x @ cols_sin", "the sign of the Fourier transform's sines"),
+        ("+ self.segment.weight[0]", "+ self.segment.weight[1]", "the other segment's vector"),
+        ("self.kernels(span * q)", "self.kernels(span)", "kernels that do not depend on the query"),
+    ]),
+    Bugs("spaces/gpt2/space.py", [_T + "test_variation.py", _SPACES], [
+        ("        if d == parent.d_model:\n            return tuple(inner)\n", "", "widened untouched layers"),
+        ("return tuple(max(x, least) for x in inner)", "return tuple(inner)", "layers stay narrower than their model allows"),
+        ("redraw(arch.div_val, self.div_val, probability, rng)", "arch.div_val", "a mutation that never changes div_val"),
+        ("heads += [rng.choice(self.n_head) for _ in range(n - len(heads))]", "heads += [heads[-1] for _ in range(n - len(heads))]", "added layers repeat the last heads"),
+        ("flip(first.d_embed, second.d_embed, rng)", "first.d_embed", "the embedding always comes from the first parent"),
+        ("return block.d_inner in self.inner_choices(arch.d_model)", "return True", "a block is exchanged that is too narrow for its model"),
+        ("4 * T * d * d + 2 * T * T * d + 2 * T * d * inner", "4 * T * d * d + T * T * d + 2 * T * d * inner", "one of two attention products is not counted"),
+    ]),
+    Bugs("spaces/gpt2/model.py", [_MODELS, _T + "test_initialisation.py"], [
+        ("x = x + self.attention(self.attention_norm(x))", "x = self.attention(self.attention_norm(x))", "a missing residual"),
+        ("/ math.sqrt(d // self.heads)", "/ math.sqrt(d)", "the attention is scaled by the model's width"),
+        (".triu(1)", ".triu(0)", "a token does not attend to itself"),
+        ("return x * math.sqrt(self.d)", "return x", "embeddings are not scaled"),
+        ("approximate=\"tanh\"", "approximate=\"none\"", "the exact GELU"),
+        ("losses = losses.index_copy(0, rows, -(cluster + inside))", "losses = losses.index_copy(0, rows, -inside)", "the share of a rare word's cluster is left out"),
+        ("residual_std = INIT_STD / math.sqrt(2 * len(arch.d_inner))", "residual_std = INIT_STD / math.sqrt(len(arch.d_inner))", "the spread of residual projections"),
+    ]),
+    Bugs("spaces/pit/model.py", [_MODELS, _T + "pit/test_pit.py"], [
+        ("self.head(hidden[:, 0])", "self.head(hidden.mean(1))", "PiT's logits from the mean"),
+        ("y: Tensor = x + self.feed_forward(self.feed_forward_norm(x))", "y: Tensor = self.feed_forward(self.feed_forward_norm(x))", "a missing residual"),
+        ("x[:, 1:].transpose(1, 2).unflatten(2, (g, g))", "x[:, 1:].transpose(1, 2).unflatten(2, (g, g)).transpose(2, 3)", "the pooled grid is transposed"),
+        ("(self.projection(images) + self.position)", "self.projection(images)", "patches without positions"),
+    ]),
+    Bugs("spaces/pit/space.py", [_T + "pit/test_pit.py", _T + "test_variation.py", _SPACES], [
+        ("if stage and heads % arch.heads[stage - 1]:", "if False:", "heads that do not fit the stage before are accepted"),
+        ("redraw(depth, choices, probability, rng)", "depth", "a mutation that never changes depths"),
+    ]),
+    Bugs("spaces/autoformer/model.py", [_MODELS], [
+        ("scores = q @ k.transpose(-1, -2) + self.key_positions.scores(q)", "scores = q @ k.transpose(-1, -2)", "keys without relative positions"),
+        ("(at[None, :] - at[:, None])", "(at[:, None] - at[None, :])", "relative positions the wrong way round"),
+        ("torch.cat([first, patches], dim=1) + self.position", "torch.cat([first, patches], dim=1)", "tokens without positions"),
+        ("self.head(hidden[:, 1:].mean(1))", "self.head(hidden.mean(1))", "the class token counts in the mean over patches"),
+    ]),
+    Bugs("spaces/initialisation.py", [_SPACES, _T + "test_initialisation.py"], [
+        ("parameter.fill_(1.0 if id(parameter) in norm_weights else 0.0)", "parameter.fill_(0.0)", "norms start at zero"),
+        ("return next((value for end, value in other_stds.items() if name.endswith(end)), std)", "return std", "every matrix has the same spread"),
+    ]),
+    Bugs("spaces/batches.py", [_SPACES, _T + "test_batches.py"], [
+        ("weights = 1.0 / (np.arange(vocabulary) + 2.7)", "weights = np.ones(vocabulary)", "words are drawn uniformly"),
+        ("text[start : start + length]", "text[:length]", "every window is the first one"),
+    ]),
+    Bugs("spaces/tables/splits.py", [_T + "tables/test_splits.py"], [
+        ("units.setdefault(arch, []).append(row)", "units.setdefault(row, []).append(row)", "equal architectures may be in train and test"),
+        ("return table.hide(self._test)", "return table.hide(self.valid)", "the validation targets are hidden instead of the test targets"),
+        ("_draw(table, seed, f\"depth {depth}\"), ", "\"\", ", "depths are not divided evenly"),
+        ("f\"{table.digest} {seed} {what}\"", "f\"{table.digest} {what}\"", "the seed of a split has no effect"),
+    ]),
+    Bugs("spaces/tables/table.py", [_T + "tables/test_tables.py", _T + "tables/test_splits.py"], [
+        ("digest.update(targets.astype(\"<f8\").tobytes())", "pass", "a digest that does not see the targets"),
+        ("for part in kind.split(\"-\")]", "for part in kind.split(\"-\")[:1]]", "groups of equal depth only"),
+        ("hidden = {name: _blank(column, rows) for name, column in self.extra.items()}", "hidden = dict(self.extra)", "extra columns of hidden rows stay readable"),
+    ]),
+    Bugs("spaces/training/tasks.py", [_T + "training/test_tasks.py", _T + "training/test_trainer.py"], [
+        ("return float((hits + passes) / 2)", "return float(hits)", "balanced accuracy counts the replaced bytes only"),
+        ("return corrupted, corrupted != tokens", "return corrupted, chosen", "a byte replaced by itself counts as replaced"),
+        ("self.train_text = text[:n_train]", "self.train_text = text", "training sees the held-out text"),
+        ("return -float(torch.stack(parts).double().mean())", "return float(torch.stack(parts).double().mean())", "a larger loss is a better target"),
+        ("return restored + detected", "return restored", "detection is not trained"),
+    ]),
+    Bugs("spaces/training/table_rows.py", [_T + "training/test_table_rows.py", "tests/lpzero/training/test_table_build.py"], [
+        ("for run in kept[: plan.n_seeds]]", "for run in kept]", "a target averages the repeated trainings, too"),
+        ("rho(range(k), range(k, 2 * k))", "rho(range(k), range(k))", "the noise ceiling compares trainings with themselves"),
+    ]),
+)  # fmt: skip

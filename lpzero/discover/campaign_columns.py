@@ -1,0 +1,92 @@
+"""The columns of a campaign: which a table gives, which proxies give, and as what they enter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from lpzero.arrays import FloatArray
+from lpzero.discover.settings import Settings
+from lpzero.discover.table_fitness import TableColumns
+from lpzero.errors import InputError
+from lpzero.scores.columns import AS_RANKS, Columns, as_ranks, select
+from lpzero.sketches.sketch import SketchOptions
+
+if TYPE_CHECKING:
+    from spaces.tables import ColumnTable, Table
+
+
+class ProxyScores(Protocol):
+    """Scores (n,) of a table's architectures by the names of proxies, with these seeds."""
+
+    def __call__(
+        self, table: Table, names: Sequence[str], options: SketchOptions
+    ) -> Mapping[str, FloatArray]: ...
+
+
+def table_columns(
+    table: Table | ColumnTable,
+    settings: Settings,
+    options: tuple[SketchOptions, SketchOptions],
+    proxy_scores: ProxyScores | None = None,
+) -> TableColumns:
+    """What gives the columns of a table; only proxies have other values with the second options."""
+    source = _Source(table, settings, proxy_scores)
+    source.check()
+
+    def repeated() -> Columns:
+        return source.columns(options[1])
+
+    has_other = bool(settings.terms_from)
+    return TableColumns(lambda: source.columns(options[0]), repeated if has_other else None)
+
+
+class _Source:
+    def __init__(
+        self, table: Table | ColumnTable, settings: Settings, proxy_scores: ProxyScores | None
+    ) -> None:
+        self.table, self.settings, self.proxy_scores = table, settings, proxy_scores
+
+    def check(self) -> None:
+        """Raise InputError unless the table has what is asked for."""
+        wanted, table = self.settings.terms_from, self.table
+        own = self._own()
+        if wanted and table.space is None:
+            raise InputError(
+                f"table {table.name} has no networks that {wanted[0]} could score; --terms-from"
+                " needs a table with networks"
+            )
+        if wanted and self.proxy_scores is None:
+            raise InputError("terms_from needs proxy_scores, as lpzero.proxies.columns has them")
+        for name in wanted:
+            if name in own:
+                raise InputError(f"{name} is a column of {table.name} and a proxy; name only one")
+        if self.settings.columns_only and not own and not wanted:
+            raise InputError(
+                "--columns-only and no column: name some with --columns or --terms-from"
+            )
+
+    def columns(self, options: SketchOptions) -> Columns:
+        """The columns with these seeds."""
+        found = dict(self._own())
+        if self.settings.terms_from:
+            assert self.table.space is not None, "was checked"
+            assert self.proxy_scores is not None, "was checked"
+            found |= self.proxy_scores(self.table, self.settings.terms_from, options)
+        for name, values in found.items():
+            missing = int((~np.isfinite(values)).sum())
+            if missing:
+                raise InputError(
+                    f"column {name} has no number in {missing} of {len(values)} rows of"
+                    f" {self.table.name}; leave it out"
+                )
+        return Columns(as_ranks(found) if self.settings.columns_as == AS_RANKS else found)
+
+    def _own(self) -> dict[str, FloatArray]:
+        """The table's own columns; of a table without networks all, unless some are named."""
+        table, wanted = self.table, self.settings.columns
+        if table.space is None:
+            return select(table.columns, wanted or list(table.columns), table.name)
+        return select(table.extra, wanted, table.name)

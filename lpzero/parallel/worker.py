@@ -1,0 +1,30 @@
+"""What a local worker process does first: it ignores signals and watches its driver.
+
+The driver handles Ctrl-C and SIGTERM for all of its workers. A driver that is killed cannot end
+them, so each worker looks for it and ends when it is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+_WATCH_SECONDS = 0.5
+
+
+def prepare(driver: int) -> None:
+    """Ignore Ctrl-C and SIGTERM, and end this process soon after the driver has ended."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(driver,), daemon=True).start()
+
+
+def _watch(driver: int) -> None:
+    # The parent of an orphan is another process. Linux can send a signal instead
+    # (PR_SET_PDEATHSIG), but sends it when the thread that started the worker ends.
+    while os.getppid() == driver:
+        time.sleep(_WATCH_SECONDS)
+    os._exit(1)  # at once: nobody is left to read the result of the task

@@ -1,0 +1,150 @@
+"""Columns: numbers per architecture that formulas may name beside statistics and sizes.
+
+headings of a table, scores of proxies  ->  Columns: values (A,) by the name they have in formulas
+
+A column enters a product as its magnitude, if it is never zero, and a sum as its logarithm or, if
+it may change sign, as sgn(x)·log(1 + |x|). As ranks, a column is replaced by its share of the
+rows that are not above it, and its name says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+
+from lpzero.arrays import FloatArray, IntArray
+from lpzero.errors import InputError
+from lpzero.judgement.ranks import rank
+from primitives.errors import did_you_mean
+from primitives.score import COLUMN_NAME, SIGNED_LOG, Column, ScoreTree, Transform, is_reserved
+
+AS_LOG, AS_RANKS = "log", "ranks"
+RANK_OF = "rank-of-"  # before the name of a column that stands for its ranks
+_LOGARITHMS: tuple[tuple[str, ...], ...] = (("log",), ("sqrt", "log"), ("square", "log"))
+_OF_RANKS: tuple[tuple[str, ...], ...] = ((), ("sqrt",), ("square",))
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Values (A,) by the column's name in formulas, all finite."""
+
+    values: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @cached_property
+    def positive(self) -> frozenset[str]:
+        """The columns that are above zero in every row."""
+        return frozenset(name for name, of in self.values.items() if (of > 0).all())
+
+    @cached_property
+    def without_zero(self) -> frozenset[str]:
+        """The columns whose magnitude has a logarithm in every row."""
+        return frozenset(name for name, of in self.values.items() if (of != 0).all())
+
+    def at(self, rows: IntArray | Sequence[int] | None) -> dict[str, FloatArray]:
+        """The values of these rows, all if None."""
+        picked = slice(None) if rows is None else np.asarray(rows)
+        return {name: of[picked] for name, of in self.values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """What is known of the columns of a campaign on every one of its tables."""
+
+    names: tuple[str, ...] = ()
+    positive: frozenset[str] = frozenset()
+    without_zero: frozenset[str] = frozenset()
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """The columns that may be factors of a product."""
+        return tuple(name for name in self.names if name in self.without_zero)
+
+    @property
+    def summands(self) -> tuple[ScoreTree, ...]:
+        """What sums are made of: the columns under the operations that put them on one scale."""
+        return tuple(tree for name in self.names for tree in self._summands(name))
+
+    def _summands(self, name: str) -> list[ScoreTree]:
+        plain: ScoreTree = Column(name)
+        if name.startswith(RANK_OF):
+            return [_under(plain, chain) for chain in _OF_RANKS]
+        found: list[ScoreTree] = [Transform(SIGNED_LOG, plain)]
+        if name in self.without_zero:
+            size = plain if name in self.positive else Transform("abs", plain)
+            found += [_under(plain if "square" in c else size, c) for c in _LOGARITHMS]
+        return found
+
+
+NO_COLUMNS = ColumnFacts()
+
+
+def common_facts(columns: Sequence[Columns]) -> ColumnFacts:
+    """What holds for the columns on every table; they must have the same names."""
+    if not columns:
+        return NO_COLUMNS
+    return ColumnFacts(
+        tuple(columns[0].values),
+        frozenset.intersection(*(of.positive for of in columns)),
+        frozenset.intersection(*(of.without_zero for of in columns)),
+    )
+
+
+def is_product(summand: ScoreTree) -> bool:
+    """Whether the summand is the logarithm of a power, so that sums of such are products."""
+    return isinstance(summand, Transform) and summand.operation == "log"
+
+
+def formula_names(headings: Iterable[str]) -> dict[str, str]:
+    """The name in formulas of each heading: lower-case words; words of the language get `_column`.
+
+    >>> formula_names(["Layer 1 Hidden Covariance", "params", "grad_norm"])
+    {'Layer 1 Hidden Covariance': 'layer_1_hidden_covariance', 'params': 'params_column', \
+'grad_norm': 'grad_norm'}
+    """
+    found: dict[str, str] = {}
+    for heading in headings:
+        name = heading.strip()
+        if COLUMN_NAME.fullmatch(name) is None:
+            name = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "column"
+            name = f"c_{name}" if name[0].isdigit() else name
+        found[heading] = f"{name}_column" if is_reserved(name) else name
+    owners: dict[str, str] = {}
+    for heading, name in found.items():
+        if name in owners:
+            raise InputError(
+                f"the columns {owners[name]!r} and {heading!r} would both be called {name} in"
+                " formulas; rename one"
+            )
+        owners[name] = heading
+    return found
+
+
+def select(available: Mapping[str, V], wanted: Sequence[str], table: str) -> dict[str, V]:
+    """The wanted columns of a table by their names in formulas; raises InputError without one.
+
+    A column is wanted by its heading or by its name in formulas.
+    """
+    names = formula_names(available)
+    by_either = {name: heading for heading, name in names.items()} | {h: h for h in available}
+    for one in wanted:
+        if one not in by_either:
+            known = did_you_mean(one, sorted(by_either)) if by_either else "it has none"
+            raise InputError(f"table {table} has no column {one!r}; {known}")
+    return {names[by_either[one]]: available[by_either[one]] for one in wanted}
+
+
+def as_ranks(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Each column as the rank of its rows divided by their number, under a name that says so."""
+    return {f"{RANK_OF}{name}": rank(of) / len(of) for name, of in columns.items()}
+
+
+def _under(tree: ScoreTree, chain: Sequence[str]) -> ScoreTree:
+    for operation in chain:
+        tree = Transform(operation, tree)
+    return tree

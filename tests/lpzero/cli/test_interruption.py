@@ -1,0 +1,141 @@
+"""A command with workers that is killed or terminated: no process is left, finished work is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+import pytest
+
+from lpzero.cli.interruption import handling, same_command, terminable
+from lpzero.cli.main import run
+from lpzero.sketches.sketch import Sketch, SketchOptions, address, encode, identity
+from lpzero.sketches.store import Store
+from spaces.tables import load
+from tests.lpzero import random_sketches
+
+ROOT = Path(__file__).parents[3]
+SECONDS = 10  # how long after its parent a worker may live
+
+
+def of_session(leader: int) -> list[int]:
+    """The living processes of the session that this process leads or led."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, *_, session = stat.read_text().rpartition(")")[2].split()[:4]
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended while we looked
+        if int(session) == leader and state != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def draw_sketches(folder: Path) -> None:
+    """Sketches of random numbers for nano-gpt2, so that `exhaust` need not run its networks."""
+    table, store, options = load("nano-gpt2"), Store(folder), SketchOptions()
+    for index, arch in enumerate(table.archs):
+        one = random_sketches.sketch(index, table.space.depth(arch))
+        header = {**identity(table.space, arch, options), **one.header}
+        name = address(table.space, arch, options)
+        store.write(table.space.name, name, encode(Sketch(header, one.numbers)))
+
+
+# Each verb, and the files that show that it is in the middle of its work.
+VERBS = {
+    "stats": (["stats", "nano-flexibert", "--cache", "FOLDER/c"], "c/**/*.sketch"),
+    "exhaust": (
+        ["exhaust", "nano-gpt2", "--unaries", "2", "--cache", "CACHE", "--out", "FOLDER/out"],
+        "out/shards/*.npz",
+    ),
+    "train": (
+        ["train", "nano-gpt2", "--n", "96", "--steps", "4", "--out", "FOLDER/out"],
+        "out/journal.jsonl",
+    ),
+}
+
+
+def start(words: list[str]) -> subprocess.Popen[str]:
+    """The command with two jobs, in a session of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "lpzero.cli.main", *words, "--jobs", "2"],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_process_is_left_of_a_killed_or_terminated_command(verb: str, tmp_path: Path) -> None:
+    if verb == "exhaust":
+        draw_sketches(tmp_path / "cache")
+    words, sign = VERBS[verb]
+    with ExitStack() as stack:
+        started = []
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            folder = tmp_path / number.name
+            places = {"FOLDER": str(folder), "CACHE": str(tmp_path / "cache")}
+            given = [re.sub("FOLDER|CACHE", lambda m: places[m[0]], word) for word in words]  # noqa: B023
+            process = stack.enter_context(start(given))
+            stack.callback(process.kill)
+            started.append((number, process, folder))
+        for number, process, folder in started:
+            assert wait_for(lambda: any(file.stat().st_size for file in folder.glob(sign)))  # noqa: B023
+            assert len(of_session(process.pid)) >= 3, "it has two workers"
+            process.send_signal(number)
+            process.wait(SECONDS)
+            assert wait_for(lambda: not of_session(process.pid), SECONDS)  # noqa: B023
+        out, err = process.communicate()
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    again = shlex.join(["lpzero", *given, "--jobs", "2"])
+    assert err.endswith(f"stopped; finished work is saved, continue with: {again}\n")
+
+
+def test_sigterm_is_an_interruption_and_the_handlers_come_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), terminable():
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+    heard = []
+    with handling((signal.SIGINT, signal.SIGTERM), lambda number, frame: heard.append(number)):
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert heard == [signal.SIGTERM, signal.SIGINT]
+
+
+def test_the_command_that_continues_is_quoted_and_has_each_word_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands = []
+
+    def stopped(folder: Path, **options: object) -> None:
+        commands.append(same_command(click.get_current_context(), "--resume"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spaces.tables.describe", stopped)
+    assert run(["tables", "--data", "a b"]) == 130
+    assert commands == ["lpzero tables --data 'a b' --resume"]
+    resumed = click.Context(click.Command("discover"), obj=("discover", "--resume", "--out", "x"))
+    assert same_command(resumed, "--resume") == "lpzero discover --resume --out x"

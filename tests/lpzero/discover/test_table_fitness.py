@@ -1,0 +1,72 @@
+"""Which rows a campaign's measures are taken on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lpzero.discover.settings import preset
+from lpzero.discover.table_fitness import TableFitness, fitness_rows
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.measures import RHO, RHO_WITHIN
+from lpzero.scores.evaluator import FormulaEvaluator
+from primitives.parser import parse
+from spaces.tables import split
+from tests.lpzero.small_campaign import sketches, table
+
+FORMULA = parse("sum(add(exp(W), A))")
+
+
+@pytest.fixture(scope="module")
+def fitness() -> TableFitness:
+    settings = preset("default", unaries=1, terms=1, choose="valid")
+    return TableFitness(table(), split(table(), 0), sketches, settings)
+
+
+def rho(rows: np.ndarray) -> float:
+    """Rho of the formula on these rows, scored on all."""
+    scores = FormulaEvaluator(sketches()).score(FORMULA)
+    assert isinstance(scores, np.ndarray)
+    return spearman(scores[rows], table().targets[rows])
+
+
+def test_fitness_is_of_train_rows_and_valid_of_valid_rows(fitness: TableFitness) -> None:
+    parts = split(table(), 0)
+    [found] = fitness.measure([FORMULA])
+    assert found[0] == pytest.approx(rho(parts.train), abs=1e-12)  # type: ignore[index]
+    assert fitness.on_valid(FORMULA, RHO) == pytest.approx(rho(parts.valid), abs=1e-12)
+    assert abs(rho(parts.train) - rho(parts.valid)) > 0.01, "the two can be told apart"
+
+
+def test_valid_rows_without_groups_give_rho_instead(fitness: TableFitness) -> None:
+    _, measures = fitness._valid
+    assert measures.n_within == 0
+    assert fitness.on_valid(FORMULA, RHO_WITHIN) == fitness.on_valid(FORMULA, RHO) != 0
+
+
+def test_formulas_are_chosen_on_train_and_valid_rows(fitness: TableFitness) -> None:
+    parts = split(table(), 0)
+    known = sorted([*parts.train.tolist(), *parts.valid.tolist()])
+    assert fitness.known_rows.tolist() == known
+    scores = np.stack([table().targets, -table().targets])
+    # The test targets of a campaign are hidden, so they cannot have taken part.
+    assert fitness.known_rho(scores).tolist() == [1.0, -1.0]
+
+
+def test_fewer_rows_are_a_sample_of_the_training_rows() -> None:
+    parts = split(table(), 0)
+    few = fitness_rows(table(), parts, preset("default", archs=12))
+    assert len(few) == len(set(few.tolist())) == 12
+    assert set(few.tolist()) < set(parts.train.tolist())
+    assert few.tolist() == sorted(few.tolist())
+    assert few.tolist() != parts.train[:12].tolist(), "not the first ones"
+    other = split(table(), 1)
+    assert fitness_rows(table(), other, preset("default", archs=12)).tolist() != few.tolist()
+
+
+def test_the_early_look_is_at_the_smallest_and_the_largest(fitness: TableFitness) -> None:
+    parameters = counters.score("parameters", table())[fitness.rows]
+    seen = [fitness.rows.tolist().index(row) for row in fitness.early_look._rows]
+    assert len(seen) == 6
+    assert {parameters[i] for i in seen} >= {parameters.min(), parameters.max()}

@@ -1,0 +1,40 @@
+"""The engine's own proxies: frozen, registered, and marked in sample where they were chosen."""
+
+from __future__ import annotations
+
+import pytest
+
+import spaces
+from lpzero.proxies import applies, get
+from lpzero.proxies.ensemble import members_of
+from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.ranking import chosen_on
+from primitives.score_canonical import canonical
+
+NAMES = {
+    "engine-encoder": {"flexibert"},
+    "engine-decoder": {"gpt2-wt103"},
+    "engine-universal": {"flexibert", "gpt2-wt103"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_formula_and_an_ensemble_that_it_leads(name: str) -> None:
+    formula, together = get(name), get(f"{name}-20")
+    assert isinstance(formula, FormulaProxy)
+    members = members_of(together)
+    assert members is not None
+    assert members[0].formula == formula.formula
+    assert len({str(canonical(member.formula)) for member in members}) == 20
+    for proxy in (formula, together):
+        assert chosen_on(proxy) == dict.fromkeys(NAMES[name])
+
+
+def test_a_formula_that_reads_the_head_does_not_apply_to_encoders() -> None:
+    assert "head(" in get("engine-decoder").definition
+    assert not applies(get("engine-decoder"), spaces.get("nano-flexibert"))
+    assert not applies(get("engine-decoder-20"), spaces.get("nano-flexibert"))
+    assert applies(get("engine-decoder"), spaces.get("nano-gpt2"))
+    for name in ("engine-encoder", "engine-universal"):
+        assert applies(get(name), spaces.get("nano-flexibert"))
+        assert applies(get(name), spaces.get("nano-gpt2"))

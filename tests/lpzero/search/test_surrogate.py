@@ -1,0 +1,88 @@
+"""The surrogate: held-out rows have no part in what predicts them, and the scale fits."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lpzero.search.evaluators import surrogate
+from lpzero.search.evaluators.surrogate import LOGARITHM, PLAIN, Surrogate, cross_validated
+from lpzero.search.features import Features
+from lpzero.search.gaussian import GRID, Kernel, Process, likelihood
+from spaces.tables.table import Table, make_table
+from tests.lpzero.search.landscapes import SPACE, height
+
+N = 40
+
+
+def made(transform: Any = lambda y: y) -> Table:
+    rng = random.Random(0)
+    archs = list(dict.fromkeys(SPACE.sample(rng) for _ in range(60)))[:N]
+    rows = [(str(i), arch, transform(height(SPACE, arch))) for i, arch in enumerate(archs)]
+    return make_table("made-up", SPACE, rows, "height", "none")
+
+
+def test_features_and_constants_are_fitted_without_the_held_out_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = made()
+    fitted: list[set[Any]] = []
+    asked: list[tuple[set[Any], int]] = []
+
+    class Watched(Features):
+        def __init__(self, space: Any, archs: Sequence[Any]) -> None:
+            super().__init__(space, archs)
+            fitted.append(set(archs))
+
+        def __call__(self, archs: Sequence[Any]) -> Any:
+            asked.append((set(archs), len(fitted) - 1))
+            return super().__call__(archs)
+
+    monkeypatch.setattr(surrogate, "Features", Watched)
+    predictions = cross_validated(table, PLAIN)
+    assert np.isfinite(predictions).all()
+    assert len(fitted) == 10
+    for archs, fold in asked[1::2]:  # after the rows it is fitted to come those it predicts
+        assert len(archs) == N // 10
+        assert archs.isdisjoint(fitted[fold])
+        assert archs | fitted[fold] == set(table.archs)
+
+
+def test_predictions_are_in_units_of_the_target_on_either_scale() -> None:
+    table = made(lambda y: -np.exp(8 - y / 4))
+    for scale in (PLAIN, LOGARITHM):
+        predictions = cross_validated(table, scale)
+        assert np.corrcoef(predictions, table.targets)[0, 1] > 0.8
+        assert 0.3 < predictions.std() / table.targets.std() < 2
+    errors = [
+        np.square(cross_validated(table, s) - table.targets).mean() for s in (PLAIN, LOGARITHM)
+    ]
+    made_of = Surrogate(SPACE, table)
+    assert made_of.scale is (PLAIN if errors[0] <= errors[1] else LOGARITHM)
+    assert made_of.rmse == pytest.approx(np.sqrt(min(errors)))
+
+
+def test_a_process_predicts_its_points_in_their_units() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(30, 3))
+    targets = 500 + 40 * points @ [1.0, -2.0, 0.5]
+    predicted = Process(points, targets).predict(points)
+    assert predicted == pytest.approx(targets, abs=5)
+    beyond = Process(points, targets).predict(np.array([[4.0, 0.0, 0.0]]))
+    assert beyond[0] == pytest.approx(660, abs=20), "a plane extrapolates"
+
+
+def test_the_likelihood_is_that_of_the_normal_distribution() -> None:
+    from scipy.stats import multivariate_normal
+
+    rng = np.random.default_rng(1)
+    points, targets = rng.normal(size=(7, 2)), rng.normal(size=7)
+    constant = -3.5 * np.log(2 * np.pi)
+    for kernel in (GRID[0], GRID[-1], Kernel(1.0, 0.3, 2.0, 0.1)):
+        covariance = kernel.between(points, points) + kernel.noise * np.eye(7)
+        expected = multivariate_normal(np.zeros(7), covariance).logpdf(targets) - constant
+        assert likelihood(kernel, points, targets) == pytest.approx(expected, rel=1e-9)
