@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import re
@@ -159,29 +160,29 @@ def fill(place: Place, command: Command, extra: Sequence[str] = ()) -> Attempt:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """What is in the files of a folder, without what may differ between equal runs."""
+    """Digests of the files of a folder, without what may differ between equal runs."""
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_file() and not any(part in _UNCOMPARED for part in Path(name).parts):
-            found[name] = _comparable(path)
+            found[name] = hashlib.sha256(_comparable(path)).hexdigest()
     return found
 
 
-def _comparable(path: Path) -> str:
+def _comparable(path: Path) -> bytes:
     data = path.read_bytes()
     if path.name == "table.json" or path.parent.parent.parent.name == "proxies":
         text = re.sub(r'"seconds": [\d.]+', "", data.decode(errors="replace"))
         text = re.sub(r", [\d.e-]+\](?=[,}])", "", text)  # seconds of a measure
-        return re.sub(r'"seal": ?"\w+"', "", text)
+        return re.sub(r'"seal": ?"\w+"', "", text).encode()
     if path.name == "journal.jsonl" and b'"seconds"' in data:
         kept = re.sub(rb'"seconds":[\d.e-]+|"seal":"\w+"', b"", data)
-        return "\n".join(sorted(kept.decode(errors="replace").splitlines()))
+        return b"\n".join(sorted(kept.splitlines()))
     if path.suffix == ".npz":  # bytes that no reader looks at may differ
         broken = contextlib.suppress(ValueError, OSError, LookupError, zipfile.BadZipFile)
         with broken, np.load(io.BytesIO(data)) as archive:
-            return repr({name: archive[name].tobytes() for name in sorted(archive.files)})
-    return repr(data)
+            return b"".join(name.encode() + archive[name].tobytes() for name in archive.files)
+    return data
 
 
 def printed(found: Attempt, place: Place) -> Any:
@@ -202,9 +203,12 @@ def _stable(value: Any) -> Any:
 
 
 def page(place: Place) -> str | None:
-    """The report's page, without places."""
+    """A digest of the report's page, without places."""
     path = place.run / "report" / "index.html"
-    return path.read_text().replace(str(place.run), "FOLDER") if path.exists() else None
+    if not path.exists():
+        return None
+    text = path.read_text().replace(str(place.run), "FOLDER")
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def copy(source: Place, target: Place, with_run: bool, with_cache: bool = True) -> Place:
