@@ -159,7 +159,7 @@ def test_a_run_of_another_engine_is_refused_by_its_version(
 ) -> None:
     monkeypatch.setattr("lpzero.exhaust.run.VERSION", "9.9")
     with pytest.raises(InputError, match=rf"was started by lpzero {re.escape(VERSION)}, which"):
-        exhaust(table, sketches, split(table, 0), done[0].folder, Exhaustion(1, True))
+        exhaust(table, sketches, split(table, 0), done[0].files.folder, Exhaustion(1, True))
 
 
 def test_too_little_memory_is_said_before_anything_is_measured(
