@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick tools lint types unit format hooks clean
+.PHONY: help run test quick lowest tools lint types unit format hooks clean
 
 help:  ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: lint types unit  ## lint, types and every test, the slow ones too: what CI
 
 quick: $(STAMP)  ## the tests that are not marked slow: under a minute on two idle cores
 	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
+
+lowest:  ## the fast tests with the lowest declared version of every dependency that can be had
+	$(PYTHON) .ci/lowest.py $(VENV)-lowest -n $(JOBS)
 
 tools:  ## a browser, pdflatex and poppler for the tests that use them (apt, root; best effort)
 	@.ci/tools
@@ -49,4 +52,4 @@ hooks: $(STAMP)  ## run lint and types before every commit (needs pre-commit: pi
 	pre-commit install
 
 clean:  ## remove the environment and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build dist
+	rm -rf $(VENV) $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build dist

@@ -18,7 +18,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -168,6 +168,14 @@ def is_abandoned(path: Path) -> bool:
         return time.time() - path.stat().st_mtime > _STALE_SECONDS
     except FileNotFoundError:
         return False
+
+
+def sweep(paths: Iterable[Path]) -> int:
+    """Remove the temporary files of writers that no longer run; return their number."""
+    abandoned = [path for path in paths if is_temporary(path) and is_abandoned(path)]
+    for path in abandoned:
+        path.unlink(missing_ok=True)
+    return len(abandoned)
 
 
 def _is_running(process: int) -> bool:

@@ -1,7 +1,8 @@
 """The sizes of a block: numbers that the architecture states and no network is needed for.
 
 A size is a leaf of an expression like a statistic, but one number per block. Sizes are counts of
-at least 1, so every power and logarithm of them is defined.
+at least 1, so every power and logarithm of them is defined. An end without parameters of its own,
+such as the head of an encoder, has no `params`: formulas that read them there are rejected.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _summand(tree: ScoreTree, names: Names, is_last: bool) -> str:
 
 
 def _fraction(tree: ScoreTree, names: Names) -> str:
-    powers = _powers(tree, Fraction(1))
+    powers = _merged(_powers(tree, Fraction(1)))
     above = [(base, exponent) for base, exponent in powers if exponent > 0]
     below = [(base, -exponent) for base, exponent in powers if exponent < 0]
     numerator = _factors(above, names) if above else "1"
@@ -80,6 +80,21 @@ def _powers(tree: ScoreTree, exponent: Fraction) -> list[Power]:
     if tree.operation == "square" and exponent.denominator > 1:
         return [(tree, exponent)]  # (x^2)^(1/2) is |x|: a square under a root keeps its brackets
     return _powers(tree.operand, exponent * _STEPS[tree.operation])
+
+
+def _merged(powers: list[Power]) -> list[Power]:
+    """One power for each column: x sqrt(x) is x^(3/2)."""
+    found: list[Power] = []
+    places: dict[ScoreTree, int] = {}
+    for base, exponent in powers:
+        if base in places:
+            at = places[base]
+            found[at] = (base, found[at][1] + exponent)
+            continue
+        if isinstance(base, Column) or (isinstance(base, Transform) and base.operation == "abs"):
+            places[base] = len(found)
+        found.append((base, exponent))
+    return [power for power in found if power[1]]
 
 
 def _factors(powers: list[Power], names: Names) -> str:

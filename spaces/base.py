@@ -137,6 +137,10 @@ class Space(ABC, Generic[A]):
     def width(self, arch: A) -> int:
         """The width of the residual stream."""
 
+    def block_widths(self, arch: A) -> tuple[int, ...]:
+        """The width of what each block gives; spaces with stages have different ones."""
+        return (self.width(arch),) * self.depth(arch)
+
     def projections(self, arch: A) -> int:
         """How many projections feed heads in all blocks: the taps H of the model.
 

@@ -23,10 +23,10 @@ def read_regular(path: Path, largest: int | None = None) -> bytes:
     The path is opened without waiting: opening a pipe nobody writes to would never return.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise NotRegularError("not a regular file")
     with open(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            raise NotRegularError("not a regular file")
         data = file.read() if largest is None else file.read(largest + 1)
     if largest is not None and len(data) > largest:
         raise NotRegularError(f"more than {largest:,} bytes")

@@ -1,50 +1,47 @@
-"""Languages of formulas on unseen rows, beside the best count: medians over splits.
+"""Languages and searches of formulas on unseen rows, beside the best count: medians over splits.
 
 python -m experiments.beyond_counting.run --jobs 2
 
-For every table, language and split: search products of terms on train and valid, choose the best
-whose scores repeat with other seeds, open test once. Every row is kept in --out as soon as it is
-there, so that a stopped run continues. Missing sketches of two seeds are extracted first.
+For every table, language, search and split: search on train and valid, choose the best whose scores
+repeat with other seeds, open test once. Every row is kept in --out as soon as it is there, so that
+a stopped run continues. Missing sketches of two seeds are extracted first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import numpy as np
 
+from experiments.beyond_counting.searches import Arm, Data, Pool, Terms, beam, evolve, terms_of
 from experiments.reproduction import markdown
 from lpzero import files
-from lpzero.arrays import FloatArray, IntArray
+from lpzero.arrays import FloatArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
-from lpzero.discover.choice import MEMBERS, choose, ensemble_scores
-from lpzero.judgement.correlation import spearman, within_spearman
+from lpzero.discover.choice import MEMBERS, order_of, rank_mean
+from lpzero.judgement.correlation import spearman, spearman_many, within_spearman
 from lpzero.judgement.ranks import rank_targets
+from lpzero.judgement.stability import agreement
+from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.runs.journal import Journal
 from lpzero.scores.best_count import best_count
-from lpzero.scores.branch_table import BranchTable, branch_table
+from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.products import Beam, Factors, search
-from lpzero.scores.stable_terms import Repeated, stable_term_tables
-from lpzero.scores.terms import TermLanguage, TermSource, TermTable, term_table, values_of
+from lpzero.scores.terms import TermLanguage
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store, default_folder
-from spaces.tables import Table, load, split
+from primitives.score import with_sign
+from spaces.tables import Split, load, split
 
 PAPER = ("sum", "mean")
-
-
-class Arm(NamedTuple):
-    """A language, and how many terms a product of it may have."""
-
-    language: TermLanguage
-    factors: int
+WHOLE = "+ ends"
+ROWS = "rows.jsonl"
 
 
 ARMS = {
@@ -52,26 +49,31 @@ ARMS = {
     "products": Arm(TermLanguage(reductions=PAPER, sizes=False, ends=False), 4),
     "+ positions": Arm(TermLanguage(sizes=False, ends=False), 4),
     "+ sizes": Arm(TermLanguage(ends=False), 4),
-    "+ ends": Arm(TermLanguage(), 4),
+    WHOLE: Arm(TermLanguage(), 4),
 }
-RULES = ("train", "train and valid", "stable", "ensemble")
-POOL = 400  # products of a search that are chosen from
-COLUMNS = ("table", "language", "rule", "rho", "rho_within", "count", "count_within", "wins", "n")
-
-
-class Data(NamedTuple):
-    """A table with the branch tables of two seeds."""
-
-    table: Table
-    branches: BranchTable
-    repeated: BranchTable
+SEARCHES = ("beam", "random", "evolution", "beam, evolution")
+SETTINGS = ("table", "language", "search", "unaries", "stable")
+KEYS = ("table", "language", "search", "rule")
+MEDIANS = ("fit", "rho", "rho_within", "count", "count_within", "counter", "stability")
+COLUMNS = (*KEYS, *MEDIANS, "ahead_of_count", "ahead_of_counter", "n")
 
 
 @click.command()
 @click.option("--table", "names", multiple=True, default=("flexibert", "gpt2-wt103"))
 @click.option("--language", "arms", multiple=True, type=click.Choice(list(ARMS)))
+@click.option(
+    "--search",
+    "searches",
+    multiple=True,
+    type=click.Choice(SEARCHES),
+    default=("beam",),
+    help="random, evolution and both together are for the language + ends only.",
+)
+@click.option("--unaries", default=2, show_default=True, help="Operations per chain, 1 or 2.")
 @click.option("--splits", default=20, show_default=True)
-@click.option("--stable", default=0.998, show_default=True, help="The least stability.")
+@click.option(
+    "--stable", default=0.998, show_default=True, help="The least stability of a product."
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/beyond_counting"))
 @jobs_option
 @cache_option
@@ -79,6 +81,8 @@ class Data(NamedTuple):
 def main(
     names: tuple[str, ...],
     arms: tuple[str, ...],
+    searches: tuple[str, ...],
+    unaries: int,
     splits: int,
     stable: float,
     out: Path,
@@ -86,153 +90,150 @@ def main(
     cache: str | None,
     data: str | None,
 ) -> None:
-    """Print the medians over splits for every table, language and rule of choosing."""
+    """Print the medians over splits for every table, language, search and rule of choosing."""
     out.mkdir(parents=True, exist_ok=True)
     store = Store(Path(cache) if cache else default_folder())
-    with Journal(out / "rows.jsonl", lambda record, number: "table" in record) as journal:
+    with Journal(out / ROWS, lambda record, number: "table" in record, ROWS) as journal:
         rows = journal.records()
         journal.go_to(len(journal))
         for name in names:
-            for arm in arms or ARMS:
-                done = {
-                    row["split"]
-                    for row in rows
-                    if (row["table"], row["language"], row["stable"]) == (name, arm, stable)
-                }
+            for arm, how in _asked(arms, searches):
+                key = (name, arm, how, unaries, stable)
+                done = {row["split"] for row in rows if tuple(row.get(k) for k in SETTINGS) == key}
                 for seed in sorted(set(range(splits)) - done):
-                    found = measure(read(name, store, jobs, data), arm, seed, stable)
+                    branches = read(name, store, jobs, data, unaries)
+                    found = measure(branches, arm, how, seed, stable)
+                    found = [{**row, "unaries": unaries} for row in found]
                     journal.append(found)
                     journal.sync()
                     rows += found
-                    note(f"{name}, {arm}, split {seed}: " + ", ".join(
+                    note(f"{name}, {arm}, {how}, split {seed}: " + ", ".join(
                         f"{row['rule']} {row['rho']:.4f}" for row in found))  # fmt: skip
+    asked = {(name, *pair) for name in names for pair in _asked(arms, searches)}
     kept = [
-        r for r in rows if r["table"] in names and r["split"] < splits and r["stable"] == stable
+        row
+        for row in rows
+        if (row["table"], row["language"], row.get("search")) in asked
+        and row["split"] < splits
+        and (row.get("unaries"), row["stable"]) == (unaries, stable)
     ]
     table = markdown(list(summary(kept)), COLUMNS)
     files.write_text(out / "summary.md", table)
     click.echo(table)
 
 
+def _asked(arms: tuple[str, ...], searches: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The pairs of language and search."""
+    pairs = [(arm, how) for arm in arms or ARMS for how in searches]
+    return [(arm, how) for arm, how in pairs if how == "beam" or arm == WHOLE]
+
+
 @lru_cache(maxsize=1)
-def read(name: str, store: Store, jobs: int, data: str | None) -> Data:
+def read(name: str, store: Store, jobs: int, data: str | None, unaries: int = 2) -> Data:
     """The table with its branch tables, which are built if they are missing."""
     table, workers = load(name, data), Workers(jobs)
-    made = []
+    made: list[Any] = []
     for seed in (0, 1):
         options = SketchOptions(seed=seed, batch_seed=seed)
         found = sketches(table, Builder(options, store, workers, label=f"sketches of {name}"))
-        made.append(branch_table(found, surviving(2), workers=workers, label="branches"))
+        made += [found, branch_table(found, surviving(unaries), workers=workers, label="branches")]
     return Data(table, *made)
 
 
-_TERMS: dict[tuple[str, str, float], dict[bool, Pool]] = {}
+_TERMS: dict[tuple[str, str], dict[bool, Terms]] = {}
 
 
-class Pool(NamedTuple):
-    """The terms that a rule searches, and their logarithms (T, A) with the other seeds."""
-
-    terms: TermTable
-    repeated: FloatArray
-
-
-def pools_of(data: Data, arm: str, stable: float) -> dict[bool, Pool]:
-    """All terms of the language, and (True) those whose values repeat."""
-    key = data.table.name, arm, stable
+def _terms(data: Data, arm: str) -> dict[bool, Terms]:
+    """The language's terms on the table; those of the last one are kept."""
+    key = data.table.name, arm
     if key not in _TERMS:
         _TERMS.clear()
-        language = ARMS[arm].language
-        both = Repeated(TermSource(data.branches), TermSource(data.repeated))
-        (steady,) = stable_term_tables([both], language, stable)
-        _TERMS[key] = {
-            is_stable: Pool(terms, repeated_logs(terms, data.repeated))
-            for is_stable, terms in ((False, term_table(data.branches, language)), (True, steady))
-        }
+        _TERMS[key] = terms_of(data, ARMS[arm])
     return _TERMS[key]
 
 
-def repeated_logs(terms: TermTable, repeated: BranchTable) -> FloatArray:
-    """The logarithms (T, A) of the same terms from another branch table; NaN where undefined."""
-    values = np.abs(values_of(terms.terms, TermSource(repeated)))
-    return np.log(np.where(values > 0, values, np.nan))
-
-
-class Found(NamedTuple):
-    """The products of a search with their scores (K, A), those of other seeds, and their sizes."""
-
-    products: list[Factors]
-    scores: FloatArray
-    others: FloatArray
-    complexity: list[int]
-
-
-def search_pool(pool: Pool, targets: FloatArray, rows: IntArray, factors: int) -> Found:
-    """The best products of the pool on the rows."""
-    found = search(pool.terms.logs[:, rows], rank_targets(targets[rows]), Beam(factors=factors))
-    products = [one.factors for one in found[:POOL]]
-    scores, others = (
-        np.stack([one.logs(logs) for one in products]) for logs in (pool.terms.logs, pool.repeated)
-    )
-    others = np.where(np.isfinite(others).all(axis=1, keepdims=True), others, 0.0)
-    return Found(products, scores, others, [one.formula(pool.terms).complexity for one in products])
-
-
-def measure(data: Data, arm: str, seed: int, stable: float) -> list[dict[str, Any]]:
+def measure(data: Data, arm: str, how: str, seed: int, stable: float) -> list[dict[str, Any]]:
     """A row per rule of choosing, on the test rows of one split."""
-    table = data.table
-    parts = split(table, seed)
+    table, parts = data.table, split(data.table, seed)
     known = np.sort(np.concatenate([parts.train, parts.valid]))
-    pools = pools_of(data, arm, stable)
-    searched = {
-        is_stable: search_pool(pool, table.targets, known, ARMS[arm].factors)
-        for is_stable, pool in pools.items()
-    }
+    terms = _terms(data, arm)
+    if how == "beam":
+        pools = {key: beam(data, of, ARMS[arm].factors, known) for key, of in terms.items()}
+    else:
+        pools = dict.fromkeys((False, True), evolve(data, terms[True], how, known, seed))
     count = best_count(table, known)
+    # The best counter, too, is chosen on train and valid.
+    hidden, chosen_on = parts.hide_test(table), Split(seed, known, parts.valid, np.arange(0))
+    best_counter = JudgedTable(hidden, chosen_on).best_counter()
+    assert best_counter is not None, "the table has architectures"
+    counter, counter_scores = best_counter
     test = parts.open_test()
     groups = table.groups("depth-width")
+
+    def rho(values: FloatArray) -> float:
+        return spearman(values[test], table.targets[test])
 
     def within(values: FloatArray) -> float | None:
         inside = within_spearman(values[test], table.targets[test], groups[test])
         return None if inside is None else inside.rho
 
-    def row(rule: str, values: FloatArray, text: str, stability: float | None) -> dict[str, Any]:
-        return {
-            "table": table.name, "language": arm, "split": seed, "stable": stable, "rule": rule,
-            "rho": spearman(values[test], table.targets[test]), "rho_within": within(values),
-            "count": spearman(count.scores[test], table.targets[test]),
-            "count_within": within(count.scores), "formula": text, "stability": stability,
-            "count_formula": str(count.formula),
-        }  # fmt: skip
+    beside = {
+        "table": table.name, "language": arm, "search": how, "split": seed, "stable": stable,
+        "count": rho(count.scores), "count_within": within(count.scores),
+        "count_formula": str(count.formula), "counter": rho(counter_scores),
+        "counter_name": counter,
+    }  # fmt: skip
+    return [
+        {
+            **beside,
+            "rule": rule,
+            "fit": spearman(values[known], table.targets[known]),
+            "rho": rho(values),
+            "rho_within": within(values),
+            **facts,
+        }
+        for rule, values, facts in _chosen(pools, data, parts, stable)
+    ]
 
-    rows = []
+
+def _chosen(
+    pools: Mapping[bool, Pool], data: Data, parts: Split, stable: float
+) -> Iterator[tuple[str, FloatArray, dict[str, Any]]]:
+    """Every rule of choosing with the scores (A,) of what it chooses, and what that is."""
+    known = np.sort(np.concatenate([parts.train, parts.valid]))
     for rule, on, is_stable in (
         ("train", parts.train, False),
         ("train and valid", known, False),
         ("stable", known, True),
     ):
-        found = searched[is_stable]
-        repeats = found.others if is_stable else None
-        choice = choose(found.scores, repeats, table.targets, on, found.complexity, stable)
-        best = choice.best
-        formula = found.products[best].formula(pools[is_stable].terms, int(choice.signs[best]))
-        steady = float(choice.stability[best]) if is_stable else None
-        rows.append(row(rule, choice.signs[best] * found.scores[best], str(formula), steady))
-    scores = ensemble_scores(searched[True].scores, choice)
-    rows.append(row("ensemble", scores, f"{MEMBERS} members", None))
-    return rows
+        pool = pools[is_stable]
+        ranks = rank_targets(data.table.targets[on])
+        rho = spearman_many(pool.scores[:, on], ranks).values
+        signs = np.where(rho < 0, -1, 1)
+        steady = agreement(pool.scores, pool.repeated) if is_stable else None
+        order = order_of(np.abs(rho), steady, pool.complexity, stable)
+        best = order[0]
+        formula = pool.formulas[best]
+        formula = with_sign(formula, formula.sign * int(signs[best]))
+        stability = None if steady is None else float(steady[best])
+        facts = {"formula": str(formula), "stability": stability}
+        yield rule, signs[best] * pool.scores[best], facts
+    members = order[:MEMBERS]
+    told = {"formula": f"{len(members)} members", "stability": None}
+    yield "ensemble", rank_mean(signs[members, np.newaxis] * pool.scores[members]), told
 
 
 def summary(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Medians over splits, and how often the rho is above the best count's."""
-    keys = dict.fromkeys((row["table"], row["language"], row["rule"]) for row in rows)
-    for table, language, rule in keys:
-        same = [
-            r for r in rows if (r["table"], r["language"], r["rule"]) == (table, language, rule)
-        ]
-        medians = {key: _median([row[key] for row in same]) for key in COLUMNS[3:7]}
-        wins = sum(row["rho"] > row["count"] for row in same)
-        yield {"table": table, "language": language, "rule": rule, **medians,
-               "wins": f"{wins}/{len(same)}", "n": len(same)}  # fmt: skip
+    """Medians over splits, and how often the rho is above the best count's and counter's."""
+    keys = dict.fromkeys(tuple(row[key] for key in KEYS) for row in rows)
+    for key in keys:
+        same = [row for row in rows if tuple(row[k] for k in KEYS) == key]
+        medians = {name: _median([row[name] for row in same]) for name in MEDIANS}
+        ahead = {
+            f"ahead_of_{rival}": f"{sum(row['rho'] > row[rival] for row in same)}/{len(same)}"
+            for rival in ("count", "counter")
+        }
+        yield {**dict(zip(KEYS, key, strict=True)), **medians, **ahead, "n": len(same)}
 
 
 def _median(values: list[float | None]) -> float | None:

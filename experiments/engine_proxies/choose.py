@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from experiments.beyond_counting.run import Data, read, repeated_logs
+from experiments.beyond_counting.run import read
+from experiments.beyond_counting.searches import Data, repeated_logs
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note

@@ -6,6 +6,7 @@ import shlex
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ import click
 from lpzero.cli import output
 from lpzero.cli.interruption import CODE, handling, stopped_with
 from lpzero.cli.settings_options import given_settings, settings_options
+from lpzero.cli.verdict import permutations_option, print_verdict
 from lpzero.discover.settings import PRESETS, Settings
 from lpzero.options import options
 
@@ -33,6 +35,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     "  [default: default]",
 )
 @settings_options(Settings, PRESETS)
+@output.file_options
 @click.option(
     "--forward-only", is_flag=True, help="Exclude the statistics that need gradients, G and J."
 )
@@ -53,6 +56,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     is_flag=True,
     help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
+@permutations_option
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
 @output.batch_options
@@ -64,13 +68,17 @@ def discover(context: click.Context, /, **given: Any) -> None:
     Fitness is measured on the training rows only. The valid rows help to choose the winner at the
     end (--choose), and the test rows are read once, for the report. Give several tables to search
     for one formula that ranks all of them. --out is required.
+
+    TABLE may be a file of numbers without networks: a CSV file (--target, --columns-only), or a
+    zero-cost file of NASLib (--task). Formulas then combine its columns.
     """
     from lpzero.discover.discovery import Discovery
 
     start = time.perf_counter()
     if given["out"] is None:
         raise click.UsageError("no --out given; give a directory for the campaign")
-    quiet = given["quiet"]
+    quiet, reading = given["quiet"], output.reading(given)
+    _check_files(given)
     show = _GenerationLine(quiet)
     stopping = _Stop()
     with handling((signal.SIGINT, signal.SIGTERM), stopping), stopped_with(context, "--resume"):
@@ -87,7 +95,10 @@ def discover(context: click.Context, /, **given: Any) -> None:
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
             batch=output.chosen_batch(given),
+            reading=reading,
+            proxy_scores=_ProxyScores(given),
             time_limit=given["time_limit"],
+            permutations=given["permutations"],
             callbacks=[stopping.after_generation, *([] if quiet else [show])],
             progress=not quiet,
             lock=not given["no_lock"],
@@ -96,13 +107,45 @@ def discover(context: click.Context, /, **given: Any) -> None:
         found.search()
         stopping.is_evolving = False
         show.close()
-        output.note(f"note: {remark}" for remark in found.remarks_)
+        output.note(f"note: {remark}" for remark in (*found.remarks_, *found.table_remarks))
         if stopping.is_asked:
             output.note(f"stopped and saved; continue with: {_resume_command(given)}")
             context.exit(CODE)
         result = {**found.report().result_, "out": given["out"]}
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given)
+
+
+def _check_files(given: dict[str, Any]) -> None:
+    """Raise UsageError if a CSV file is given without saying that it holds columns alone."""
+    for name in given["tables"]:
+        if name.lower().endswith(".csv") and not given["columns_only"]:
+            raise click.UsageError(
+                f"{name} names no space, so there are no networks: give --columns-only to combine"
+                " its columns"
+            )
+
+
+class _ProxyScores:
+    """The scores of the proxies of --terms-from; torch is imported when there are some."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.given = given
+
+    def __call__(self, table: Any, names: Any, options: Any) -> Any:
+        from lpzero.parallel import Workers
+        from lpzero.proxies import Context
+        from lpzero.proxies.columns import ProxyColumns
+        from lpzero.sketches.store import default_folder
+
+        given = self.given
+        context = Context(
+            device=given["device"],
+            folder=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
+            workers=Workers(given["jobs"]),
+            label=None if given["quiet"] else table.name,
+        )
+        return ProxyColumns(context)(table, names, options)
 
 
 def _settings(context: click.Context, given: dict[str, Any]) -> dict[str, Any]:
@@ -221,7 +264,7 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
         output.print_rows(rows, form, title=title)
         click.echo()
-    output.print_verdict(result)
+    print_verdict(result)
     rows = [
         {
             "formula": line["formula"],

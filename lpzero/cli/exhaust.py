@@ -12,6 +12,7 @@ import click
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
 from lpzero.cli.settings_options import given_settings, settings_options
+from lpzero.cli.verdict import permutations_option, print_verdict
 from lpzero.exhaust import Exhaustion, Query
 from lpzero.options import options
 from lpzero.parallel import Workers
@@ -45,6 +46,7 @@ _UPSTREAM = "flexibert-upstream"
 @click.option(
     "--forward-only", is_flag=True, help="Same as --without GJ: no statistics that need gradients."
 )
+@permutations_option
 @output.batch_options
 @output.running_options
 @output.no_lock_option
@@ -55,9 +57,12 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
 
     An interrupted run continues with the same command. Once a run is finished, the same command
     with other filters (--by, --using, --forward-only, ...) only reads its measures. With --terms 2
-    the filters are --by and --top.
+    the filters are --by and --top, with --unaries 2 as well --top alone.
     """
+    from lpzero.judgement.permutations import check_permutations
+
     start = time.perf_counter()
+    check_permutations(given["permutations"])
     asked = Exhaustion(
         **given_settings(context, options(Exhaustion), given),
         workers=Workers(given["jobs"]),
@@ -75,6 +80,7 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
 
 def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str, Any]:
     from lpzero import exhaust as engine
+    from lpzero.exhaust.floor import floors
     from lpzero.exhaust.run import exhaustive_config
     from lpzero.runs.directory import RunDirectory
     from lpzero.scores.best_count import best_count
@@ -89,11 +95,17 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
     builder = Builder(sketch, store, asked.workers, given["device"], label="sketches")
     found = sketches(table, builder)
+    other = replace(sketch, seed=sketch.seed + 1, batch_seed=sketch.batch_seed + 1)
+    repeated = sketches(table, replace(builder, options=other, label="sketches, other seed"))
     parts = split(table, given["split_seed"])
     folder = Path(given["out"] or _default_folder(given, asked))
     run = engine.exhaust(table, found, parts, folder, asked, sketch)
     count = best_count(table, parts.train)
-    result = engine.report(table, parts, found, run, asked, query, count)
+    result = engine.report(table, parts, found, run, asked, query, count, repeated)
+    result |= {
+        "permutations": given["permutations"],
+        "floor": floors(table, parts, run[0], given["permutations"], asked),
+    }
     sheet = engine.scores(table, parts, found, run[1], result)
     seconds = time.perf_counter() - start
     config = exhaustive_config(table, parts, asked, sketch)
@@ -140,12 +152,18 @@ def _print(result: dict[str, Any], form: str) -> None:
         rows = [{"best on": part, **output.judged_columns(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
         click.echo()
-    output.print_verdict(result)
+    print_verdict(result)
     click.echo(
-        f"{result['evaluated']:,} formulas evaluated, {sum(result['rejected'].values()):,}"
-        f" rejected, {result['seconds']:.1f} s; the measures are in"
-        f" {output.printable(result['out'])}"
+        f"{result['evaluated']:,} formulas evaluated{_screened(result)},"
+        f" {sum(result['rejected'].values()):,} rejected, {result['seconds']:.1f} s; the measures"
+        f" are in {output.printable(result['out'])}"
     )
+
+
+def _screened(result: dict[str, Any]) -> str:
+    if result["ranked"] == result["evaluated"]:
+        return ""
+    return f" in closed form, the best {result['ranked']:,} of them ranked exactly"
 
 
 def _row(kind: str, name: str, rho: dict[str, float]) -> dict[str, Any]:

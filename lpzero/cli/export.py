@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lpzero.cli import output
 from lpzero.cli.settings_options import click_option, given_settings, shared_options
 from lpzero.export.forms import FORMS
+
+if TYPE_CHECKING:
+    from lpzero.export.record import Formulas
 
 _OWN = shared_options({name: form.options for name, form in FORMS.items()})
 _KINDS = "; ".join(f"{name}: {form.help}" for name, form in FORMS.items())
@@ -42,7 +45,8 @@ def _own_options(command: Any) -> Any:
 @click.option(
     "--ensemble",
     is_flag=True,
-    help="Export the formulas as one proxy, which is the mean of their ranks.",
+    help="Export formulas as one proxy, the mean of their ranks: those of --top or --all, else the"
+    " ensemble that a campaign reports.",
 )
 @click.option(
     "--exact", is_flag=True, help="Score on whole tensors instead of the engine's sketches."
@@ -66,7 +70,8 @@ def export(
 ) -> None:
     """Export the winner of a campaign, or any other formula, as a file.
 
-    From a run's directory the winner is exported, unless --top, --all or --formula is given.
+    From a run's directory the winner is exported, unless --top, --all, --formula or --ensemble is
+    given.
     """
     from dataclasses import replace
 
@@ -75,13 +80,20 @@ def export(
     from lpzero.export.forms import write_file
     from lpzero.export.source import exact as with_whole_tensors
     from lpzero.export.untrusted import check_text
-    from lpzero.proxies.lookup import named_formulas
+
+    def named_formulas(name: str) -> Formulas:
+        from lpzero.proxies.lookup import named_formulas as find  # loads torch
+
+        return find(name)
 
     if (top is not None) + everything + (formula is not None) > 1:
         raise click.UsageError("--top, --all and --formula exclude each other; give only one")
-    found = select(source, Choice(top, everything, formula), named_formulas)
+    is_reported = ensemble and top is None and not everything and formula is None
+    found = select(source, Choice(top, everything, formula, is_reported), named_formulas)
     output.note(f"note: {remark}" for remark in found.remarks)
     entries, called = found.entries, found.ensemble or ("ensemble" if ensemble else None)
+    if called is not None and len(entries) < 2:
+        raise click.UsageError("an ensemble has at least two members, but one formula was chosen")
     if name is not None and called is not None:
         called = check_text(name, "--name")
     elif name is not None:
@@ -90,7 +102,7 @@ def export(
         entries = [replace(entries[0], name=check_text(name, "--name"))]
     if exact:
         entries = with_whole_tensors(entries)
-    chosen = Selection(entries, found.counters, called)
+    chosen = Selection(entries, found.counters, called, winner=found.winner)
     text = write(chosen, form, **given_settings(context, _OWN, own))
     if out is None:
         click.echo(text, nl=False)

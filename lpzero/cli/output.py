@@ -101,6 +101,36 @@ def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
     return Minibatch.chosen(given["batch"], given["length"], given["corpus"])
 
 
+_FILE_OPTIONS = (
+    click.option("--target", metavar="COLUMN", help="A file of columns: the column to rank by."),
+    click.option(
+        "--smaller-is-better", is_flag=True, help="A file of columns: a small target is good."
+    ),
+    click.option(
+        "--id",
+        "ids",
+        metavar="COLUMN",
+        help="A CSV file: the column of ids.  [default: one called id, name or arch, else lines]",
+    ),
+    click.option("--task", help="A zero-cost file of NASLib: the task.  [default: the only one]"),
+)
+
+
+def file_options(command: Command) -> Command:
+    """Add the options that say how a file of columns is read."""
+    for option in reversed(_FILE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def reading(given: Mapping[str, Any]) -> Any:
+    """How a file of columns is read, or None if no option says anything about it."""
+    from spaces.tables.column_files import Reading
+
+    fields = {name: given[name] for name in ("target", "smaller_is_better", "ids", "task")}
+    return Reading(**fields) if any(fields.values()) else None
+
+
 def running_options(command: Command) -> Command:
     """Add the options that every verb that runs networks has."""
     shared = (cache_option, format_option, jobs_option, device_option, data_option)
@@ -150,17 +180,6 @@ def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a judgement in a terminal; JSON has the rest."""
     shown = ("n", "rho", "rho_untied", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
     return {key: judged[key] for key in (*shown, "top_precision")}
-
-
-def print_verdict(result: Mapping[str, Any]) -> None:
-    """Write the best count of a result, if it has one, and its verdict to stdout."""
-    count = result["count"]
-    if count is not None:
-        by_table = count.get("formula_by_table", {"": count["formula"]})
-        for table, formula in by_table.items():
-            click.echo(f"best count{f' on {table}' if table else ''}: {formula}")
-    if result["verdict"] is not None:
-        click.echo(f"{result['verdict']}\n")
 
 
 def cell(value: Any, is_significant: bool = False) -> str:

@@ -15,7 +15,7 @@ from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
     from lpzero.proxies import Proxy
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
 _MILLI = 1000
 
@@ -28,7 +28,10 @@ _MILLI = 1000
     multiple=True,
     metavar="NAME|FORMULA|FILE",
     help="A proxy, rank-mean(A, B), a formula, an exported file or a run's directory; repeatable."
-    "  [default: all that apply]",
+    "  [default: all that apply, without -released]",
+)
+@click.option(
+    "--released", is_flag=True, help="Without --proxy: also rank the authors' released recipes."
 )
 @click.option("--space", help="The space to build and count in.  [default: the table's own]")
 @click.option(
@@ -73,22 +76,38 @@ _MILLI = 1000
     help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
 @output.batch_options
+@output.file_options
 @output.running_options
 @output.seed_option
 @click.pass_context
 def rank(context: click.Context, /, **given: Any) -> None:
-    """Correlate proxies with the targets of TABLE, best first; results are cached."""
+    """Correlate proxies with the targets of TABLE, best first; results are cached.
+
+    A table without networks, by name or as a file (--target, --task), has its columns ranked.
+    """
+    from lpzero.discover.table_sources import TableSources, has_no_networks
     from lpzero.proxies import Context, applies, find, get, names
-    from lpzero.proxies.ranking import Ranking
+    from lpzero.proxies.ranking import Ranking, is_released
     from lpzero.proxies.ranking import rank as compare
     from lpzero.sketches.store import default_folder
-    from spaces.tables import load
+    from spaces.tables import load_any
 
-    proxies = [find(text) for text in given["texts"]]
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
-    table = load(given["table"], given["data"], space)
+    is_of_columns = has_no_networks(given["table"])  # its columns are proxies by name, too
+    proxies = [] if is_of_columns else [find(text) for text in given["texts"]]
+    sources = TableSources(
+        lambda name, space: load_any(name, given["data"], space), output.reading(given)
+    )
+    table = sources.load(given["table"], space)
+    if table.space is None:
+        _rank_columns(table, given)
+        return
     if not proxies:
-        proxies = [proxy for proxy in map(get, names()) if applies(proxy, table.space)]
+        proxies = [
+            proxy
+            for proxy in map(get, names())
+            if applies(proxy, table.space) and (given["released"] or not is_released(proxy))
+        ]
     run = Context(
         given["seed"],
         given["seed"],
@@ -110,7 +129,24 @@ def rank(context: click.Context, /, **given: Any) -> None:
     _print(table, rows, ranking)
 
 
-def _seen_test_rows(table: Table, proxies: Sequence[Proxy], split_seed: int) -> Iterator[str]:
+def _rank_columns(table: ColumnTable, given: dict[str, Any]) -> None:
+    """Rank the columns of a table without networks, or the formulas of them that are given."""
+    from lpzero.proxies.columns import column_proxy, rank_columns
+
+    proxies = [column_proxy(text, table) for text in given["texts"]]
+    rows = rank_columns(table, proxies, given["split_seed"])
+    output.note(f"note: {remark}" for remark in table.remarks)
+    output.note(_seen_test_rows(table, proxies, given["split_seed"]))
+    if given["form"] == "json":
+        output.print_json(rows)
+        return
+    title = f"{table.name}: {table.target}, {len(table.columns)} columns, no networks"
+    output.print_rows([_shown(row) for row in rows], "table", title=title)
+
+
+def _seen_test_rows(
+    table: Table | ColumnTable, proxies: Sequence[Proxy], split_seed: int
+) -> Iterator[str]:
     """A remark for each proxy chosen on another split, which has seen test rows of this one."""
     from lpzero.proxies.ranking import chosen_on
 

@@ -19,19 +19,31 @@ from lpzero.cli.output import format_option, print_json, print_rows
 @click.option("--same-statistic", is_flag=True, help="Also pair each statistic with itself.")
 @format_option
 def rules(unaries: int | None, off: tuple[str, ...], same_statistic: bool, form: str) -> None:
-    """List the pruning rules and how much of the paper's space each removes."""
+    """List the pruning rules and how much of the paper's space each removes.
+
+    Rules of level term apply to every term, rules of level score to what stands above the terms.
+    The latter are on as long as any rule is, and have no counts: the paper's space has none of it.
+    """
     from primitives.pruning import RULES, without
+    from primitives.score_pruning import SCORE_RULES
     from primitives.sizes import measure, removed_alone
 
     active = without(*off)
     lengths = [1, 2] if unaries is None else [unaries]
     sizes = [measure(length, same_statistic, active) for length in lengths]
     rows = []
-    for rule in RULES.values():
-        row: dict[str, Any] = {"rule": rule.name, "on": rule.name in active}
-        for size in sizes:
-            row[f"removes_{size.unaries}"] = size.rejected.get(rule.name, 0)
-            row[f"alone_{size.unaries}"] = removed_alone(size.unaries, rule.name, same_statistic)
+    for rule in (*RULES.values(), *SCORE_RULES.values()):
+        is_term = rule.name in RULES
+        row: dict[str, Any] = {
+            "rule": rule.name,
+            "level": "term" if is_term else "score",
+            "on": not is_term or rule.name in active,
+        }
+        for n, size in zip(lengths, sizes, strict=True):
+            removed = size.rejected.get(rule.name, 0)
+            row[f"removes_{n}"] = removed if is_term else None
+            alone = removed_alone(n, rule.name, same_statistic) if is_term else None
+            row[f"alone_{n}"] = alone
         rows.append(row | {"example": rule.example, "kept": rule.kept, "reason": rule.reason})
     if form == "json":
         fields = ("unaries", "before", "kept", "distinct", "rejected")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -25,9 +25,13 @@ from lpzero.options import (
 )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType  # which takes no type before click 8.4
 
 
-class _Word(click.ParamType[Any]):
+class _Word(_ParamType):
     """A word that the setting's kind parses."""
 
     def __init__(self, kind: ValueKind, name: str) -> None:
@@ -120,7 +124,7 @@ def click_option(entry: Option, text: str) -> Callable[[Command], Command]:
     return click.option(*names, type=_type(kind), default=None, help=text)
 
 
-def _type(kind: ValueKind) -> click.ParamType[Any]:
+def _type(kind: ValueKind) -> _ParamType:
     if isinstance(kind, Whole):
         if kind.none is not None:
             return _NumberOr(kind)

@@ -18,6 +18,7 @@ from lpzero.discover.campaign import Callback, CampaignOutcome, run
 from lpzero.discover.campaign_columns import ProxyScores, table_columns
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.first_population import first_formulas
+from lpzero.discover.floor import floors
 from lpzero.discover.objective import Objective
 from lpzero.discover.settings import Settings, preset
 from lpzero.discover.storage import (
@@ -30,18 +31,20 @@ from lpzero.discover.storage import (
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
+from lpzero.judgement.permutations import PERMUTATIONS, check_permutations
 from lpzero.judgement.rivals import MeasureStability
-from lpzero.judgement.stability import Stability, stability
+from lpzero.judgement.stability import Stability
 from lpzero.parallel import Workers
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
 from lpzero.scores.best_count import best_count
 from lpzero.scores.columns import ColumnFacts, common_facts
+from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch, SketchOptions
-from primitives.rejection import Rejected
 from primitives.score import AnyFormula
 from spaces.minibatch import Minibatch
+from spaces.tables import load_any as load
 from spaces.tables import split
 
 if TYPE_CHECKING:
@@ -85,6 +88,7 @@ class Discovery:
         reading: Reading | None = None,
         proxy_scores: ProxyScores | None = None,
         time_limit: float | None = None,
+        permutations: int = PERMUTATIONS,
         callbacks: Sequence[Callback] = (),
         progress: bool = False,
         lock: bool = True,
@@ -96,13 +100,17 @@ class Discovery:
         self.time_limit, self.callbacks = time_limit, tuple(callbacks)
         if time_limit is not None and not time_limit > 0:
             raise InputError(f"time_limit is {time_limit!r}; expected seconds, more than 0")
+        check_permutations(permutations)
+        self.permutations = permutations
         if resume and self.out is None:
             raise InputError("there is nothing to resume without the campaign's directory (out)")
         kept = _stored_request(self.out) if self.out is not None and resume else None
         self.settings = _settings(kept, preset, settings)
         names = _names(kept, table)
         spaces = {entry["name"]: entry["space"] for entry in (kept or {}).get("tables", [])}
-        self.sources = TableSources(data, reading, (kept or {}).get("files"))
+        self.sources = TableSources(
+            lambda name, space: load(name, data, space), reading, (kept or {}).get("files")
+        )
         self.tables: list[AnyTable] = [
             self.sources.load(name, space or spaces.get(name)) if isinstance(name, str) else name
             for name in names
@@ -156,6 +164,10 @@ class Discovery:
         self.result_ = report.report(
             self.tables, self.objective, self.outcome_, counts, self._stability()
         )
+        self.result_ |= {
+            "permutations": self.permutations,
+            "floor": floors(self.tables, self.objective, self.permutations, self.progress),
+        }
         if self.out is not None:
             with RunDirectory(self.out, self.config, True, lock=self.lock) as directory:
                 scores = report.scores(self.tables, self.objective, self.result_)
@@ -168,7 +180,7 @@ class Discovery:
 
     def _first_formulas(self) -> list[AnyFormula]:
         """The products that a beam search finds on all tables together, best first."""
-        if self.settings.terms == 1 or self.settings.method != "front":
+        if not self.settings.starts_from_beam:
             return []
         tables = self.objective.tables_fitness
         found = first_formulas(tables, self._column_facts, self.objective.across())
@@ -185,12 +197,14 @@ class Discovery:
         def measure(formula: AnyFormula, table: AnyTable) -> Stability:
             fitness = by_table[table.name]
             assert fitness.repeated_rows is not None
-            first, again = fitness.all_rows.score(formula), fitness.repeated_rows.score(formula)
-            if isinstance(first, Rejected) or isinstance(again, Rejected):
-                return Stability(1, 0.0, 0.0)
-            return stability(first, again)
+            return repetition(formula, fitness.all_rows, fitness.repeated_rows)
 
         return measure
+
+    @property
+    def table_remarks(self) -> list[str]:
+        """What was left out of tables of columns on reading them."""
+        return [note for table in self.tables if table.space is None for note in table.remarks]
 
     @property
     def config(self) -> RunConfig:

@@ -9,9 +9,9 @@ evaluation and counts towards the generation's offspring.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Protocol
 
 from lpzero.discover.candidate import Candidate, Judge
 from lpzero.discover.generation import Generation, Origin, State
@@ -26,6 +26,23 @@ from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
 from primitives.score import AnyFormula, with_sign
 
 _REGENERATE = 100  # attempts with the same parents
+
+
+class Operators(Protocol):
+    """Variation of the formulas of one language."""
+
+    def crossover(self, first: AnyFormula, second: AnyFormula) -> AnyFormula: ...
+    def mutate(self, formula: AnyFormula) -> AnyFormula: ...
+    def neighbours(self, formula: AnyFormula) -> Iterable[AnyFormula]: ...
+
+
+def _operators(settings: Settings, columns: ColumnFacts) -> tuple[Language, Operators]:
+    """The language of the settings, single terms or products of them, and its variation."""
+    if settings.terms == 1:
+        language = Language(settings)
+        return language, Variation(language)
+    products = ScoreLanguage(settings, columns)
+    return products, ScoreVariation(products)
 
 
 class Evolution:
@@ -43,14 +60,7 @@ class Evolution:
         columns: ColumnFacts = NO_COLUMNS,
     ) -> None:
         self.settings, self.judge, self._first = settings, judge, first
-        self.language: Any
-        self.variation: Any
-        if settings.terms == 1:
-            self.language = Language(settings)
-            self.variation = Variation(self.language)
-        else:
-            self.language = ScoreLanguage(settings, columns)
-            self.variation = ScoreVariation(self.language)
+        self.language, self.variation = _operators(settings, columns)
 
     def step(self, state: State, rng: random.Random) -> State:
         """The state after one more generation; generation 0 draws the first population."""

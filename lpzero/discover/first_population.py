@@ -1,7 +1,7 @@
 """The formulas that a campaign of products starts from: what beam searches find.
 
 Products of terms are searched on all tables together. Sums of columns are searched on each table
-and take turns. Single columns come first, whatever their rank: they are what combining must beat.
+and take turns. Columns that may change sign come first: products have their magnitudes only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from lpzero.scores.products import search_tables
 from lpzero.scores.stable_terms import stable_term_tables
 from primitives.score import AnyFormula, Column, Score
 
+_MOST_SINGLES = 10  # columns by themselves in the first population
+
 
 def first_formulas(
     tables: Sequence[TableFitness], columns: ColumnFacts, across: Across
@@ -31,7 +33,8 @@ def first_formulas(
         each = [[one.formula for one in table.sums(columns)] for table in tables]
         turns = zip_longest([formula for _, formula in products], *each)
         found = [formula for turn in turns for formula in turn if formula is not None]
-    return [*(Score(Column(name)) for name in columns.names), *found]
+    signless = [name for name in columns.names if name not in columns.positive]
+    return [*(Score(Column(name)) for name in signless[:_MOST_SINGLES]), *found]
 
 
 def _products(

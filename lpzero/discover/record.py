@@ -47,7 +47,10 @@ class CampaignRun(FormulaRun):
 
     def command(self) -> list[str]:
         preset = "paper" if self.settings["method"] == "paper" else "default"
-        words = ["lpzero", "discover", *(table["name"] for table in self.tables)]
+        files = self.request.get("files", {})
+        words = ["lpzero", "discover"]
+        for table in self.tables:
+            words += _file_words(files.get(table["name"])) or [table["name"]]
         words += ["--preset", preset]
         words += to_arguments(Settings, self.settings, to_json(PRESETS[preset]))
         return words + self.shared_options("--sketch-seed")
@@ -69,6 +72,17 @@ class CampaignRun(FormulaRun):
             if "fitness" in line:
                 lowest = min(abs(float(found["rho"])) for found in line["train"].values())
                 yield from pairs_in(parse(line["formula"]), lowest)
+
+
+def _file_words(source: Mapping[str, Any] | None) -> list[str]:
+    """The arguments that name a file of columns and how it is read; none for other tables."""
+    if source is None:
+        return []
+    reading = source["reading"]
+    words = [str(source["path"])]
+    for flag, name in (("--target", "target"), ("--id", "ids"), ("--task", "task")):
+        words += [flag, str(reading[name])] if reading[name] is not None else []
+    return [*words, "--smaller-is-better"] if reading["smaller_is_better"] else words
 
 
 def read(config: StoredConfig) -> CampaignRun:

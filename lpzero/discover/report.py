@@ -14,14 +14,14 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.choice import MEMBERS, order_of
+from lpzero.discover.choice import MEMBERS, order_of, rank_mean
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
-from lpzero.judgement.ranks import rank_many
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
 from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
+from lpzero.scores.columns import RANK_OF
 from primitives.parser import parse
 from primitives.rejection import Rejected
 from primitives.score_canonical import canonical
@@ -71,7 +71,7 @@ def report(
         "best": best,
         "top": [{**line, "front": line["id"] in front} for line in lines],
         "counters": [line for judged in opened for line in judged.counters()],
-        **contest_fields(winner.contests(counts or {}, stability)),
+        **_with_ranks(contest_fields(winner.contests(counts or {}, stability)), winner),
         "ensemble": _ensemble(chosen, objective, opened),
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,
@@ -80,6 +80,14 @@ def report(
         "rejected": dict(sorted(outcome.tally.rejected.items())),
         "stopped": outcome.stopped,
     }
+
+
+def _with_ranks(fields: dict[str, Any], winner: _ScoredCandidate) -> dict[str, Any]:
+    """The fields; the verdict says so if the winner combines ranks."""
+    if not any(name.startswith(RANK_OF) for name in winner.candidate.formula.columns):
+        return fields
+    told = "It is a rank-combined proxy: its columns stand for ranks among the rows of the table."
+    return fields | {"verdict": f"{fields['verdict']} {told}"}
 
 
 def scores(
@@ -144,7 +152,7 @@ def _ensemble(
     if len(usable) < 2:
         return None
     judged = {
-        table.table.name: table.judge_chosen(rank_many(of[usable]).mean(axis=0))
+        table.table.name: table.judge_chosen(rank_mean(of[usable]))
         for table, of in zip(opened, scores, strict=True)
     }
     return {"members": [str(formulas[i]) for i in usable], "judged": judged}

@@ -163,6 +163,11 @@ class Settings:
         if self.terms == 1 and (self.columns or self.terms_from or self.columns_only):
             raise InputError("columns are terms of products and sums: they need --terms 2 or more")
 
+    @property
+    def starts_from_beam(self) -> bool:
+        """Whether the first population comes from a beam search over products of terms."""
+        return self.terms > 1 and self.method == "front"
+
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values."""
         return to_json(self)

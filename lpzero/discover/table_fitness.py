@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,8 @@ from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import ColumnFacts, Columns
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.products import COLUMN_EXPONENTS, Beam, Found, Searched, search
+from lpzero.scores.formula_scorer import FormulaScorer
+from lpzero.scores.products import Beam, Found, Searched, of_columns, search
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
@@ -53,13 +54,6 @@ _CACHE_BYTES = 1 << 29  # for values cached between formulas
 _N_EARLY_ROWS = 6
 _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
-
-
-class Scorer(Protocol):
-    """What scores formulas on some rows of a table."""
-
-    def score(self, formula: AnyFormula) -> FloatArray | Rejected: ...
-    def scores(self, formulas: Sequence[AnyFormula]) -> list[FloatArray | Rejected]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +152,8 @@ class TableFitness:
     @property
     def beam(self) -> Beam:
         """How products are searched; columns alone have finer exponents."""
-        beam = Beam(factors=self.settings.terms)
-        return replace(beam, exponents=COLUMN_EXPONENTS) if self.settings.columns_only else beam
+        most = self.settings.terms
+        return of_columns(most) if self.settings.columns_only else Beam(factors=most)
 
     def searched(self, terms: TermTable) -> Searched:
         """The terms on the fitness rows, with the ranked targets."""
@@ -188,7 +182,7 @@ class TableFitness:
         return search_sums(self.columns, columns, targets, self.rows, most)
 
     @cached_property
-    def repeated_rows(self) -> Scorer | None:
+    def repeated_rows(self) -> FormulaScorer | None:
         """The evaluator on all rows with networks and batches of other seeds, if there is one."""
         columns = self._columns.repeated
         if self.settings.columns_only:
@@ -217,12 +211,12 @@ class TableFitness:
         return np.where(np.isfinite(rho), rho, 0.0)
 
     @cached_property
-    def evaluator(self) -> Scorer:
+    def evaluator(self) -> FormulaScorer:
         """The evaluator on the fitness rows."""
         return self._evaluator(self.rows, self.label)
 
     @cached_property
-    def early_look(self) -> Scorer:
+    def early_look(self) -> FormulaScorer:
         """The evaluator on a few of the fitness rows, of very different sizes."""
         known = self._judged.parameters
         sizes = np.arange(len(self.rows)) if known is None else known[self.rows]
@@ -245,16 +239,18 @@ class TableFitness:
         return float(measures.measure(scores[np.newaxis]).values[MEASURES.index(measure), 0])
 
     @cached_property
-    def _valid(self) -> tuple[Scorer, RankMeasures]:
+    def _valid(self) -> tuple[FormulaScorer, RankMeasures]:
         rows = self.parts.valid
         return self._evaluator(rows, None, bare_chains()), self._judged.measures(rows)
 
     @cached_property
-    def all_rows(self) -> Scorer:
+    def all_rows(self) -> FormulaScorer:
         """The evaluator on all rows, for the formulas that are reported."""
         return self._evaluator(None, None, bare_chains())
 
-    def _evaluator(self, rows: Any, label: str | None, chains: ChainSet | None = None) -> Scorer:
+    def _evaluator(
+        self, rows: Any, label: str | None, chains: ChainSet | None = None
+    ) -> FormulaScorer:
         if self.settings.columns_only:
             return ColumnEvaluator(self.columns.at(rows))
         if self.settings.terms > 1:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from spaces.tables import load_any
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
@@ -18,16 +15,17 @@ if TYPE_CHECKING:
 class TableSources:
     """Loads tables; `files` has, by a table's name, the path and the reading of its file.
 
-    `kept` are those of the campaign to resume, whose tables are known by their names alone.
+    `by_name` loads a table that is not a file, in a space if one is named. `kept` are the files of
+    the campaign to resume, whose tables are known by their names alone.
     """
 
     def __init__(
         self,
-        data: str | os.PathLike[str] | None = None,
+        by_name: Callable[[str, str | None], Table | ColumnTable],
         reading: Reading | None = None,
         kept: Mapping[str, Any] | None = None,
     ) -> None:
-        self._data, self._reading, self._kept = data, reading, dict(kept or {})
+        self._by_name, self._reading, self._kept = by_name, reading, dict(kept or {})
         self.files: dict[str, Any] = {}
 
     def load(self, name: str, space: str | None = None) -> Table | ColumnTable:
@@ -36,7 +34,7 @@ class TableSources:
 
         known = self._kept.get(name)
         if known is None and not is_file(name):
-            return load_any(name, self._data, space)
+            return self._by_name(name, space)
         path = Path(name if known is None else known["path"]).expanduser().absolute()
         reading = self._reading or Reading()
         if self._reading is None and known is not None:
@@ -44,3 +42,12 @@ class TableSources:
         table = read_columns(path, reading)
         self.files[table.name] = {"path": str(path), "reading": asdict(reading)}
         return table
+
+
+def has_no_networks(name: str) -> bool:
+    """Whether the name is that of a file of columns, or of a registered table of columns."""
+    from spaces.tables import names, source
+    from spaces.tables.column_files import is_file
+    from spaces.tables.source import NO_SPACE
+
+    return is_file(name) or (name in names() and source(name).space == NO_SPACE)

@@ -21,6 +21,7 @@ from primitives.deap_set import from_tree, grow, to_tree
 from primitives.expressions import Apply, Combine, Expression, Leaf, walk
 from primitives.formula import REDUCTIONS, Formula
 from primitives.registry import BINARIES, UNARIES
+from primitives.score import AnyFormula
 
 _TRIES = 30  # attempts to stay inside the space before returning the parent
 
@@ -55,13 +56,15 @@ class Variation:
             _other_reduction,
         ]
 
-    def crossover(self, first: Formula, second: Formula) -> Formula:
+    def crossover(self, first: AnyFormula, second: AnyFormula) -> Formula:
         """The first formula with a subtree replaced by one of the second."""
-        return self._inside(lambda: self._cross(first, second), first)
+        one, other = _term(first), _term(second)
+        return self._inside(lambda: self._cross(one, other), one)
 
-    def mutate(self, formula: Formula) -> Formula:
+    def mutate(self, formula: AnyFormula) -> Formula:
         """The formula after one mutation of a random kind."""
-        return self._inside(lambda: random.choice(self._mutations)(formula), formula)
+        term = _term(formula)
+        return self._inside(lambda: random.choice(self._mutations)(term), term)
 
     def point(self, formula: Formula) -> Formula:
         """The formula with one node replaced by another of the same arity."""
@@ -75,11 +78,12 @@ class Variation:
         changed = replace_name(formula.expression, at, random.choice(names))
         return Formula(changed, formula.reduction)
 
-    def neighbours(self, formula: Formula) -> Iterator[Formula]:
+    def neighbours(self, formula: AnyFormula) -> Iterator[Formula]:
         """Every formula of the space one change away: a node replaced, added or removed."""
-        yield _other_reduction(formula)
-        for expression in changed_expressions(formula.expression, self.language.statistics):
-            made = Formula(expression, formula.reduction)
+        term = _term(formula)
+        yield _other_reduction(term)
+        for expression in changed_expressions(term.expression, self.language.statistics):
+            made = Formula(expression, term.reduction)
             if self.language.why_outside(made) is None:
                 yield made
 
@@ -109,6 +113,11 @@ class Variation:
         replacement = donor.searchSubtree(random.choice(nodes[1][kind]))
         child[replaced] = donor[replacement]
         return from_tree(child)
+
+
+def _term(formula: AnyFormula) -> Formula:
+    assert isinstance(formula, Formula), "the language has single terms only"
+    return formula
 
 
 def replace_name(expression: Expression, at: int, name: str) -> Expression:

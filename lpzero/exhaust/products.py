@@ -1,7 +1,9 @@
 """Every product of two terms on one table: measured in shards on the training rows.
 
 Shards stream: of each only the best by every measure stay, so that millions of products need the
-memory of one shard. Shards are the same for any number of workers and any memory.
+memory of one shard. Shards are the same for any number of workers and any memory. Products of
+chains of one are all ranked exactly. Those of chains of two, a hundred times as many, are all
+screened by the closed form of `lpzero.scores.products`, and the best of each shard ranked exactly.
 """
 
 from __future__ import annotations
@@ -19,18 +21,20 @@ from lpzero.arrays import FloatArray, IntArray
 from lpzero.errors import EnvelopeError, InputError
 from lpzero.exhaust.results import Entry, Query
 from lpzero.exhaust.shard_files import ShardFiles
-from lpzero.judgement.measures import MEASURES, Measures, RankMeasures
+from lpzero.judgement.measures import MEASURES, RHO, Measures, RankMeasures
 from lpzero.runs.layout import SHARDS, place
-from lpzero.scores.products import PAIR_EXPONENTS, Factors, is_new_pair
+from lpzero.scores.products import PAIR_EXPONENTS, Factors, PairScreen, is_new_pair, largest
 from lpzero.scores.terms import TermTable
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.score import Column
 
 PER_SHARD = 1 << 15
+SCREENED_PER_SHARD = 1 << 20
+RANKED = 2000  # products of a screened shard that are ranked exactly
 KEPT = 500  # products of a shard, by each measure
+_COPIES = 6  # arrays of a shard in a worker at the same time
 _TERMS = "terms.json"
-_MOST_TOP = KEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,9 @@ class PairShard:
     stop: int
 
 
-def cut(n_terms: int) -> list[PairShard]:
+def cut(n_terms: int, is_screened: bool = False) -> list[PairShard]:
     """The shards of all products of two of so many terms."""
-    step = max(1, PER_SHARD // max(1, n_terms))
+    step = max(1, (SCREENED_PER_SHARD if is_screened else PER_SHARD) // max(1, n_terms))
     return [
         PairShard(exponent, start, min(start + step, n_terms))
         for exponent in range(len(PAIR_EXPONENTS))
@@ -54,11 +58,16 @@ def cut(n_terms: int) -> list[PairShard]:
 
 @dataclass(frozen=True, eq=False)
 class PairTask:
-    """Runs in a worker: measures a shard from the terms' logarithms (T, n) and writes it."""
+    """Runs in a worker: measures a shard from the terms' logarithms (T, n) and writes it.
+
+    `screen`, if given, selects the products that are ranked exactly, by the ranked target (n,).
+    """
 
     logs: FloatArray
     measures: RankMeasures
     files: ShardFiles
+    target_ranks: FloatArray
+    screen: PairScreen | None = None
 
     def __call__(self, task: tuple[int, PairShard]) -> None:
         number, shard = task
@@ -68,21 +77,38 @@ class PairTask:
 
     def measure(
         self, shard: PairShard
-    ) -> tuple[IntArray, IntArray, FloatArray, tuple[int, int, int]]:
-        """The best: both terms (K,), measures (3, K); and how many are evaluated, constant, bad."""
+    ) -> tuple[IntArray, IntArray, FloatArray, tuple[int, int, int, int]]:
+        """The best: both terms (K,) and measures (3, K); counts as in `PairResults.counts`."""
         exponent = PAIR_EXPONENTS[shard.exponent]
-        first, second = np.meshgrid(
-            np.arange(shard.start, shard.stop), np.arange(len(self.logs)), indexing="ij"
-        )
-        there = is_new_pair(first, second, exponent)
-        first, second = first[there], second[there]
+        first, second, n_products = self._pairs(shard, exponent)
         scores = self.logs[first]
         scores += float(exponent) * self.logs[second]
         found = self.measures.measure(scores)
         values = np.where(found.constant | found.non_finite, np.nan, found.values)
         kept = best_of(values)
-        counts = len(first), int(found.constant.sum()), int(found.non_finite.sum())
+        counts = n_products, int(found.constant.sum()), int(found.non_finite.sum()), len(first)
         return first[kept], second[kept], values[:, kept], counts
+
+    def _pairs(self, shard: PairShard, exponent: Fraction) -> tuple[IntArray, IntArray, int]:
+        """Both terms (P,) of the products to rank exactly, and how many products there are."""
+        first, second = np.meshgrid(
+            np.arange(shard.start, shard.stop), np.arange(len(self.logs)), indexing="ij"
+        )
+        there = is_new_pair(first, second, exponent)
+        if self.screen is None:
+            return first[there], second[there], int(there.sum())
+        with_target = self.screen.with_target(self.target_ranks)
+        found = self.screen.correlations(with_target, shard.start, shard.stop, exponent)
+        places = np.sort(largest(found.reshape(-1), RANKED))
+        places = places[there.reshape(-1)[places]]
+        return first.reshape(-1)[places], second.reshape(-1)[places], int(there.sum())
+
+
+def needed_bytes(n_terms: int, n_archs: int, jobs: int, is_screened: bool) -> int:
+    """The memory that measuring takes in all processes together, about."""
+    per_shard = (SCREENED_PER_SHARD if is_screened else PER_SHARD * n_archs) * 8
+    shared = n_terms * (n_archs + (n_terms if is_screened else 0)) * 8
+    return 2 * shared + jobs * _COPIES * per_shard
 
 
 def best_of(values: FloatArray) -> IntArray:
@@ -98,9 +124,9 @@ def best_of(values: FloatArray) -> IntArray:
 class PairResults:
     """The best products of every shard of a run."""
 
-    def __init__(self, files: ShardFiles, terms: TermTable) -> None:
-        self.files, self.terms = files, terms
-        self.shards = cut(len(terms))
+    def __init__(self, files: ShardFiles, terms: TermTable, is_screened: bool = False) -> None:
+        self.files, self.terms, self.is_screened = files, terms, is_screened
+        self.shards = cut(len(terms), is_screened)
 
     def write_terms(self) -> None:
         """Write the terms, so that the run can be read without its sketches."""
@@ -111,20 +137,33 @@ class PairResults:
         """The shards whose files are missing or broken."""
         return [(i, s) for i, s in enumerate(self.shards) if self._read(i) is None]
 
-    @cached_property
+    @property
     def counts(self) -> tuple[int, int, int]:
-        """Products evaluated, constant, not finite."""
-        found = [self._whole(number)["counts"] for number in range(len(self.shards))]
-        evaluated, constant, non_finite = (int(n) for n in np.sum(found, axis=0))
+        """Products evaluated; of those ranked exactly, how many are constant and not finite."""
+        evaluated, constant, non_finite, _ = self._counts
         return evaluated, constant, non_finite
+
+    @property
+    def ranked(self) -> int:
+        """Products ranked exactly: all, unless they were screened."""
+        return self._counts[3]
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        found = [self._whole(number)["counts"] for number in range(len(self.shards))]
+        return [int(n) for n in np.sum(found, axis=0)]
 
     def best(self, query: Query) -> list[Entry]:
         """The products with the largest absolute measure that the query asks for."""
         asked = Query(by=query.by, top=query.top)
         if query != asked:
             raise InputError("with --terms 2 only --by and --top can be given, no other filter")
-        if query.top > _MOST_TOP:
-            raise InputError(f"with --terms 2 --top can be at most {_MOST_TOP}")
+        if self.is_screened and query.by != RHO:
+            raise InputError(
+                "with --terms 2 --unaries 2 products are screened by rho: --by can be rho only"
+            )
+        if query.top > KEPT:
+            raise InputError(f"with --terms 2 --top can be at most {KEPT}")
         column = MEASURES.index(query.by)
         found: list[tuple[float, int, int]] = []
         for number in range(len(self.shards)):

@@ -97,7 +97,7 @@ def read(config: StoredConfig) -> ExhaustiveRun:
 
 def _results(files: ShardFiles, request: Mapping[str, Any]) -> Results | PairResults:
     if request["terms"] == 2:
-        return PairResults(files, read_terms(files))
+        return PairResults(files, read_terms(files), request["unaries"] > 1)
     return Results(files, request["unaries"], bool(request["same_statistic"]))
 
 

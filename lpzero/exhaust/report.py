@@ -9,12 +9,14 @@ from lpzero.arrays import FloatArray
 from lpzero.exhaust.products import PairResults
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import Exhaustion
-from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
+from lpzero.judgement.rivals import Contest, Count, contest_fields
 from lpzero.judgement.table import JudgedTable
 from lpzero.options import to_json
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
+from lpzero.scores.chains import bare_chains
 from lpzero.scores.evaluator import MISSING_STATISTIC, FormulaEvaluator
+from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
 from primitives.parser import parse
@@ -60,20 +62,24 @@ def report(
     asked: Exhaustion,
     query: Query | None = None,
     count: Count | None = None,
-    stability: MeasureStability | None = None,
+    repeated: Sequence[Sketch] | None = None,
 ) -> dict[str, Any]:
     """The result as JSON values; this reads the test rows.
 
     `count` is the best count found on train; without it the winner is compared with the best
-    counter alone. `stability` measures the winner's.
+    counter alone. `repeated` are sketches of other weights and batches, for its stability.
     """
     results, branches = found
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
     judged = JudgedTable(table, split, with_test=True)
+    others = [] if repeated is None else [FormulaEvaluator(repeated, bare_chains())]
     contests = [
         Contest(
-            judged, scores, count, None if stability is None else stability(entry.formula, table)
+            judged,
+            scores,
+            count,
+            repetition(entry.formula, evaluator, *others) if others else None,
         )
         for entry, scores in chosen[:1]
     ]
@@ -90,6 +96,7 @@ def report(
         "counters": list(judged.counters()),
         **contest_fields(contests),
         "evaluated": evaluated,
+        "ranked": results.ranked if isinstance(results, PairResults) else evaluated,
         "rejected": _rejected(asked, constant, non_finite) | _unread(results, branches),
     }
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
-from lpzero.exhaust.products import PairResults, PairTask
+from lpzero.exhaust.products import PairResults, PairTask, needed_bytes
 from lpzero.exhaust.results import Results
 from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.exhaust.shards import ShardTask
+from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import JudgedTable
 from lpzero.options import Bytes, Switch, Whole, check, option
 from lpzero.parallel import Lost, Workers, stream
@@ -27,6 +28,7 @@ from lpzero.runs.directory import RunDirectory
 from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.families import family_scorer
+from lpzero.scores.products import PairScreen
 from lpzero.scores.terms import term_table
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.version import VERSION
@@ -61,6 +63,11 @@ class Exhaustion:
     def __post_init__(self) -> None:
         check(self)
 
+    @property
+    def is_screened(self) -> bool:
+        """Whether only the products that a closed form finds best are ranked exactly."""
+        return self.terms == 2 and self.unaries > 1
+
 
 def exhaust(
     table: Table,
@@ -93,14 +100,22 @@ def exhaust(
 def _measure_pairs(
     table: Table, train: IntArray, branches: BranchTable, files: ShardFiles, asked: Exhaustion
 ) -> PairResults:
-    """Measure every product of two terms on the training rows."""
+    """Measure every product of two terms on the training rows; those of longer chains screened."""
     terms = term_table(branches)
-    results = PairResults(files, terms)
+    results = PairResults(files, terms, asked.is_screened)
     missing = results.missing()
     results.write_terms()
     if missing:
+        jobs = (asked.workers or Workers()).jobs
+        _check_memory(asked, needed_bytes(len(terms), len(train), jobs, asked.is_screened))
         logs = np.ascontiguousarray(terms.logs[:, train])
-        task = PairTask(logs, JudgedTable(table).measures(train), files)
+        task = PairTask(
+            logs,
+            JudgedTable(table).measures(train),
+            files,
+            rank_targets(table.targets[train]),
+            PairScreen.of(logs) if asked.is_screened else None,
+        )
         _run(task, missing, asked)
     return results
 
@@ -119,7 +134,7 @@ def exhaustive_config(
         "chains": surviving(asked.unaries, asked.same_statistic).digest,
         "sketch": (options or SketchOptions()).to_json(),
     }
-    return RunConfig(KIND, request)
+    return RunConfig(KIND, request, of_engine=("version", "chains"))
 
 
 def _measure(
@@ -135,13 +150,18 @@ def _measure(
     # Twice: the table was assembled from parts, and workers map a copy of the scorer.
     fixed = 2 * (branches.nbytes + scorer.nbytes)
     per_worker = (asked.memory - fixed) // (2 * workers.jobs)
-    if per_worker < _MIN_WORKER_BYTES:
-        needed = (fixed + 2 * workers.jobs * _MIN_WORKER_BYTES) / GIGABYTE
-        raise InputError(f"this run needs at least {needed:.2f} GB: give --memory more")
+    _check_memory(asked, fixed + 2 * workers.jobs * _MIN_WORKER_BYTES)
     task = ShardTask(
         scorer, JudgedTable(table).measures(train), results.families, results.files, per_worker
     )
     _run(task, missing, asked)
+
+
+def _check_memory(asked: Exhaustion, needed: int) -> None:
+    """Raise InputError unless the run may take that many bytes."""
+    if needed > asked.memory:
+        gigabytes = needed / GIGABYTE
+        raise InputError(f"this run needs at least {gigabytes:.2f} GB: give --memory more")
 
 
 def _run(task: Callable[[Any], None], missing: Sequence[Any], asked: Exhaustion) -> None:

@@ -49,23 +49,25 @@ _DOCUMENT = r"""\documentclass{article}
 
 @dataclass(frozen=True, slots=True)
 class CounterFigures:
-    """How a counter ranks the same rows as the formulas."""
+    """How a counter ranks the same rows as the formulas; the best count has a formula."""
 
     name: str
     table: str
     rho: dict[str, float]
     rho_ci: Pair
     rho_given_params: float | None
+    formula: AnyFormula | None = None
 
 
 def write(
     exported: Sequence[Exported],
     counters: Sequence[CounterFigures] = (),
     ensemble: str | None = None,
+    winner: Exported | None = None,
 ) -> str:
     """An equation for one formula, a table for several and for the members of an ensemble."""
     is_one = len(exported) == 1 and ensemble is None
-    body = equation(exported[0]) if is_one else table(exported, counters, ensemble)
+    body = equation(exported[0]) if is_one else table(exported, counters, ensemble, winner)
     return f"{_NEEDS}\n{_FIT}\n{body}"
 
 
@@ -79,7 +81,7 @@ class LatexOptions:
 
 
 def _write(found: Selection, options: LatexOptions) -> str:
-    text = write(found.entries, found.counters, found.ensemble)
+    text = write(found.entries, found.counters, found.ensemble, found.winner)
     return document(text) if options.document else text
 
 
@@ -110,15 +112,23 @@ def table(
     exported: Sequence[Exported],
     counters: Sequence[CounterFigures] = (),
     ensemble: str | None = None,
+    winner: Exported | None = None,
 ) -> str:
-    """The formulas, best first, in a section for each table that ends with the counters."""
+    """The formulas, best first, in a section for each table that ends with the counters.
+
+    The winner, if given, comes before the others, whether it is one of them or not.
+    """
+    if winner is not None and ensemble is None:
+        exported = [winner, *(one for one in exported if one.formula != winner.formula)]
+    else:
+        winner = None
     names: list[str | None] = list(
         dict.fromkeys(f.table for one in exported for f in one.provenance.figures)
     )
     lines = [
         r"\begin{table}",
         r"\centering\small",
-        rf"\caption{{{_caption(exported, names, ensemble)}}}\par\medskip",
+        rf"\caption{{{_caption(exported, names, ensemble, winner)}}}\par\medskip",
         r"\renewcommand{\arraystretch}{1.25}",
         r"\begin{tabular}{@{}lrrrlr@{}}",
         r"\toprule",
@@ -157,7 +167,10 @@ def _comment(text: str) -> str:
 
 
 def _caption(
-    exported: Sequence[Exported], names: Sequence[str | None], ensemble: str | None
+    exported: Sequence[Exported],
+    names: Sequence[str | None],
+    ensemble: str | None,
+    winner: Exported | None,
 ) -> str:
     told = []
     for name in names:
@@ -171,8 +184,11 @@ def _caption(
         what = (
             f"Members of the ensemble {escaped(ensemble)}, whose score is the mean of their ranks"
         )
+    order = "best on train first" if winner is None else "the winner, then the best on train"
+    if ensemble is not None:
+        order = "best first"
     caption = (
-        f"{what}{where}, best on train first. $N$ is the number of blocks, and the mean over a"
+        f"{what}{where}, {order}. $N$ is the number of blocks, and the mean over a"
         " block's elements is left unwritten. Train and valid took part in the choice, test did"
         " not."
     )
@@ -186,12 +202,12 @@ def _formula_row(one: Exported, table: str | None) -> str:
     )
 
 
-def _cell(formula: AnyFormula) -> str:
+def _cell(formula: AnyFormula, width: float = 0.42) -> str:
     """The formula fitted to its column: scaled, or as text over several lines."""
     if formula.complexity <= _LEGIBLE:
-        return rf"\lpzerofit{{0.42\linewidth}}{{{right_side(formula)}}}"
+        return rf"\lpzerofit{{{width}\linewidth}}{{{right_side(formula)}}}"
     text = escaped(str(formula)).replace("(", r"(\allowbreak{}").replace(", ", r",\allowbreak{} ")
-    return rf"\parbox[t]{{0.42\linewidth}}{{\raggedright\scriptsize\ttfamily {text}\strut}}"
+    return rf"\parbox[t]{{{width}\linewidth}}{{\raggedright\scriptsize\ttfamily {text}\strut}}"
 
 
 def _cells(figures: Figures | None) -> list[str]:
@@ -206,7 +222,10 @@ def _counter_row(line: CounterFigures) -> str:
     train, valid, test = (_number(line.rho.get(part)) for part in SPLIT_PARTS)
     given = None if line.name == "parameters" else line.rho_given_params
     cells = train, valid, _with_interval(test, line.rho_ci), _number(given)
-    return _row(escaped(line.name), "", *cells)
+    if line.formula is None:
+        return _row(escaped(line.name), "", *cells)
+    name = rf"{escaped(line.name)}: {_cell(line.formula, 0.32)}"
+    return _row(name, str(line.formula.complexity), *cells)
 
 
 def _row(*cells: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import spaces
@@ -10,6 +11,7 @@ from lpzero.export import json_form
 from lpzero.export.latex_form import CounterFigures
 from lpzero.export.record import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.untrusted import Fields, check_number, check_text
+from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
 from lpzero.runs.formula_run import FormulaRun
 from primitives.parser import parse
@@ -34,24 +36,51 @@ class RunRecords:
 
     def hall(self) -> list[Exported]:
         """The hall of fame; reported formulas have all figures, the rest only those of train."""
+        return [self._entry(row["formula"]) for row in self.run.hall]
+
+    def members(self) -> list[Exported]:
+        """The members of the ensemble that the result reports, best first; none without one.
+
+        Those that are not in the hall of fame have no figures.
+        """
+        found = None if self.run.result is None else self.run.result.get("ensemble")
+        return [] if found is None else [self._entry(text) for text in found["members"]]
+
+    def _entry(self, formula: str) -> Exported:
+        """A formula with all that the run says about it."""
+        if formula in self._reported:
+            return self._judged(self._reported[formula])
+        row = self._rows.get(formula)
+        return self._record({"formula": formula}, []) if row is None else self._unjudged(row)
+
+    @cached_property
+    def _reported(self) -> dict[str, Line]:
         lines = [] if self.run.result is None else self.run.result["top"]
-        judged = {line["formula"]: line for line in lines}
-        if self.run.best is not None:
-            judged[self.run.best["formula"]] = self.run.best
-        found = []
-        for row in self.run.hall:
-            line = judged.get(row["formula"])
-            found.append(self._unjudged(row) if line is None else self._judged(line))
-        return found
+        best = [] if self.run.best is None else [self.run.best]
+        return {line["formula"]: line for line in (*lines, *best)}
+
+    @cached_property
+    def _rows(self) -> dict[str, Line]:
+        return {row["formula"]: row for row in self.run.hall}
 
     def counters(self) -> list[CounterFigures]:
-        """The counters that the result reports."""
+        """The best count, if the result has one, and the counters, table by table."""
         where = f"{self.folder}: counters"
-        return [
-            _counter_figures(line, where)
-            for table in self.run.tables
-            for line in self.run.counters(table["name"])
-        ]
+        found = []
+        for name in (table["name"] for table in self.run.tables):
+            found += [_counter_figures(line, where) for line in self._count(name)]
+            found += [_counter_figures(line, where) for line in self.run.counters(name)]
+        return found
+
+    def _count(self, table: str) -> list[Line]:
+        """The best count on a table as a counter's line; none if the result has none there."""
+        count = self.run.count
+        if count is None or table not in count["judged"]:
+            return []
+        formula = count.get("formula_by_table", {}).get(table, count["formula"])
+        rho = count.get("rho_by_table", {}).get(table, count["rho"])
+        line = {"proxy": BEST_COUNT, "table": table, "judged": count["judged"][table]}
+        return [line | {"rho": rho, "formula": formula}]
 
     def _judged(self, line: Line) -> Exported:
         names = [table["name"] for table in self.run.tables]
@@ -112,7 +141,8 @@ class RunRecords:
             generation=fields.optional_integer("generation", 0),
             figures=tuple(figures),
         )
-        parts = [*(f.table for f in figures), *([] if number is None else [str(number)])]
+        parts = [table["name"] for table in self.run.tables]
+        parts += [] if number is None else [str(number)]
         name = check_text("-".join(parts), f"{self.folder}: name")
         return Exported(name, formula, provenance, self.options, batches=self.batches)
 
@@ -127,6 +157,7 @@ def _counter_figures(line: Line, where: str) -> CounterFigures:
         {part: check_number(value, where, 1.0) for part, value in line["rho"].items()},
         (low, high),
         None if given is None else check_number(given, where, 1.0),
+        parse(line["formula"]) if "formula" in line else None,
     )
 
 

@@ -25,11 +25,15 @@ _REFERENCE = re.compile(r"(id:)?([0-9]{1,12})")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which formulas of a source to export: by default the winner, or the only one."""
+    """Which formulas of a source to export: by default the winner, or the only one.
+
+    `members` are those of the ensemble that a campaign reports.
+    """
 
     top: int | None = None
     all: bool = False
     formula: str | None = None  # a position counted from 1, or id:NUMBER
+    members: bool = False
 
     def of(
         self, entries: Sequence[Exported], chosen: Exported | None, where: str
@@ -71,13 +75,15 @@ class Selection:
     """Formulas to export, and the counters to compare them with.
 
     With the name of an `ensemble`, they are its members and are exported as one proxy. `remarks`
-    say what is missing or broken in the run that they come from.
+    say what is missing or broken in the run that they come from, `winner` is the formula that it
+    chose.
     """
 
     entries: list[Exported]
     counters: list[CounterFigures] = field(default_factory=list)
     ensemble: str | None = None
     remarks: list[str] = field(default_factory=list)
+    winner: Exported | None = None
 
 
 def select(
@@ -99,7 +105,7 @@ def select(
 
 
 def _chosen(found: Formulas, choice: Choice, where: str) -> Selection:
-    if found.ensemble is not None and choice == Choice():
+    if found.ensemble is not None and replace(choice, members=False) == Choice():
         return Selection(found.entries, ensemble=found.ensemble)
     return Selection(choice.of(found.entries, None, where))
 
@@ -149,10 +155,17 @@ def _run(folder: Path, choice: Choice) -> Selection:
         )
     with report_unexpected_content(folder):
         records = RunRecords(run)
-        chosen, entries = records.chosen(), records.hall() if is_chosen else []
-        return Selection(
-            choice.of(entries, chosen, str(folder)), records.counters(), remarks=run.remarks
-        )
+        chosen = records.chosen()
+        if choice.members:
+            entries = records.members()
+            if not entries:
+                raise InputError(
+                    f"{folder} has no ensemble, which only campaigns with --choose stable have:"
+                    " choose its members with --top or --all"
+                )
+        else:
+            entries = choice.of(records.hall() if is_chosen else [], chosen, str(folder))
+        return Selection(entries, records.counters(), remarks=run.remarks, winner=chosen)
 
 
 def exact(entries: Sequence[Exported]) -> list[Exported]:

@@ -57,14 +57,18 @@ def flops(space: Space[Any], arch: Any) -> float:
 def sept(space: Space[Any], arch: Any, tokens: int | None = None) -> float:
     """The bound of the separation rank, equation 5 of ETAS.
 
-    log(sum_l d) + log(sum_l (d^(T+1) - 1) / (d - 1)) in log space; T is the length of the
-    space's batch unless given.
+    log(sum_l d_l) + log(sum_l (d_l^(T+1) - 1) / (d_l - 1)) in log space, d_l the width of block
+    l; T is the length of the space's batch unless given.
     """
     T = space.batch_shape[1] if tokens is None else tokens
-    depth, width = space.depth(arch), space.width(arch)
+    widths = space.block_widths(arch)
     # log((d^(T+1) - 1) / (d - 1)), without ever raising d to the power
-    geometric = (T + 1) * math.log(width) + math.log1p(-(width ** -(T + 1.0))) - math.log(width - 1)
-    return math.log(depth * width) + math.log(depth) + geometric
+    terms = [
+        (T + 1) * math.log(d) + math.log1p(-(d ** -(T + 1.0))) - math.log(d - 1) for d in widths
+    ]
+    largest = max(terms)
+    others = math.log(sum(math.exp(term - largest) for term in terms))
+    return math.log(sum(widths)) + others + largest
 
 
 def projections(space: Space[Any], arch: Any) -> float:

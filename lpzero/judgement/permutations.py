@@ -1,8 +1,8 @@
 """The permutation floor: what a search finds when there is nothing to find.
 
 The targets are shuffled over the architectures and the same search runs again, K times. The mean
-rho on the rows it searched is how well it fits noise; the mean rho on the test rows must be 0
-within its interval, else test rows leak into the search.
+rho on the rows that its winner was chosen on is how well it fits noise: the floor. The mean rho on
+the test rows must be 0 within its interval, else test rows leak into the search.
 """
 
 from __future__ import annotations
@@ -19,12 +19,22 @@ from lpzero.judgement.bootstrap import RESAMPLES, Interval, draw_counts, percent
 from lpzero.parallel import Lost, Workers, stream
 
 LEAST_PERMUTATIONS = 2  # of which a mean has an interval
+PERMUTATIONS = 20  # unless told otherwise
+
+
+def check_permutations(permutations: int) -> None:
+    """Raise InputError unless so many permutations make a floor, or none is asked for."""
+    if permutations and permutations < LEAST_PERMUTATIONS:
+        raise InputError(
+            f"{permutations} permutations were asked for; expected 0 or at least"
+            f" {LEAST_PERMUTATIONS}"
+        )
 
 
 class Fitted(NamedTuple):
-    """What a search reached: rho on the rows it searched, rho of its winner on the test rows."""
+    """The rho of a search's winner: on the rows that it was chosen on, and on the test rows."""
 
-    train: float
+    fit: float
     test: float
 
 
@@ -37,18 +47,18 @@ class PermutationFloor:
     """Mean rhos over K searches of permuted targets, with 95% intervals of these means."""
 
     permutations: int
-    train: float
-    train_ci: Interval
+    fit: float
+    fit_ci: Interval
     test: float
     test_ci: Interval
     fitted: tuple[Fitted, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as plain JSON values; `fitted` is a train and a test rho per permutation."""
+        """The fields as plain JSON values; `fitted` has both rhos of each permutation."""
         return {
             "permutations": self.permutations,
-            "train": self.train,
-            "train_ci": list(self.train_ci),
+            "fit": self.fit,
+            "fit_ci": list(self.fit_ci),
             "test": self.test,
             "test_ci": list(self.test_ci),
             "fitted": [fitted._asdict() for fitted in self.fitted],
@@ -58,7 +68,7 @@ class PermutationFloor:
 def permutation_floor(
     search: Search,
     targets: FloatArray,
-    permutations: int = 20,
+    permutations: int = PERMUTATIONS,
     seed: int = 0,
     workers: Workers | None = None,
     label: str | None = None,
@@ -75,9 +85,9 @@ def permutation_floor(
             raise LPZeroError(f"the search with permutation {number} failed: {reached.reason}")
         found[number] = Fitted(*map(float, reached))
     fitted = tuple(found[number] for number in range(permutations))
-    train, test = np.array(fitted).T
+    fit, test = np.array(fitted).T
     return PermutationFloor(
-        permutations, float(train.mean()), _mean_interval(train),
+        permutations, float(fit.mean()), _mean_interval(fit),
         float(test.mean()), _mean_interval(test), fitted,
     )  # fmt: skip
 

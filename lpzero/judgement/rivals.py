@@ -60,8 +60,14 @@ class Contest:
 
     def lines(self) -> list[dict[str, Any]]:
         """The differences as JSON values."""
+        column = self.judged.best_column()
         return [
-            {"table": self.table, "against": name, **difference.to_json()}
+            {
+                "table": self.table,
+                "against": name,
+                "is_column": column is not None and name == column[0],
+                **difference.to_json(),
+            }
             for name, difference in self.differences.items()
         ]
 

@@ -130,13 +130,17 @@ class JudgedTable:
         return {name: counters.score(name, table) for name in counters.names()}
 
     def best_counter(self) -> tuple[str, FloatArray] | None:
-        """The counter with the largest rho on train, and its scores (n,); None without counters.
+        """The counter with the largest absolute rho on train, and its scores (n,), if there is one.
 
-        Chosen on train like a winner: the best of several on test would be chosen on test.
+        Chosen on train like a winner: the best of several on test would be chosen on test. So is
+        the sign: a counter of which less is better on train is called `-NAME` and negated.
         """
         found = self._counters
-        name = max(found, key=lambda name: self.rho(found[name], "train"), default=None)
-        return None if name is None else (name, found[name])
+        rhos = {name: self.rho(scores, "train") for name, scores in found.items()}
+        name = max(rhos, key=lambda name: abs(rhos[name]), default=None)
+        if name is None:
+            return None
+        return (f"-{name}", -found[name]) if rhos[name] < 0 else (name, found[name])
 
     def oriented_columns(self) -> dict[str, FloatArray]:
         """The columns (n,) with the sign fitted on train and valid, which their names show."""

@@ -1,12 +1,14 @@
 """The verdict on a winner, built here alone: what it beats, by how much, and if within groups too.
 
-Result files, the command line and the report page print the text that `verdict` gives.
+Result files and the report page have the whole sentence that `verdict` gives. The command line
+prints `headline`, which is the first thing it says, above the numbers in rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from lpzero.judgement.correlation import LEAST_IN_GROUP
 from lpzero.judgement.counters import BEST_COUNT
@@ -38,9 +40,36 @@ def verdict(
     return "; ".join([first, *(clause[0].lower() + clause[1:] for clause in rest)]) + "."
 
 
+def headline(winner: Mapping[str, Any], against: str, outcome: str, is_column: bool = False) -> str:
+    """A short sentence on a winner's test judgement and its difference from its first rival.
+
+    Both are JSON values of a result: fields of a judgement, a rival's name, an outcome.
+    """
+    if winner["flaw"] is not None:
+        return f"It ranks nothing: its scores on the {winner['n']} test rows are {winner['flaw']}."
+    rival = rival_name(against, is_column)
+    return {
+        Outcome.AHEAD: f"It is ahead of {rival}.",
+        Outcome.NOT_SETTLED: f"It is above {rival}, but the difference is not settled.",
+        Outcome.NOT_AHEAD: f"It does not beat {rival}.",
+    }[Outcome(outcome)]
+
+
+def within_claim(rho: float, n: int) -> str:
+    """What rho within groups of equal depth and width on n test rows says, in a few words."""
+    if abs(rho) <= chance_within(n):
+        return "no more than chance"
+    return "it still ranks" if rho > 0 else "it ranks the wrong way round"
+
+
+def rival_name(name: str, is_column: bool) -> str:
+    """The rival with the rows it was chosen on."""
+    role = "best column on train and valid" if is_column else "best counter on train"
+    return f"the {name}" if name == BEST_COUNT else f"{name} (the {role})"
+
+
 def _compared(name: str, found: Difference, column: str | None) -> str:
-    role = "best column on train and valid" if name == column else "best counter on train"
-    rival = f"the {name}" if name == BEST_COUNT else f"{name} (the {role})"
+    rival = rival_name(name, name == column)
     low, high = map(_signed, found.rho_ci)
     facts = f"[{low}, {high}] on {found.n} test rows ({found.share_above:.0%} of draws above 0)"
     if found.outcome is Outcome.NOT_AHEAD:

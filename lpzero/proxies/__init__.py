@@ -11,6 +11,7 @@ from lpzero.proxies import hidden as hidden
 from lpzero.proxies import jacobian as jacobian
 from lpzero.proxies import kernels as kernels
 from lpzero.proxies import plugins as plugins
+from lpzero.proxies import released as released
 from lpzero.proxies import saliency as saliency
 from lpzero.proxies import sizes as sizes
 from lpzero.proxies import supernet as supernet

@@ -20,6 +20,7 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.ranks import rank
 from lpzero.proxies.registry import Needs, Proxy, applies
+from lpzero.scores.columns import RANK_OF
 from spaces.base import Space
 
 if TYPE_CHECKING:
@@ -104,6 +105,43 @@ class Combined:
             totals = [t + weight * values for t, values in zip(totals, found, strict=True)]
         share = sum(self._weights) if self.how == "rank-mean" else 1.0
         return [values / share for values in totals]
+
+
+@dataclass(frozen=True, slots=True)
+class RankShare:
+    """The rank of a proxy's score among the architectures scored together, divided by their number.
+
+    It is what a column that is used as ranks stands for (`lpzero.scores.columns.as_ranks`).
+    """
+
+    part: Proxy
+    direction: int = 1
+    has_blocks: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{RANK_OF}{self.part.name}"
+
+    @property
+    def needs(self) -> Needs:
+        return self.part.needs
+
+    @property
+    def paper(self) -> str:
+        return self.part.paper
+
+    @property
+    def definition(self) -> str:
+        return f"rank of {self.part.name} among the architectures, divided by their number"
+
+    def applies_to(self, space: Space[Any]) -> bool:
+        """Whether the ranked proxy does."""
+        return applies(self.part, space)
+
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        return _ranks(self.part.score(space, archs, measurements)) / len(archs)
 
 
 def _ranks(scores: FloatArray) -> FloatArray:

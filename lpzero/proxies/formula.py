@@ -19,6 +19,7 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
+from lpzero.proxies.combined import RankShare
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula_terms import (
     BlockValues,
@@ -27,6 +28,7 @@ from lpzero.proxies.formula_terms import (
     size_network,
 )
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, applies, get, register
+from lpzero.scores.columns import RANK_OF
 from lpzero.sketches.sketch import SketchOptions
 from primitives.classics import CLASSICS
 from primitives.errors import TensorError
@@ -53,7 +55,8 @@ class FormulaProxy:
     An exported formula brings the `options` of its sketches and its `softmax_axis`, and is scored
     with them. The context's seeds are added to its own; a loss other than "auto" overrides its own.
     `chosen_on` lists the tables it was found on, each with the seed of the split, None where it was
-    found on all rows. Its columns are counters and other proxies, by their registered names.
+    found on all rows. Its columns are counters and other proxies, by their registered names or by
+    those of the proxies `beside` it; rank-of-NAME is the rank of one of them.
     """
 
     name: str
@@ -62,6 +65,7 @@ class FormulaProxy:
     options: SketchOptions | None = None
     softmax_axis: Axis = "first"
     chosen_on: tuple[tuple[str, int | None], ...] = ()
+    beside: tuple[Proxy, ...] = ()
 
     @property
     def needs(self) -> Needs:
@@ -188,6 +192,11 @@ class FormulaProxy:
         )
 
     def _column(self, name: str) -> Proxy:
+        if name.startswith(RANK_OF):
+            return RankShare(self._column(name.removeprefix(RANK_OF)))
+        own = next((proxy for proxy in self.beside if proxy.name == name), None)
+        if own is not None:
+            return own
         try:
             return get(name)
         except UnknownNameError:

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from lpzero import seals
@@ -21,6 +21,7 @@ from lpzero.parallel import Lost, stream
 from lpzero.proxies.context import Context
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure
+from lpzero.proxies.released_batch import released_batch
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, Sketches, sketches
@@ -28,6 +29,7 @@ from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.sketches.store import Store
 from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.isolation import resolve_device, single_thread
+from lpzero.supernet.released import ReleasedSelector
 from lpzero.supernet.saliency import Saliency
 from primitives.naive import Axis
 from spaces.base import Space
@@ -69,6 +71,7 @@ class _Known:
         default_factory=dict
     )
     supernets: dict[tuple[Space[Any], SketchOptions], Saliency] = field(default_factory=dict)
+    selectors: dict[tuple[Space[Any], int], ReleasedSelector] = field(default_factory=dict)
 
 
 class Measurements:
@@ -97,6 +100,12 @@ class Measurements:
         architecture that fails gets no scores and a warning, and is retried next time.
         """
         context, store = self.context, self._store
+        own = [measure for measure in measures if measure.has_own_batch]
+        batch = released_batch(space) if own and context.batch is None else None
+        if batch is not None:
+            usual = [measure for measure in measures if not measure.has_own_batch]
+            found = self.at(replace(context, batch=batch)).records(space, archs, own)
+            return (self.records(space, archs, usual) if usual else {}) | found
         addresses = [address(space, arch, context.options) for arch in archs]
         todo = self._missing(space, addresses, measures)
         if todo:
@@ -151,6 +160,13 @@ class Measurements:
                 chunk=context.chunk,
             )
         return self._known.supernets[key]
+
+    def released_selector(self, space: Space[Any]) -> ReleasedSelector:
+        """The pass of PreNAS's public selector."""
+        key = (space, self.context.seed)
+        if key not in self._known.selectors:
+            self._known.selectors[key] = ReleasedSelector.of(space, self.context.seed)
+        return self._known.selectors[key]
 
     def _sketches(
         self, space: Space[Any], archs: Sequence[Any], options: SketchOptions

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import absolute_flow, input_noise, sample_gradients
+from lpzero.proxies import absolute_flow, input_noise, released_flow, sample_gradients
 from lpzero.statistics.isolation import as_input, untouched
 from lpzero.statistics.objective import objective
 from lpzero.statistics.trace import Layout, Part, Trace, find_blocks, named_weights, trace
@@ -221,6 +221,12 @@ class Network:
         """The gradient of each matrix under absolute weights and an input of ones, float64."""
         with self.untouched():
             return absolute_flow.gradients(self)
+
+    @Shared
+    def released(self) -> released_flow.ReleasedFlow:
+        """The pass over absolute weights as public code has it."""
+        with self.untouched():
+            return released_flow.released_flow(self)
 
 
 def incoming(states: Tensor) -> Tensor:

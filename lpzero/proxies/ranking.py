@@ -17,12 +17,14 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.table import ALL, LEAST_ARCHS, JudgedTable
-from lpzero.proxies.combined import Combined
+from lpzero.proxies.combined import Combined, RankShare
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.measurements import Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
-from lpzero.proxies.registry import Measure, NetworkProxy, Proxy, SizeProxy, applies
+from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, SizeProxy, applies
+from lpzero.scores.columns import RANK_OF, select
+from spaces.base import Space
 from spaces.tables import split
 from spaces.tables.splits import MIN_ROWS
 
@@ -56,6 +58,7 @@ class Ranking:
 def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None) -> list[Row]:
     """A row per proxy, the one with the highest rho first."""
     ranking = ranking or Ranking()
+    proxies = [with_table_columns(proxy, table) for proxy in proxies]
     for proxy in proxies:
         if not applies(proxy, table.space):
             fitting = "without --proxy, all proxies that apply are ranked"
@@ -67,6 +70,37 @@ def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None)
             prefetch(table, proxies, measurements.at(context))
     rows = [judged.row(proxy) for proxy in proxies]
     return sorted(rows, key=lambda row: -row["rho"])
+
+
+def with_table_columns(proxy: Proxy, table: Table) -> Proxy:
+    """A formula with the columns of the table beside it that it names; any other proxy as it is."""
+    if not isinstance(proxy, FormulaProxy) or not proxy.formula.columns:
+        return proxy
+    named = {name.removeprefix(RANK_OF) for name in proxy.formula.columns}
+    own = select(table.extra, list(table.extra), table.name) if table.extra else {}
+    beside = [TableColumn(name, table.archs, own[name]) for name in own if name in named]
+    return replace(proxy, beside=tuple(beside)) if beside else proxy
+
+
+@dataclass(frozen=True, eq=False)
+class TableColumn:
+    """A table's own column as a proxy of the table's architectures (n,)."""
+
+    name: str
+    archs: Sequence[Any]
+    values: FloatArray
+    needs: Needs = Needs.NOTHING
+    paper: str = ""
+    definition: str = "a column of the table"
+    direction: int = 1
+    has_blocks: bool = False
+
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        if archs is not self.archs:
+            raise InputError(f"column {self.name} has values for the rows of its table alone")
+        return self.values
 
 
 def prefetch(table: Table, proxies: Sequence[Proxy], measurements: Measurements) -> None:
@@ -82,9 +116,17 @@ def measures_of(proxy: Proxy) -> list[Measure]:
         return [proxy.measure]
     if isinstance(proxy, Combined):
         return [measure for part in proxy.parts for measure in measures_of(part)]
+    if isinstance(proxy, RankShare):
+        return measures_of(proxy.part)
     if isinstance(proxy, FormulaProxy):
         return [m for column in proxy.columns().values() for m in measures_of(column)]
     return []
+
+
+def is_released(proxy: Proxy) -> bool:
+    """Whether it is a released recipe, which runs on a batch of its own."""
+    own = any(measure.has_own_batch for measure in measures_of(proxy))
+    return own or proxy.name.endswith("-released")
 
 
 def chosen_on(proxy: Proxy) -> dict[str, int | None]:

@@ -79,13 +79,15 @@ class Proxy(Protocol):
 class Measure:
     """A named function of one network; raise the version when its values change.
 
-    `by_block`: it returns terms block by block rather than one number.
+    `by_block`: it returns terms block by block rather than one number. `has_own_batch`: it runs on
+    the batch of the released recipes unless another one is chosen.
     """
 
     name: str
     function: Function
     version: int = 1
     by_block: bool = False
+    has_own_batch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ def proxy(
     normalised: bool = False,
     direction: int = 1,
     version: int = 1,
+    has_own_batch: bool = False,
     reads: str = "",
 ) -> Callable[[F], F]:
     """Declare a function of one network as a proxy; raise `version` when its values change."""
@@ -171,7 +174,7 @@ def proxy(
         known = function.__name__.replace("_", "-")
         definition = " ".join((function.__doc__ or "").split("\n\n")[0].split())
         by_block = function.__annotations__.get("return") == "Terms"
-        measure = Measure(known, function, version, by_block)
+        measure = Measure(known, function, version, by_block, has_own_batch)
         wanted = frozenset(reads)
         register(NetworkProxy(known, needs, paper, definition, measure, False, direction, wanted))
         if normalised:

@@ -67,6 +67,12 @@ def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
     given = winner.get("rho_given_params")
     if given is not None:
         yield f" Given the parameters, ρ is {number(given).shown}."
+    floor = run.floor(name)
+    if floor is not None:
+        yield (
+            f" On permuted targets ({floor['permutations']} times) the same search of products fits"
+            f" ρ {_interval(floor, 'fit')}, its floor, and tests at ρ {_interval(floor, 'test')}."
+        )
     ceiling = run.summary(name).get("ceiling")
     if ceiling is not None:
         yield f" The noise ceiling, ρ between independent trainings, is {number(ceiling).shown}."
@@ -79,9 +85,9 @@ def _count_text(count: Mapping[str, Any]) -> str:
     return ", ".join(f"{formula} on {table}" for table, formula in by_table.items())
 
 
-def _interval(line: Mapping[str, Any]) -> str:
-    low, high = (number(float(edge)).shown for edge in line["rho_ci"])
-    return f"{number(line['rho']).shown} [{low}, {high}]"
+def _interval(line: Mapping[str, Any], key: str = "rho") -> str:
+    low, high = (number(float(edge)).shown for edge in line[f"{key}_ci"])
+    return f"{number(line[key]).shown} [{low}, {high}]"
 
 
 def _table(run: FormulaRun, name: str) -> Markup:

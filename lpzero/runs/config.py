@@ -34,12 +34,14 @@ class RunConfig:
     """A kind of run ("campaign", "search", ...) and its request as JSON values.
 
     `growing` are the paths of request fields that may differ when the run is resumed, such as
-    ("settings", "generations").
+    ("settings", "generations"). `of_engine` are request fields that the engine sets, not an
+    option: a run with other ones is another engine's.
     """
 
     kind: str
     request: Mapping[str, Any]
     growing: tuple[tuple[str, ...], ...] = ()
+    of_engine: tuple[str, ...] = ()
 
     @property
     def hash(self) -> str:
@@ -96,8 +98,15 @@ class StoredConfig:
         differing = [
             f"{name} {old.get(name)!r}, not {value!r}"
             for name, value in new.items()
-            if old.get(name) != value
+            if old.get(name) != value and name not in config.of_engine
         ]
+        engine = [self.request.get(name) == config.request[name] for name in config.of_engine]
+        if not differing and not all(engine):
+            raise RunError(
+                f"the {self.kind} in {self.folder} was started by lpzero"
+                f" {self.versions.get('lpzero')}, which measures other formulas than this version,"
+                f" {VERSION}: use that version, or choose another --out"
+            )
         raise RunError(
             f"the {self.kind} in {self.folder} was started with"
             f" {'; '.join(differing) or 'another configuration'}: leave these options out to resume"

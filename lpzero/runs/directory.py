@@ -102,6 +102,7 @@ class RunDirectory:
         with contextlib.ExitStack() as stack:
             stack.enter_context(locked(self.folder, self.lock))
             self._claim()
+            files.sweep(self.folder.rglob(f".*{files.TEMPORARY}"))
             if self._fits is not None:
                 journal = Journal(self.folder / JOURNAL, self._fits, self._place(JOURNAL))
                 self._journal = stack.enter_context(journal)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from lpzero.judgement.permutations import PERMUTATIONS
 from lpzero.runs.run import Run
 from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
 from primitives.score import AnyFormula
@@ -93,19 +94,26 @@ class FormulaRun(Run, ABC):
         text = found.get("verdict_by_table", {}).get(table) or found.get("verdict")
         return None if text is None else str(text)
 
+    def floor(self, table: str) -> Mapping[str, Any] | None:
+        """The permutation floor on a table; None if the result holds none."""
+        lines = [] if self.result is None else self.result.get("floor", [])
+        return next((line for line in lines if line["table"] == table), None)
+
     def counters(self, table: str) -> Sequence[Mapping[str, Any]]:
         """The lines of the counters on a table."""
         lines = [] if self.result is None else self.result["counters"]
         return [line for line in lines if line["table"] == table]
 
     def shared_options(self, of_networks: str) -> list[str]:
-        """The arguments for seeds other than 0, a chosen batch and the published dimensions."""
+        """The arguments that all runs have: seeds, batch, permutations, published dimensions."""
         seeds = {
             "--split-seed": self.request["split_seed"],
             of_networks: self.request["sketch"]["seed"],
         }
         words = [word for flag, seed in seeds.items() if seed for word in (flag, str(seed))]
         words += to_arguments(self.request["sketch"].get("batch", {}))
+        permutations = (self.result or {}).get("permutations", PERMUTATIONS)
+        words += [] if permutations == PERMUTATIONS else ["--permutations", str(permutations)]
         is_upstream = any(table["space"] == UPSTREAM for table in self.tables)
         return [*words, "--upstream-dims"] if is_upstream else words
 

@@ -204,7 +204,11 @@ def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
 def state_sizes(
     stated: Sequence[Mapping[str, Any] | None],
 ) -> tuple[dict[str, FloatArray], dict[tuple[str, str], FloatArray]]:
-    """Sizes of blocks (A, B) and of ends (A,), where every architecture states them."""
+    """Sizes of blocks (A, B) and of ends (A,), where every architecture states them.
+
+    A size is at least 1: an end that has none of it, as the head of an encoder has no parameters,
+    does not have that size.
+    """
     known = [sizes for sizes in stated if sizes is not None]
     if len(known) < len(stated):
         return {}, {}
@@ -219,4 +223,4 @@ def state_sizes(
         for end, of_end in known[0]["ends"].items()
         for name in of_end
     }
-    return sizes, end_sizes
+    return sizes, {at: values for at, values in end_sizes.items() if (values >= 1).all()}

@@ -30,6 +30,7 @@ COLUMN_EXPONENTS = tuple(
 )
 MOST_FACTORS = 4
 _FLAT = 1e-12  # of the variance of logarithms: a product that varies less is constant
+_SCREENED = 1 << 20  # products that are screened at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,22 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """How wide the search is: products kept per step, how many are ranked exactly, exponents."""
+    """How wide the search is: products kept per step, how many are ranked exactly, exponents.
+
+    With `keeps_scales` products of one ranking are kept to every scale (x y and x^2 y^2), because
+    what they are extended to differs: worth its cost where there are few terms.
+    """
 
     factors: int = MOST_FACTORS
     width: int = 40
     exact: int = 400
     exponents: tuple[Fraction, ...] = EXPONENTS
+    keeps_scales: bool = False
+
+
+def of_columns(factors: int, exponents: tuple[Fraction, ...] = COLUMN_EXPONENTS) -> Beam:
+    """The beam for a few columns: finer exponents, at every scale."""
+    return Beam(factors, width=240, exact=2400, exponents=exponents, keeps_scales=True)
 
 
 class Searched(NamedTuple):
@@ -107,7 +118,8 @@ def search_tables(
         if not grown:
             break
         ranked = rank_exactly(grown, tables, across)
-        current = [one.factors for one in _distinct(ranked)[: beam.width]]
+        kept = ranked if beam.keeps_scales else _distinct(ranked)
+        current = [one.factors for one in kept[: beam.width]]
         found |= {one.factors: one for one in ranked}
     return _distinct(sorted(found.values(), key=_order))
 
@@ -211,7 +223,8 @@ def _best_extensions(
     grown: dict[frozenset[tuple[int, Fraction]], Factors] = {}
     for _, row, term, power in candidates:
         one = current[row].times(term, exponents[power])
-        grown.setdefault(frozenset(_scaled(one.powers)), one)
+        powers = one.powers if beam.keeps_scales else _scaled(one.powers)
+        grown.setdefault(frozenset(powers), one)
         if len(grown) >= most:
             break
     return list(grown.values())
@@ -236,3 +249,72 @@ def is_new_pair(first: IntArray, second: IntArray, exponent: Fraction) -> BoolAr
 def n_pairs(n_terms: int) -> int:
     """How many products of two terms there are."""
     return 3 * n_terms * (n_terms - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class PairScreen:
+    """All products of two terms by closed form: their logarithms' correlation with ranked targets.
+
+    `logs` (T, n) are the terms' logarithms on some rows, `centred` (T, n) the same minus their
+    means. What does not depend on the target is computed once: `products` (T, T) of the latter.
+    """
+
+    logs: FloatArray
+    centred: FloatArray
+    products: FloatArray
+
+    @classmethod
+    def of(cls, logs: FloatArray) -> PairScreen:
+        """The screen of the terms with these logarithms (T, n)."""
+        centred = logs - logs.mean(axis=1, keepdims=True)
+        return cls(logs, centred, centred @ centred.T)
+
+    def with_target(self, target_ranks: FloatArray) -> FloatArray:
+        """The products (T,) of the terms with the ranked target (n,), which is scaled to size 1."""
+        target = target_ranks - target_ranks.mean()
+        return np.asarray(self.centred @ (target / np.sqrt(target @ target)))
+
+    def correlations(
+        self, with_target: FloatArray, start: int, stop: int, exponent: Fraction
+    ) -> FloatArray:
+        """|r| (stop - start, T) of each of these terms times every term to the exponent.
+
+        It is -1 for products that have the ranking of another one.
+        """
+        power, first, own = float(exponent), slice(start, stop), np.diagonal(self.products)
+        below = 2 * power * self.products[first]
+        below += own[first, np.newaxis]
+        below += power**2 * own
+        flat = _FLAT * max(float(own.max()), 1e-300)
+        is_flat = below <= flat
+        found = np.abs(with_target[first, np.newaxis] + power * with_target)
+        found /= np.sqrt(np.maximum(below, flat, out=below), out=below)
+        found[is_flat] = 0.0
+        rows, columns = np.arange(start, stop)[:, np.newaxis], np.arange(len(self.logs))
+        found[~is_new_pair(rows, columns, exponent)] = -1.0
+        return found
+
+    def best(self, target_ranks: FloatArray, exact: int = Beam().exact) -> list[Found]:
+        """The best products, best first: all are screened, the first `exact` ranked exactly."""
+        with_target = self.with_target(target_ranks)
+        step = max(1, _SCREENED // max(1, len(self.logs)))
+        best: list[tuple[float, int, int, Fraction]] = []
+        for exponent in PAIR_EXPONENTS:
+            for start in range(0, len(self.logs), step):
+                stop = min(start + step, len(self.logs))
+                found = self.correlations(with_target, start, stop, exponent).reshape(-1)
+                places = np.flatnonzero(found > (-best[-1][0] if len(best) == exact else 0.0))
+                for place in places[largest(found[places], exact)]:
+                    first, second = divmod(int(place), len(self.logs))
+                    best.append((-float(found[place]), start + first, second, exponent))
+                best = sorted(best)[:exact]
+        one = Fraction(1)
+        pairs = [Factors(((first, one), (second, power))) for _, first, second, power in best]
+        return rank_exactly(pairs, [Searched(self.logs, target_ranks)]) if pairs else []
+
+
+def largest(values: FloatArray, n: int) -> IntArray:
+    """The places (n,) of the n largest values, in no order; of fewer values all."""
+    if len(values) <= n:
+        return np.arange(len(values))
+    return np.asarray(np.argpartition(-values, n - 1)[:n])

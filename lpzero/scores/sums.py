@@ -15,7 +15,7 @@ import numpy as np
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.columns import ColumnFacts, Columns, is_product
-from lpzero.scores.products import Beam, search
+from lpzero.scores.products import of_columns, search
 from lpzero.scores.score_trees import tree_values
 from primitives.formula import Formula
 from primitives.score import AnyFormula, Column, Join, ScoreTree, Transform, nodes, signed
@@ -47,7 +47,7 @@ def search_sums(
 
     values = np.stack([tree_values(tree, leaf) for tree in trees])
     varies = np.flatnonzero(np.ptp(values, axis=1) > 0)
-    beam = Beam(factors=most, exponents=SIGNS)
+    beam = of_columns(most, SIGNS)
     found = []
     for one in search(values[varies][:, rows], rank_targets(targets[rows]), beam):
         parts = [(int(sign), trees[varies[place]]) for place, sign in one.factors.powers]

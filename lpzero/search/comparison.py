@@ -59,6 +59,7 @@ def compare(
         )
     if out is not None:
         _check_free(out, resume)
+        files.sweep(out.rglob(f".*{files.TEMPORARY}"))
     threshold = _threshold(arms[0], resources)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
     alone = replace(resources, jobs=1, label=None, show=_nothing)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import numpy as np
 
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.sketches.sketch import (
+    CAPABILITY,
     Sketch,
     SketchError,
     SketchOptions,
@@ -46,13 +48,18 @@ class HasArchitectures(Protocol):
 
 @dataclass(slots=True)
 class BuildReport:
-    """What `build` did; `failed` maps the index of an architecture to the reason."""
+    """What `build` did; `failed` maps the index of an architecture to the reason.
+
+    `capabilities` counts the sketches by the vector instructions they were computed with, as far as
+    they say so.
+    """
 
     n: int
     built: int = 0
     present: int = 0
     corrupt: int = 0
     failed: dict[int, str] = field(default_factory=dict)
+    capabilities: Counter[str] = field(default_factory=Counter)
     bytes: int = 0
     seconds: float = 0.0
 
@@ -125,13 +132,33 @@ def build(
         # The most expensive first, so that no worker has a long task at the end.
         order = sorted(missing, key=lambda name: (-space.flops(known[name]), name))
         reasons |= _build_missing(space, [(name, known[name]) for name in order], builder)
+        for name in sorted(missing - reasons.keys()):
+            _count(report, builder.store.load(space.name, name))
         builder.store.sweep()
+    _warn_if_mixed(space, report)
     report.failed = {i: reasons[name] for i, name in enumerate(addresses) if name in reasons}
     report.built = sum(name in missing and name not in reasons for name in addresses)
     report.present = report.n - report.built - len(report.failed)
     report.bytes = sum(builder.store.size(space.name, name) for name in known)
     report.seconds = time.perf_counter() - start
     return report, addresses
+
+
+def _count(report: BuildReport, sketch: Sketch) -> None:
+    if CAPABILITY in sketch.header:  # files of earlier versions do not say it
+        report.capabilities[sketch.header[CAPABILITY]] += 1
+
+
+def _warn_if_mixed(space: Space[Any], report: BuildReport) -> None:
+    if len(report.capabilities) > 1:
+        found = sorted(report.capabilities.items())
+        told = ", ".join(f"{n} with {capability}" for capability, n in found)
+        logger.warning(
+            "sketches of %s were computed with different vector instructions (%s), so their last"
+            " digits differ: see docs/statistics.md",
+            space.name,
+            told,
+        )
 
 
 def _find_missing(
@@ -143,7 +170,7 @@ def _find_missing(
     for name in known:
         if builder.store.has(space.name, name):
             try:
-                builder.store.load(space.name, name)
+                _count(report, builder.store.load(space.name, name))
             except SketchError as error:
                 logger.warning("%s; rebuilding it", error)
                 report.corrupt += 1
@@ -189,6 +216,7 @@ def build_sketch(
     """The sketch of one architecture; its network is built and run once."""
     # Imported here so that code that only reads sketches does not load torch.
     from lpzero.statistics.extraction import of_architecture
+    from lpzero.statistics.isolation import capability
 
     found = of_architecture(
         space,
@@ -221,6 +249,8 @@ def build_sketch(
         "blocks": [shapes[index] for index in range(len(found.blocks))],
         "ends": {end: shapes[end] for end in found.ends},
         "sizes": {"blocks": space.block_sizes(arch), "ends": space.end_sizes(arch)},
+        # Not part of the address: it changes the last digits only (docs/statistics.md).
+        CAPABILITY: capability(device),
     }
     return Sketch(header, np.concatenate(numbers))
 

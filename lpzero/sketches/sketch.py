@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 SCHEMA = 2
 MAGIC = b"LPZSKT01"
 _IDENTITY = frozenset({"schema", "space", "arch", "options"})
+# Optional in a header: the vector instructions that the numbers were computed with.
+CAPABILITY = "capability"
 
 
 class SketchError(LPZeroError, RuntimeError):

@@ -105,12 +105,7 @@ class Store:
 
     def sweep(self) -> int:
         """Remove the temporary files of interrupted writers; return their number."""
-        removed = 0
-        for path in self.folder.glob(f"*/??/.*{files.TEMPORARY}"):
-            if files.is_abandoned(path):
-                path.unlink(missing_ok=True)
-                removed += 1
-        return removed
+        return files.sweep(self.folder.glob(f"*/??/.*{files.TEMPORARY}"))
 
 
 def file_size(path: Path) -> int:

@@ -24,6 +24,13 @@ def resolve_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def capability(device: str = "cpu") -> str:
+    """The vector instructions that torch uses on this processor, such as AVX2; or CUDA."""
+    if resolve_device(device).type == "cuda":
+        return "CUDA"
+    return torch.backends.cpu.get_cpu_capability()
+
+
 def as_input(batch: Tensor, model: nn.Module) -> Tensor:
     """Token ids or images on the model's device, images in its precision."""
     parameter = next(model.parameters())

@@ -1,8 +1,9 @@
 """The flexible GPT-2 family: decoders with a width and heads and inner widths per layer."""
 
-from spaces.gpt2.space import Gpt2Arch, Gpt2Layer, Gpt2Space
+from spaces.gpt2.space import Gpt2Arch, Gpt2EtasSpace, Gpt2Layer, Gpt2Space
 
 GPT2 = Gpt2Space()
+GPT2_ETAS = Gpt2EtasSpace()
 # The ranges that gpt2-wt103 was drawn from, which are narrower than the paper's: a surrogate of
 # that table is valid in these.
 GPT2_RELEASED = Gpt2Space(
@@ -27,15 +28,17 @@ NANO_GPT2 = Gpt2Space(
     batch_shape=(8, 64),
     reads_text=True,
 )
-SPACES = (GPT2, GPT2_RELEASED, GPT2_LM1B, NANO_GPT2)
+SPACES = (GPT2, GPT2_ETAS, GPT2_RELEASED, GPT2_LM1B, NANO_GPT2)
 
 __all__ = [
     "GPT2",
+    "GPT2_ETAS",
     "GPT2_LM1B",
     "GPT2_RELEASED",
     "NANO_GPT2",
     "SPACES",
     "Gpt2Arch",
+    "Gpt2EtasSpace",
     "Gpt2Layer",
     "Gpt2Space",
 ]

@@ -56,6 +56,10 @@ class Gpt2(nn.Module):
         losses: Tensor = self.head(hidden[:, :-1].reshape(-1, d), tokens[:, 1:].reshape(-1))
         return losses.view(B, T - 1)
 
+    def head_logits(self, hidden: Tensor) -> Tensor:
+        """(B, T, d) to the logits of the frequent words and of the clusters."""
+        return self.head.first_logits(hidden)
+
     def ends(self) -> dict[str, list[EndWeight]]:
         """Tables and projections; the head has its own weights and the tables it shares."""
         tables = [table(words) for words in self.embedding.tables]
@@ -104,6 +108,7 @@ class Attention(nn.Module):
         self.c_attn = Affine(d, 3 * d)
         self.c_proj = Affine(d, d)
         self.tap_q, self.tap_k, self.tap_v, self.tap_s = Tap("H"), Tap("H"), Tap("H"), Tap("S")
+        self.mask_value = -math.inf  # the score of what a token must not see
 
     def forward(self, x: Tensor) -> Tensor:
         B, T, d = x.shape
@@ -112,7 +117,7 @@ class Attention(nn.Module):
         q, k, v = (y.view(B, T, self.heads, -1).transpose(1, 2) for y in (q, k, v))  # (B, n, T, w)
         scores = q @ k.transpose(-1, -2) / math.sqrt(d // self.heads)  # (B, n, T, T)
         future = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
-        probabilities = self.tap_s(scores.masked_fill(future, -torch.inf).softmax(-1))
+        probabilities = self.tap_s(scores.masked_fill(future, self.mask_value).softmax(-1))
         y: Tensor = self.c_proj((probabilities @ v).transpose(1, 2).reshape(B, T, d))
         return y
 
@@ -198,12 +203,7 @@ class AdaptiveSoftmax(nn.Module):
         sizes = embedding.cluster_sizes
         tables = self._tables(embedding)
         biases = torch.split(self.bias, list(sizes))
-        weight, bias = tables[0], biases[0]
-        if len(sizes) > 1:
-            weight = torch.cat([weight, self.cluster_weight])
-            bias = torch.cat([bias, self.cluster_bias])
-        narrowed = hidden @ self.projection if len(embedding.projections) else hidden
-        head = functional.linear(narrowed, weight, bias).log_softmax(-1)
+        head = self.first_logits(hidden).log_softmax(-1)
         losses = -head.gather(1, targets.clamp(max=sizes[0] - 1).unsqueeze(1)).squeeze(1)
         start = sizes[0]
         for index in range(1, len(sizes)):
@@ -215,6 +215,17 @@ class AdaptiveSoftmax(nn.Module):
                 losses = losses.index_copy(0, rows, -(cluster + inside))
             start += sizes[index]
         return losses
+
+    def first_logits(self, hidden: Tensor) -> Tensor:
+        """(..., d) to the logits of the first cluster's words and of every further cluster."""
+        embedding = self._shared[0]
+        weight = self._tables(embedding)[0]
+        bias = torch.split(self.bias, list(embedding.cluster_sizes))[0]
+        if len(embedding.cluster_sizes) > 1:
+            weight = torch.cat([weight, self.cluster_weight])
+            bias = torch.cat([bias, self.cluster_bias])
+        narrowed = hidden @ self.projection if len(embedding.projections) else hidden
+        return functional.linear(narrowed, weight, bias)
 
     def weights(self) -> list[EndWeight]:
         """Its own matrices: a projection and a row per tail, where the model has them."""

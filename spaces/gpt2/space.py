@@ -246,3 +246,17 @@ def attention_parameters(d: int) -> int:
 def feed_forward_parameters(d: int, inner: int) -> int:
     """Parameters of a block's feed-forward layer, its norm left out."""
     return 2 * d * inner + inner + d
+
+
+@dataclass(frozen=True)
+class Gpt2EtasSpace(Gpt2Space):
+    """The ranges of ETAS, section 4.2: k is 4 and inner widths exceed twice the model width.
+
+    A class of its own, because a field would change what the sketches of `gpt2` are addressed by.
+    """
+
+    name: str = "gpt2-etas"
+    div_val: tuple[int, ...] = (4,)
+
+    def inner_choices(self, d_model: int) -> Sequence[int]:
+        return [inner for inner in self.d_inner if inner > self.min_ratio * d_model]

@@ -74,6 +74,10 @@ class PitSpace(ImageSpace[PitArch]):
         """The width of each stage."""
         return tuple(arch.base_dim * heads for heads in arch.heads)
 
+    def block_widths(self, arch: PitArch) -> tuple[int, ...]:
+        stages = zip(self.widths(arch), arch.depths, strict=True)
+        return tuple(width for width, depth in stages for _ in range(depth))
+
     def validate(self, arch: PitArch) -> None:
         require(self.base_dims, arch.base_dim, "base_dim", self.name)
         require(self.ratios, arch.ratio, "ratio", self.name)

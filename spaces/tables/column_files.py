@@ -20,7 +20,7 @@ from spaces.tables.column_table import ColumnTable, make_column_table
 from spaces.tables.readers import read_json, read_text, refuse
 
 MOST_BYTES = 200 << 20
-MOST_ROWS = 200_000
+MOST_ROWS = 50_000  # bootstrap intervals of so many need about 3 GB
 MOST_COLUMNS = 500
 ACCURACY = "val_accuracy"  # the target of NASLib's files
 _IDS = ("id", "ids", "name", "arch", "architecture", "log name")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import spaces
 from spaces.errors import TableError
+from spaces.regular_files import check_regular
 from spaces.tables.readers import architecture_of, field, read_text, refuse
 from spaces.tables.source import Further, Origin, Source
 
@@ -34,6 +35,7 @@ TRAINING_FREE = "aaronserianni/training-free-nas"
 TRAINING_FREE_COMMIT = "2d76e01b9586cad7340e8268dadba3056efd070b"
 _LOG = re.compile(r"(?:.*/)?log_stats_model_(\d{1,9})_[\w-]+\.json")
 _LARGEST_LOG = 1 << 20
+_LARGEST_ARCHIVE = 1 << 30
 _MOST_LOGS = 40_000
 _SHOWN = 60  # characters of a wrong value
 
@@ -51,6 +53,7 @@ class Log(NamedTuple):
 def read_logs(path: Path) -> Iterator[Log]:
     """The trainings in an archive of logs, in the order of their names."""
     try:
+        check_regular(path, _LARGEST_ARCHIVE)
         with zipfile.ZipFile(path) as archive:
             names = sorted(filter(_LOG.fullmatch, archive.namelist()))
             if not 0 < len(names) <= _MOST_LOGS:

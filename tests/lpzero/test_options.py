@@ -21,6 +21,7 @@ from lpzero.errors import InputError
 from lpzero.exhaust import Exhaustion, Query
 from lpzero.options import (
     Bytes,
+    Names,
     OneOf,
     Option,
     Real,
@@ -54,6 +55,9 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.permutations(sorted(kind.known)).flatmap(
             lambda names: st.integers(least, len(names)).map(lambda n: tuple(names[:n]))
         )
+    if isinstance(kind, Names):
+        words = st.from_regex(r"[a-z][a-z0-9 _-]*[a-z0-9]", fullmatch=True)
+        return st.lists(words, max_size=3, unique=True).map(tuple)
     if isinstance(kind, Repeated):
         return st.lists(st.text(min_size=1), max_size=3).map(tuple)
     if isinstance(kind, Bytes):
@@ -78,6 +82,8 @@ def parsed(command: click.Command, words: list[str], entries: Iterable[Option]) 
 def test_a_campaigns_command_line_means_its_settings(name: str, changed: dict[str, Any]) -> None:
     if changed.get("crossover") == changed.get("mutation") == 0:
         changed = {**changed, "method": "random"}
+    if any(changed.get(name) for name in ("columns", "terms_from", "columns_only")):
+        changed = {**changed, "terms": 3}  # columns are factors and summands
     asked = replace(PRESETS[name], **changed)
     words = to_arguments(Settings, to_json(asked), to_json(PRESETS[name]))
     found = parsed(discover, ["made-up", *words], options(Settings))

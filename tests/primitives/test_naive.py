@@ -209,3 +209,13 @@ def test_a_scalar_with_a_matrix_is_as_wide_as_the_matrix_on_either_side() -> Non
     expected = 3 * np.abs(x[:, kept].mean() * x[:, kept]).sum()
     for text in ("mul(mean(W), W)", "mul(W, mean(W))"):
         assert score(parse(f"sum(l1({text}))"), [block]) == pytest.approx(expected)
+
+
+def test_a_product_of_two_widths_has_the_second_one() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(4, 6)), rng.normal(size=(6, 9))
+    block = {"W": [cut(x, 12)], "G": [cut(y, 18)]}
+    of_x, of_y = kept_columns(6, 3), kept_columns(9, 3)
+    product = 2 * x[:, of_x] @ y[of_x][:, of_y]
+    expected = 3 * np.abs(product).sum()
+    assert score(parse("sum(l1(matmul(W, G)))"), [block]) == pytest.approx(expected)

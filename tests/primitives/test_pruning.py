@@ -369,3 +369,18 @@ def test_a_rescaled_mean_ranks_differently_where_sizes_differ() -> None:
     means = [score(parse("sum(mean(relu(W)))"), [{"W": [whole(x)]}]) for x in (narrow, wide)]
     assert sums[0] < sums[1]  # type: ignore[operator]
     assert means[0] > means[1]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("sum(abs(mul(W, G)))", None),
+        ("sum(abs(mul(square(W), G)))", None),
+        ("sum(abs(mul(square(W), exp(G))))", "no-effect"),
+        ("sum(add(sub(W, W), A))", "zero-term"),
+        ("sum(mul(mean(W), sub(G, G)))", "constant"),
+    ],
+)
+def test_what_is_known_of_products_and_differences(text: str, rule: str | None) -> None:
+    found = check(parse(text))
+    assert (found and found.rule) == rule

@@ -11,7 +11,7 @@ import pytest
 from primitives import UNARIES, DeclarationError, UnknownPrimitiveError, parse, score
 from primitives.properties import NON_NEGATIVE, Blind, Gives, Interval, Symmetry
 from primitives.pruning import check
-from primitives.registry import forget, get_binary, get_unary, unary
+from primitives.registry import BINARIES, binary, forget, get_binary, get_unary, unary
 from primitives.sizes import measure
 from primitives.statistics import get_statistic, statistic
 
@@ -146,3 +146,11 @@ def test_importing_the_package_stays_light() -> None:
 
 def test_bodies_work_on_plain_arrays() -> None:
     assert UNARIES["square"](np.array([[3.0]])).item() == 9.0
+
+
+def test_a_binary_that_does_not_commute_may_not_say_so() -> None:
+    with pytest.raises(DeclarationError, match="declares that it commutes"):
+        binary(latex="{x} {y}", sympy=lambda x, y, s: x, commutes=True)(
+            lambda_named("minus", lambda x, y, xp: x - y)
+        )
+    assert "minus" not in BINARIES

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -19,6 +20,7 @@ from primitives import (
 from primitives.block_sizes import SIZES
 from primitives.formula import MAX_DEPTH
 from primitives.parser import parse_paper_formula
+from primitives.ranges import range_of
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES, unary
 from primitives.statistics import STATISTICS
@@ -190,3 +192,31 @@ def test_the_papers_form_alone_can_be_asked_for(text: str) -> None:
 def test_json_of_a_formula_has_one_term() -> None:
     with pytest.raises(FormulaError, match="several terms"):
         Formula.from_json({"schema": 1, "formula": "mul(sum(W), depth)"})
+
+
+@pytest.mark.parametrize(
+    ("text", "low"),
+    [("sum(params)", 1.0), ("mean(params)", 1.0), ("inner(params)", 0.5), ("last(params)", 1.0)],
+)
+def test_the_least_value_of_a_reduction(text: str, low: float) -> None:
+    """Of a single block `inner` takes half."""
+    term = parse(text)
+    assert isinstance(term, Formula)
+    assert range_of(term).low == low
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("mul(sum(log_softmax(S)), sum(fro(W)))", -math.inf, 0.0),
+        ("mul(sum(log_softmax(S)), sum(log_softmax(A)))", 0.0, math.inf),
+        ("mul(sum(params), last(width))", 1.0, math.inf),
+        ("mul(sum(W), last(width))", -math.inf, math.inf),
+        ("sub(sum(params), mean(sigmoid(W)))", 0.0, math.inf),
+    ],
+)
+def test_the_range_of_products_and_differences(text: str, low: float, high: float) -> None:
+    score = parse(text)
+    assert isinstance(score, Score)
+    found = range_of(score.tree)
+    assert (found.low, found.high) == (low, high)

@@ -112,3 +112,18 @@ def test_the_canonical_form_is_stable_and_ranks_as_the_formula_does() -> None:
             assert _in_order(mine, theirs), (str(formula), str(reduced))
             compared += len(numbers) > 2
     assert compared > 400
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("mul(sum(W), sum(W), depth)", "mul(square(sum(W)), depth)"),
+        (
+            "mul(sum(W), abs(sum(W)), abs(sum(W)), sum(W), depth)",
+            "mul(square(square(sum(W))), depth)",
+        ),
+    ],
+)
+def test_equal_factors_of_either_sign_are_a_square(text: str, same: str) -> None:
+    assert key_up_to_sign(parse(text)) == key_up_to_sign(parse(same))
+    assert key_up_to_sign(parse(text)) != key_up_to_sign(parse("mul(sum(W), abs(sum(W)), depth)"))

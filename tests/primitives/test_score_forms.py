@@ -43,6 +43,11 @@ ALL_COLUMNS = {name: 1.5 + number for number, name in enumerate(COLUMNS)}
         ("-sub(sum(heads), log(abs(first(W))))",
          r"-\left(\left(\sum_{\ell=1}^{L} h_\ell\right) - \log\left( \left| \theta_{W,1} \right|"
          r" \right)\right)"),
+        ("mul(a, b, sqrt(a), inverse(sqrt(c)), inverse(sqrt(sqrt(c))))",
+         r"\frac{\mathrm{a}^{3/2} \cdot \mathrm{b}}{\mathrm{c}^{3/4}}"),
+        ("signed_log(grasp)",
+         r"\operatorname{sgn}\left( \mathrm{grasp} \right) \cdot \log\left( 1 + \left|"
+         r" \mathrm{grasp} \right| \right)"),
         ("sqrt(square(sum(W)))",
          r"\left(\left(\sum_{\ell=1}^{L} \theta_{W,\ell}\right)^{2}\right)^{1/2}"),
         ("embedding(mul(width, fro(W)))", r"d_E \odot \left\| \theta_{W,E} \right\|_F"),

@@ -15,6 +15,7 @@ from lpzero.cli import main as cli
 from lpzero.discover import evolution as steps
 from lpzero.discover.objective import Objective
 from lpzero.errors import InputError
+from lpzero.judgement.verdict import headline
 from lpzero.runs import layout
 from spaces.tables.table import Table
 from tests.lpzero.small_campaign import sketches, table
@@ -62,6 +63,8 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert result["ensemble"]["members"][0] == result["best"]["formula"]
     assert set(result["ensemble"]["judged"]) == {"made-up"}
     assert result["verdict"].startswith("It ")
+    [floor] = result["floor"]
+    assert (floor["permutations"], len(floor["fitted"])) == (result["permutations"], 20)
     low, high = result["difference"]["rho_ci"]
     assert low <= result["difference"]["rho"] <= high
     names = {path.name for path in Path(out).iterdir()}
@@ -75,7 +78,8 @@ def test_people_see_the_winner_beside_the_counters(
     out = str(tmp_path / "c")
     code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
     assert code == 0
-    verdict = json.loads((Path(out) / layout.RESULT).read_text())["verdict"]
+    result = json.loads((Path(out) / layout.RESULT).read_text())
+    first, [floor] = result["differences"][0], result["floor"]
     for word in (
         "best formula, chosen by --choose stable",
         "test: parameters",
@@ -83,10 +87,19 @@ def test_people_see_the_winner_beside_the_counters(
         "rho untied",
     ):
         assert word in text
-    assert f"\n{verdict}\n" in text
-    line = err.splitlines()[-1]
+    test = result["best"]["judged"]["made-up"]["test"]
+    assert f"\n{headline(test, first['against'], first['outcome'])}\n" in text
+    facts = (
+        f"{first['share_above']:.0%}",
+        "(best counter on train)",
+        "median 1.0000, least 1.0000",
+        f"fits {floor['fit']:.3f} [",
+        f"tests at {floor['test']:.3f} [",
+    )
+    for fact in facts:
+        assert fact in text
+    [line] = [line for line in err.splitlines() if "generation 3/3" in line]
     for word in (
-        "generation 3/3",
         "train 0.",
         "valid",
         "size",

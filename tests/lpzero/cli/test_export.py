@@ -281,3 +281,46 @@ def test_broken_campaigns_are_one_line(
     found["best"]["formula"] = "sum(__import__(W))"
     rewrite(out, "result.json", found)
     assert "unknown name" in refused(capsys, out, "--to", "json")
+
+
+@pytest.mark.slow
+def test_the_ensemble_of_a_campaign_has_the_members_it_reports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "stable"
+    discovery(out, choose="stable", permutations=0).run()
+    members = result(out)["ensemble"]["members"]
+    assert len(members) > 5
+    written = json.loads(exports(capsys, out, "--to", "json", "--ensemble"))
+    assert [one["formula"] for one in written["members"]] == members
+    two = json.loads(exports(capsys, out, "--to", "json", "--ensemble", "--top", "2"))
+    hall = json.loads((out / "hall_of_fame.json").read_text())
+    assert [one["formula"] for one in two["members"]] == [row["formula"] for row in hall[:2]]
+
+
+def test_an_ensemble_of_one_or_of_none_is_refused(
+    campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "has no ensemble, which only campaigns with --choose stable have" in refused(
+        capsys, campaign, "--to", "json", "--ensemble"
+    )
+    one = refused(capsys, campaign, "--to", "json", "--ensemble", "--formula", "1")
+    assert "at least two members" in one
+    assert "at least two members" in refused(capsys, "sum(W)", "--to", "json", "--ensemble")
+
+
+def test_a_latex_table_has_the_winner_and_the_best_count(
+    campaign: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = exports(capsys, campaign, "--to", "latex", "--top", "3")
+    found = result(campaign)
+    assert "the winner, then the best on train" in text
+    rows = text.split(r"\midrule")
+    best = found["best"]["rho"]
+    assert (
+        f"${best['train']:.3f}$ & ${best['valid']:.3f}$ & ${best['test']:.3f}$"
+        in (rows[1].splitlines()[1])
+    )
+    count = found["count"]["rho"]
+    line = next(line for line in rows[2].splitlines() if line.startswith("best count: "))
+    assert f"${count['train']:.3f}$ & ${count['valid']:.3f}$ & ${count['test']:.3f}$" in line

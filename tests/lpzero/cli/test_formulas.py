@@ -8,18 +8,31 @@ from click.testing import CliRunner
 from lpzero.cli.classics import classics
 from lpzero.cli.rules import rules
 from primitives import UnknownPrimitiveError
+from primitives.parser import parse
 from primitives.pruning import RULES
+from primitives.score_pruning import ALL_RULES, SCORE_RULES, check
 from primitives.sizes import measure
+
+
+def rejected_by(example: str, level: str) -> str | None:
+    """The rule that rejects an example, with all rules of its level on."""
+    found = check(parse(example), RULES if level == "term" else ALL_RULES)
+    return None if found is None else found.rule
 
 
 @pytest.mark.slow
 def test_rules_are_listed_with_what_they_remove() -> None:
     done = CliRunner().invoke(rules, ["--unaries", "1", "--format", "json"])
     shown = json.loads(done.stdout)
-    assert [row["rule"] for row in shown["rules"]] == list(RULES)
+    assert [(row["rule"], row["level"]) for row in shown["rules"]] == [
+        *((name, "term") for name in RULES),
+        *((name, "score") for name in SCORE_RULES),
+    ]
+    for row in shown["rules"]:
+        assert rejected_by(row["example"], row["level"]) == row["rule"]
     assert shown["sizes"][0]["before"] == 26_460
     assert shown["sizes"][0]["distinct"] == measure(1).distinct
-    removed = sum(row["removes_1"] for row in shown["rules"])
+    removed = sum(row["removes_1"] or 0 for row in shown["rules"])
     assert removed == 26_460 - shown["sizes"][0]["kept"]
 
 

@@ -122,6 +122,18 @@ def test_errors_are_explained_in_one_line(error: Exception, line: str, code: int
     assert found == code
 
 
+def test_escape_sequences_are_printed_escaped(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "a\x1b[31mred\u202e"
+    assert cli.run(["report", str(folder)]) == 2
+    assert cli.run(["stats", "--prune", "stale", "--cache", str(folder)]) == 0
+    out, err = capsys.readouterr()
+    assert r"a\x1b[31mred\u202e" in err
+    assert r"a\x1b[31mred\u202e" in out
+    assert "\x1b" not in out + err
+
+
 def test_tables_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.run(["tables", "--format", "json", "--data", str(tmp_path)]) == 0
     entries = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}

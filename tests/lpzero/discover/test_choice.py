@@ -1,14 +1,13 @@
-"""Choosing among formulas by hand: stable ones by rho, the simpler of equals, with their signs."""
+"""Choosing among formulas by hand: stable ones by rho, the simpler of equals, their rank mean."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from lpzero.discover.choice import choose, ensemble_scores, order_of
+from lpzero.discover.choice import order_of, rank_mean
+from lpzero.judgement.stability import agreement
 
-TARGETS = np.arange(8.0)
-ROWS = np.arange(8)
 UP = np.arange(8.0)
 NEARLY = np.array([0, 1, 2, 3, 4, 5, 7, 6.0])
 
@@ -24,20 +23,12 @@ def test_without_a_stable_formula_the_most_stable_one_is_left() -> None:
     assert order_of(np.array([0.9, 0.8]), np.array([0.3, 0.6]), [1, 1], 0.99).tolist() == [1]
 
 
-def test_members_of_an_ensemble_are_turned_the_right_way() -> None:
-    scores = np.stack([UP, -NEARLY])
-    found = choose(scores, None, TARGETS, ROWS, [1, 2])
-    assert found.signs.tolist() == [1.0, -1.0]
-    assert found.rho == pytest.approx([1.0, 1 - 6 * 2 / (8 * 63)])
-    assert np.isnan(found.stability).all()
-    assert found.best == 0
+def test_an_ensemble_is_the_mean_rank_of_its_members() -> None:
     expected = [1, 2, 3, 4, 5, 6, 7.5, 7.5]  # the mean of 7 and 8 either way
-    assert ensemble_scores(scores, found).tolist() == expected
+    assert rank_mean(np.stack([100 * UP, NEARLY])).tolist() == expected
 
 
 def test_scores_that_do_not_repeat_are_left_out() -> None:
-    scores = np.stack([UP, NEARLY])
-    repeated = np.stack([UP[::-1], NEARLY])
-    found = choose(scores, repeated, TARGETS, ROWS, [1, 1])
-    assert found.stability == pytest.approx([-1.0, 1.0])
-    assert found.order.tolist() == [1]
+    steady = agreement(np.stack([UP, NEARLY]), np.stack([UP[::-1], NEARLY]))
+    assert steady == pytest.approx([-1.0, 1.0])
+    assert order_of(np.array([1.0, 0.9]), steady, [1, 1], 0.99).tolist() == [1]

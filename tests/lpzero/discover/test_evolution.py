@@ -347,4 +347,6 @@ def test_the_front_keeps_the_simple_and_the_fit() -> None:
     ]
     assert {c.id for c in by_front(everyone, 3)} == {0, 1, 3}
     assert [c.id for c in best_first(everyone)] == [1, 3, 2, 4, 0]
+    equals = [candidate(7, 0.5, 4), candidate(6, 0.5, 9), candidate(5, 0.5, 4)]
+    assert [c.id for c in best_first(equals)] == [5, 7, 6], "the simpler, then the older"
     assert by_front([], 3) == []

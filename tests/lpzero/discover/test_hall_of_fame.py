@@ -112,3 +112,6 @@ def test_a_full_hall_admits_a_simpler_formula_and_an_equally_fit_one() -> None:
     # As fit as the worst and simpler: it takes its place, which the front no longer needs.
     assert [c.id for c in admit(full, [scored(3, 0.8, 4)]).entries] == [0, 3]
     assert admit(full, [scored(4, 0.7, 6)]) == full
+    # Even where a fitter one is simpler still.
+    full = admit(HallOfFame(size=2), [scored(0, 0.9, 3), scored(1, 0.8, 5)])
+    assert [c.id for c in admit(full, [scored(2, 0.8, 4)]).entries] == [0, 2]

@@ -36,10 +36,10 @@ def verdict(*results: Any, **settings: Any) -> Verdict | Rejected:
 
 def test_the_sign_makes_the_lowest_table_best() -> None:
     # The first table alone would ask for a minus.
-    found = verdict(Measures(-0.1, 0.2, 0.3), Measures(0.6, 0.5, 0.4))
+    found = verdict(Measures(-0.1, 0.2, 0.3), Measures(0.6, 0.5, 0.4), across="min")
     assert found == Verdict(1, (Measures(-0.1, 0.2, 0.3), Measures(0.6, 0.5, 0.4)), (-0.1,))
     # And here for a plus.
-    found = verdict(Measures(0.1, 0.2, 0.3), Measures(-0.6, 0.5, 0.4))
+    found = verdict(Measures(0.1, 0.2, 0.3), Measures(-0.6, 0.5, 0.4), across="min")
     assert isinstance(found, Verdict)
     assert found.sign == -1
     assert found.measures == (Measures(-0.1, -0.2, -0.3), Measures(0.6, -0.5, -0.4))

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import spaces
 from lpzero.discover import campaign as running
-from lpzero.discover.choice import choose, ensemble_scores, order_of
 from lpzero.discover.discovery import Discovery
 from lpzero.discover.report import choose_stable
 from lpzero.discover.score_language import EXPONENTS, ScoreLanguage
@@ -261,36 +260,7 @@ def known_rho(found: Discovery, text: str) -> float:
     return round(float(np.corrcoef(*pair)[0, 1]), 9)
 
 
-TARGETS = np.arange(8.0)
-GOOD = TARGETS**2
-FAIR = np.array([1.0, 0, 2, 3, 5, 4, 6, 7])
-POOR = np.array([3.0, 1, 2, 0, 5, 4, 7, 6])
-
-
-def test_the_order_is_rho_then_complexity() -> None:
-    found = choose(np.stack([POOR, -GOOD, FAIR, GOOD]), None, TARGETS, np.arange(8), [1, 5, 2, 3])
-    assert found.order.tolist() == [3, 1, 2, 0]
-    assert found.best == 3
-    assert found.signs.tolist() == [1, -1, 1, 1]
-    assert np.isnan(found.stability).all()
-    assert found.members(2).tolist() == [3, 1]
-    assert ensemble_scores(np.stack([POOR, -GOOD, FAIR, GOOD]), found, 2).argsort().tolist() == [
-        *range(8)
-    ]
-
-
-def test_only_stable_formulas_may_be_chosen() -> None:
-    scores = np.stack([GOOD, FAIR, POOR])
-    again = np.stack([POOR, FAIR * 2 + 1, POOR])
-    found = choose(scores, again, TARGETS, np.arange(8), [1, 1, 1], threshold=0.99)
-    assert found.order.tolist() == [1, 2]
-    assert found.stability[1:].tolist() == pytest.approx([1.0, 1.0])
-
-
-def test_if_none_is_stable_the_most_stable_remains() -> None:
-    rho = np.array([0.9, 0.8, 0.7])
-    assert order_of(rho, np.array([0.2, 0.6, 0.5]), [1, 1, 1], 0.99).tolist() == [1]
-    assert order_of(rho, np.array([0.6, 0.6, 0.5]), [2, 1, 1], 0.99).tolist() == [0, 1]
+GOOD = np.arange(8.0) ** 2
 
 
 def test_scores_that_are_constant_or_not_finite_do_not_repeat() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from lpzero.report.figures import heatmap
 from lpzero.runs.config import read_config
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
+from lpzero.version import VERSION
 from primitives.expressions import Leaf, walk
 from primitives.formula import REDUCTIONS
 from primitives.parser import parse
@@ -150,6 +152,14 @@ def test_another_run_is_refused(
         exhaust(table, sketches, split(table, 1), folder, Exhaustion(1, True))
     with pytest.raises(InputError, match="same_statistic"):
         exhaust(table, sketches, split(table, 0), folder, Exhaustion(1))
+
+
+def test_a_run_of_another_engine_is_refused_by_its_version(
+    table: Table, sketches: list[Sketch], done: tuple[Results, Any], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("lpzero.exhaust.run.VERSION", "9.9")
+    with pytest.raises(InputError, match=rf"was started by lpzero {re.escape(VERSION)}, which"):
+        exhaust(table, sketches, split(table, 0), done[0].files.folder, Exhaustion(1, True))
 
 
 def test_too_little_memory_is_said_before_anything_is_measured(

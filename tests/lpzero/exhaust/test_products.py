@@ -9,13 +9,14 @@ import pytest
 
 from lpzero.errors import InputError
 from lpzero.exhaust import Exhaustion, Query, exhaust, report
+from lpzero.exhaust.floor import floors
 from lpzero.exhaust.products import PairResults
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.parallel import Workers
 from lpzero.runs.config import read_config
 from lpzero.runs.run import open_run
-from lpzero.scores.products import Beam, n_pairs, search
+from lpzero.scores.products import Beam, PairScreen, n_pairs, search
 from spaces.tables import split
 from tests.lpzero.small_campaign import sketches, table
 
@@ -86,6 +87,48 @@ def test_the_run_is_read_without_its_sketches(done: tuple[PairResults, object]) 
     pairs = list(run.pairs())  # type: ignore[attr-defined]
     assert pairs
     assert run.command()[:3] == ["lpzero", "exhaust", "made-up"]  # type: ignore[attr-defined]
+
+
+def test_products_of_longer_chains_are_screened(tmp_path: Path) -> None:
+    made, asked = table(), Exhaustion(terms=2, unaries=2, workers=Workers(2))
+    parts = split(made, 0)
+    found = exhaust(made, sketches(len(made)), parts, tmp_path, asked)
+    results = found[0]
+    assert isinstance(results, PairResults)
+    assert results.counts[0] == n_pairs(len(results.terms)) > 50 * results.ranked
+    best = results.best(Query(top=5))
+    logs, ranks = results.terms.logs[:, parts.train], rank_targets(made.targets[parts.train])
+    assert best[0].value >= PairScreen.of(logs).best(ranks)[0].rho  # of fewer ranked exactly
+    assert search(logs, ranks, Beam(factors=2))[0].rho <= best[0].value + 1e-12
+    assert open_run(tmp_path).counts["evaluated"] == results.counts[0]  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="screened by rho"):
+        results.best(Query(by="rho_within"))
+    answer = report(made, parts, sketches(len(made)), found, asked, repeated=sketches(len(made)))
+    assert answer["stability"] == {"table": "made-up", "n": 1, "median": 1.0, "least": 1.0}
+    assert answer["ranked"] == results.ranked
+
+
+def test_screening_loses_none_of_the_best(done: tuple[PairResults, object]) -> None:
+    results, made = done[0], table()
+    train = split(made, 0).train
+    ranks = rank_targets(made.targets[train])
+    found = PairScreen.of(results.terms.logs[:, train]).best(ranks)
+    assert found[0].value == pytest.approx(results.best(Query(top=1))[0].value)
+
+
+def test_a_run_needs_the_memory_that_its_products_take(tmp_path: Path) -> None:
+    made, asked = table(), Exhaustion(terms=2, unaries=2, memory=1 << 26)
+    with pytest.raises(InputError, match=r"needs at least 0\.\d+ GB: give --memory more"):
+        exhaust(made, sketches(len(made)), split(made, 0), tmp_path, asked)
+
+
+def test_the_floor_of_all_products_of_two(done: tuple[PairResults, object]) -> None:
+    made, parts = table(), split(table(), 0)
+    assert floors(made, parts, done[0], 0, Exhaustion(terms=2)) == []
+    [found] = floors(made, parts, done[0], 20, Exhaustion(terms=2))
+    assert (found["table"], found["permutations"]) == ("made-up", 20)
+    assert 0.5 < found["fit"] < done[0].best(Query(top=1))[0].value
+    assert found["test_ci"][0] < 0 < found["test_ci"][1]
 
 
 def test_questions_that_shards_cannot_answer_are_refused(

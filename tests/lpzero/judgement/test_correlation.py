@@ -147,3 +147,12 @@ def test_hidden_targets_cannot_be_ranked_by_any_function() -> None:
     ):
         with pytest.raises(FitnessError, match="target 7 is nan"):
             use(scores, targets)
+
+
+def test_groups_count_by_their_size_and_five_are_enough() -> None:
+    # Rho 1 among five and -1 among fifteen: (5 - 15) / 20. Four more cannot be measured.
+    scores = np.concatenate([np.arange(5.0), -np.arange(15.0), np.arange(4.0)])
+    targets = np.concatenate([np.arange(5.0), np.arange(15.0), np.arange(4.0)])
+    groups = np.repeat([3, 1, 2], [5, 15, 4])
+    found = correlation.within_spearman(scores, targets, groups)
+    assert found == correlation.GroupedRho(pytest.approx(-0.5), 2, 20)

@@ -13,6 +13,7 @@ from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman, untied
 from spaces.errors import UnknownNameError
 from spaces.gpt2.space import Gpt2Arch
+from spaces.pit import PitArch
 from spaces.tables import load
 from spaces.tables.table import make_table
 
@@ -42,6 +43,14 @@ def test_sept_equals_exact_arithmetic() -> None:
     expected = math.log(L * d) + math.log(float(inside))
     assert counters.sept(spaces.NANO_GPT2, ARCH, T) == pytest.approx(expected, rel=1e-12)
     assert math.isfinite(counters.sept(spaces.NANO_GPT2, ARCH, 100_000))
+
+
+def test_sept_takes_the_width_of_each_block() -> None:
+    space, arch, T = spaces.get("pit"), PitArch(16, 4, (1, 4, 2), (2, 4, 8)), 3
+    widths = [32] + [64] * 4 + [128] * 2
+    inside = sum(Fraction(1 - d ** (T + 1), 1 - d) for d in widths)
+    expected = math.log(sum(widths)) + math.log(float(inside))
+    assert counters.sept(space, arch, T) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_names_are_those_of_the_contract() -> None:

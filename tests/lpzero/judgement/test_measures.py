@@ -79,3 +79,11 @@ def test_negating_measures_makes_no_negative_zero() -> None:
     negated = Measures(0.5, -0.25, 0.0).negated()
     assert negated == (-0.5, 0.25, 0.0)
     assert str(negated.rho_within) == "0.0"
+
+
+def test_groups_count_by_their_size() -> None:
+    scores = np.concatenate([np.arange(5.0), -np.arange(15.0)])
+    targets = np.concatenate([np.arange(5.0), np.arange(15.0)])
+    measures = RankMeasures(targets, np.arange(20.0), np.repeat([3, 1], [5, 15]))
+    assert measures.n_within == 20
+    assert measures.measure(scores[np.newaxis]).values[2, 0] == pytest.approx(-0.5)

@@ -37,9 +37,9 @@ def test_a_search_fits_noise_and_tests_at_zero() -> None:
     # Many, because the interval of a mean of 20 misses 0 once in 20 seeds by right.
     found = permutation_floor(search, TARGETS, 200)
     assert found.permutations == len(found.fitted) == 200
-    assert found.train == pytest.approx(np.mean([fitted.train for fitted in found.fitted]))
-    assert found.train_ci[0] < found.train < found.train_ci[1]
-    assert found.train_ci[0] > 0.3
+    assert found.fit == pytest.approx(np.mean([fitted.fit for fitted in found.fitted]))
+    assert found.fit_ci[0] < found.fit < found.fit_ci[1]
+    assert found.fit_ci[0] > 0.3
     assert found.test_ci[0] < 0 < found.test_ci[1]
 
 
@@ -61,8 +61,8 @@ def test_a_permutation_keeps_the_targets() -> None:
 
 def test_the_floor_is_plain_json() -> None:
     found = permutation_floor(search, TARGETS, 2).to_json()
-    assert set(found) == {"permutations", "train", "train_ci", "test", "test_ci", "fitted"}
-    assert set(found["fitted"][0]) == {"train", "test"}
+    assert set(found) == {"permutations", "fit", "fit_ci", "test", "test_ci", "fitted"}
+    assert set(found["fitted"][0]) == {"fit", "test"}
 
 
 def test_one_permutation_has_no_interval() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,8 +36,17 @@ def test_the_best_counter_is_chosen_on_train() -> None:
     judged = opened()
     name, found = judged.best_counter()
     on_train = {n: judged.rho(counters.score(n, judged.table), "train") for n in counters.names()}
-    assert on_train[name] == max(on_train.values())
+    assert on_train[name] == max(map(abs, on_train.values()))
     assert np.array_equal(found, counters.score(name, judged.table))
+
+
+def test_the_best_counters_sign_is_fitted_on_train() -> None:
+    made = table()
+    turned = replace(made, targets=-made.targets)
+    name, found = opened().best_counter()
+    negated = JudgedTable(turned, opened().split).best_counter()
+    assert negated[0] == f"-{name}"
+    assert np.array_equal(negated[1], -found)
 
 
 def test_choosing_it_does_not_open_the_test_rows() -> None:
@@ -70,7 +80,8 @@ def test_without_a_count_the_rival_is_the_best_counter(scores: FloatArray) -> No
     assert list(found) == FIELDS
     assert (found["count"], found["stability"]) == (None, None)
     differences = judged.compare(scores, {name: rival})
-    expected = {"table": "made-up", "against": name, **differences[name].to_json()}
+    facts = {"table": "made-up", "against": name, "is_column": False}
+    expected = {**facts, **differences[name].to_json()}
     assert found["difference"] == expected
     assert found["differences"] == [expected]
     assert found["verdict"] == verdict(judged.judge(scores)["test"], differences)

@@ -11,7 +11,7 @@ from lpzero.judgement.correlation import within_spearman
 from lpzero.judgement.differences import Difference
 from lpzero.judgement.judgement import Judgement
 from lpzero.judgement.stability import Stability
-from lpzero.judgement.verdict import chance_within, verdict
+from lpzero.judgement.verdict import chance_within, headline, verdict
 
 SETTLED = Difference(150, 0.0204, (0.010, 0.0312), 1.0)
 OPEN = Difference(150, 0.004, (-0.002, 0.011), 0.81)
@@ -47,6 +47,21 @@ def test_not_ahead() -> None:
         "It does not beat depth (the best counter on train): the difference is -0.012"
         " [-0.030, 0.000] on 150 test rows (2% of draws above 0); within"
     )
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (SETTLED, "It is ahead of the best count."),
+        (OPEN, "It is above the best count, but the difference is not settled."),
+        (BEHIND, "It does not beat the best count."),
+    ],
+)
+def test_the_headline_is_the_first_thing_it_says(found: Difference, text: str) -> None:
+    outcome = found.to_json()["outcome"]
+    assert headline(judgement().to_json(), "best count", outcome) == text
+    flawed = headline(judgement(flaw="constant").to_json(), "best count", outcome)
+    assert flawed == "It ranks nothing: its scores on the 150 test rows are constant."
 
 
 def test_every_rival_has_its_clause_and_so_has_the_stability() -> None:

@@ -135,3 +135,14 @@ def test_progress_goes_to_stderr(capfd: pytest.CaptureFixture[str]) -> None:
     assert out == ""
     assert "sketches" in err
     assert "2/2" in err
+
+
+def test_workers_ignore_the_signals_that_their_driver_handles() -> None:
+    """A terminal, a scheduler or `timeout` sends them to every process of the command."""
+
+    def signalled(x: int) -> int:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+        return x
+
+    assert dict(stream(signalled, range(4), Workers(2))) == {i: i for i in range(4)}

@@ -187,3 +187,27 @@ def test_the_cache_drops_the_least_recently_used_value() -> None:
     cache.put("huge", "H", 11)
     assert "huge" not in cache
     assert cache.bytes == 8
+
+
+@pytest.mark.parametrize("softmax_axis", ["first", "last"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "l1(matmul(W, G))",
+        "fro(matmul(W, exp(W)))",
+        "l1(mul(mean(W), G))",
+        "l1(mul(G, mean(W)))",
+        "square(softmax(matmul(W, G)))",
+        "square(softmax(mul(W, G)))",
+        "l1(matmul(matmul(W, G), W))",
+    ],
+)
+def test_what_reads_the_true_width_of_a_product_equals_the_reference(
+    text: str, softmax_axis: naive.Axis
+) -> None:
+    """Sums over a cut axis are rescaled by the true width, which a product has to state."""
+    sketches = [random_sketches.sketch(seed, 1 + seed) for seed in range(3)]
+    engine = FormulaEvaluator(sketches, surviving(1, softmax_axis=softmax_axis))
+    formula = parse(f"sum({text})")
+    expected = [naive.score(formula, random_sketches.blocks_of(s), softmax_axis) for s in sketches]
+    np.testing.assert_allclose(engine.score(formula), expected, rtol=1e-9)

@@ -13,7 +13,7 @@ from lpzero.judgement.across import Across
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.branch_files import decode, encode
-from lpzero.scores.branch_table import BranchTable, assemble, rows_of
+from lpzero.scores.branch_table import BranchTable, assemble, rows_of, state_sizes
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.products import (
@@ -198,6 +198,10 @@ def test_a_head_without_parameters_is_rejected_and_not_an_error() -> None:
     found = FormulaEvaluator(SKETCHES[:2], table=table).score(parse("head(sqrt(params))"))
     assert isinstance(found, Rejected)
     assert found.rule == "missing-end"
+    _, end_sizes = state_sizes(
+        [{"blocks": [{"params": 3}], "ends": {"head": {"params": n, "width": 4}}} for n in (0, 2)]
+    )
+    assert list(end_sizes) == [("head", "width")]
 
 
 def test_a_wide_beam_finds_the_best_product_of_two_for_two_tables() -> None:

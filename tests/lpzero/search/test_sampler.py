@@ -53,3 +53,17 @@ def test_an_architecture_outside_the_pool_is_replaced_by_the_most_similar_isomer
             for other in (settled, member)
         ]
         assert alike[0] >= alike[1]
+
+
+def test_an_architecture_at_a_bound_is_within_it() -> None:
+    arch = SPACE.sample(random.Random(0))
+    size = SPACE.parameters(arch)
+    for bound, is_allowed in [
+        ((size, size), True),
+        ((None, size), True),
+        ((size, None), True),
+        ((size + 1, None), False),
+        ((None, size - 1), False),
+    ]:
+        constraints = Constraints({"parameters": bound})
+        assert constraints.allows(SPACE, arch, lambda arch: 0.0) == is_allowed

@@ -575,3 +575,17 @@ def test_one_thread_inside_as_many_as_before_after() -> None:
     with single_thread(), single_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
+
+
+def test_what_was_extracted_does_not_change_with_the_model() -> None:
+    space = spaces.get("nano-gpt2")
+    arch = space.sample(random.Random(0))
+    model = space.build(arch, 0)
+    found = extract(model, space.batch(0))
+    positions = (*found.blocks, *found.ends.values())
+    taken = [one.values for position in positions for of in position.values() for one in of]
+    before = [values.clone() for values in taken]
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(7.0)
+    assert all(torch.equal(a, b) for a, b in zip(before, taken, strict=True))

@@ -14,7 +14,7 @@ from lpzero.errors import RunError
 from lpzero.parallel import Workers
 from lpzero.runs import layout
 from lpzero.runs.directory import locked
-from lpzero.training.table_build import build_table
+from lpzero.training.table_build import DivergedError, build_table
 from spaces.batches import pydoc_digest
 from spaces.tables import nano
 from spaces.training.recipes import PLANS
@@ -58,6 +58,40 @@ build_table(plan, Path(sys.argv[1]))
 
 def n_lines(path: Path) -> int:
     return path.read_text().count("\n") if path.exists() else 0
+
+
+def test_a_training_that_diverges_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def diverges(plan: object, index: int, seed: int) -> dict:
+        target = float("nan") if (index, seed) == (0, 1) else 1.0
+        return {"index": index, "seed": seed, "target": target, "steps": 2, "seconds": 0.5}
+
+    monkeypatch.setattr("lpzero.training.table_build.train_one", diverges)
+    with pytest.raises(DivergedError, match="training 0 with seed 1 diverged, its target is nan"):
+        build_table(PLAN, tmp_path)
+    assert n_lines(tmp_path / layout.JOURNAL) == 1
+    assert not (tmp_path / layout.TABLE).exists()
+
+
+def test_a_changed_target_is_trained_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    trained = []
+
+    def train(plan: object, index: int, seed: int) -> dict:
+        trained.append((index, seed))
+        target = index + seed / 10
+        return {"index": index, "seed": seed, "target": target, "steps": 2, "seconds": 0.5}
+
+    monkeypatch.setattr("lpzero.training.table_build.train_one", train)
+    whole = build_table(PLAN, tmp_path).read_bytes()
+    journal = tmp_path / layout.JOURNAL
+    journal.write_text(journal.read_text().replace('"target":1.1', '"target":1.9'))
+    trained.clear()
+    assert build_table(PLAN, tmp_path).read_bytes() == whole
+    assert trained[0] == (1, 1)
+    assert f"{journal}: line 4 was changed" in caplog.text
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import spaces
+from spaces.errors import ArchitectureError
 from spaces.pit import PitArch, PitBlock, PitSpace
 
 TINY = PitSpace(
@@ -58,6 +59,11 @@ def test_cardinality_is_the_count() -> None:
     assert TINY.cardinality() == len(archs)
     rng = random.Random(0)
     assert {TINY.sample(rng) for _ in range(3000)} == archs
+
+
+def test_heads_that_do_not_fit_the_stage_before_are_refused() -> None:
+    with pytest.raises(ArchitectureError, match=r"heads\[2\] = 2 .* multiple of the 4"):
+        TINY.validate(PitArch(2, 2, (1, 1, 1), (1, 4, 2)))
 
 
 def test_each_stage_halves_the_grid_and_widens_the_tokens() -> None:

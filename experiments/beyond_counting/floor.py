@@ -1,0 +1,63 @@
+"""The permutation floor of the beam search: what it fits to permuted targets, and how that tests.
+
+python -m experiments.beyond_counting.floor --jobs 2
+
+The search is that of the experiment, on train and valid of one split, in the language of `+ ends`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import click
+import numpy as np
+
+from experiments.reproduction import markdown
+from lpzero.cli.output import cache_option, data_option, jobs_option
+from lpzero.judgement.permutations import PERMUTATIONS, permutation_floor
+from lpzero.parallel import Workers
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.chains import surviving
+from lpzero.scores.floor import ProductFloor
+from lpzero.scores.products import search
+from lpzero.scores.terms import term_table
+from lpzero.sketches.builder import Builder, sketches
+from lpzero.sketches.store import Store, default_folder
+from spaces.tables import load, split
+
+COLUMNS = ("table", "permutations", "fit", "fit_ci", "test", "test_ci")
+
+
+@click.command()
+@click.option("--table", "names", multiple=True, default=("flexibert", "gpt2-wt103"))
+@click.option("--permutations", default=PERMUTATIONS, show_default=True)
+@click.option("--split-seed", default=0, show_default=True)
+@jobs_option
+@cache_option
+@data_option
+def main(
+    names: tuple[str, ...],
+    permutations: int,
+    split_seed: int,
+    jobs: int,
+    cache: str | None,
+    data: str | None,
+) -> None:
+    """Print the floor of every table."""
+    store, workers = Store(Path(cache) if cache else default_folder()), Workers(jobs)
+    rows = []
+    for name in names:
+        table = load(name, data)
+        found = sketches(table, Builder(store=store, workers=workers, label=f"sketches of {name}"))
+        logs = term_table(branch_table(found, surviving(2), workers=workers)).logs
+        parts = split(table, split_seed)
+        known = np.sort(np.concatenate([parts.train, parts.valid]))
+        floor = ProductFloor(partial(search, logs[:, known]), logs, known, known, parts.open_test())
+        fitted = permutation_floor(floor, table.targets, permutations, workers=workers, label=name)
+        rows.append({"table": name, **fitted.to_json()})
+    click.echo(markdown(rows, COLUMNS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""What a search proposes on some rows: formulas with their scores from two seeds.
+
+table with branch tables of two seeds, rows  ->  Pool
+
+The beam searches products of terms. Random search and evolution are those of `lpzero discover`, in
+its language of products, with as many formulas scored exactly as the beam ranks exactly.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lpzero.arrays import FloatArray, IntArray
+from lpzero.discover.candidate import Candidate, Verdict
+from lpzero.discover.choice import STABLE
+from lpzero.discover.evolution import Evolution
+from lpzero.discover.generation import State
+from lpzero.discover.settings import Settings, preset
+from lpzero.judgement.measures import Measures, RankMeasures
+from lpzero.judgement.ranks import rank_targets
+from lpzero.judgement.table import JudgedTable
+from lpzero.scores.branch_table import BranchTable, rows_of
+from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.products import MOST_FACTORS, Beam, Found, search
+from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.terms import TermLanguage, TermSource, TermTable, term_table, values_of
+from lpzero.sketches.sketch import Sketch
+from primitives.rejection import Rejected
+from primitives.score import AnyFormula
+from primitives.score_canonical import canonical
+from spaces.tables import Table
+
+POOL = 400  # formulas of a search that are chosen from
+BATCH = 100
+RANKED = MOST_FACTORS * Beam().exact  # products that a beam of four factors ranks exactly
+
+
+class Arm(NamedTuple):
+    """A language, and how many terms a product of it may have."""
+
+    language: TermLanguage
+    factors: int
+
+
+class Data(NamedTuple):
+    """A table with the sketches and branch tables of two seeds."""
+
+    table: Table
+    sketches: Sequence[Sketch]
+    branches: BranchTable
+    repeated_sketches: Sequence[Sketch]
+    repeated: BranchTable
+
+
+class Pool(NamedTuple):
+    """K formulas, best first, with their scores (K, A) from two seeds; 0 where the second fails."""
+
+    formulas: list[AnyFormula]
+    scores: FloatArray
+    repeated: FloatArray
+
+    @property
+    def complexity(self) -> list[int]:
+        """The nodes of each formula."""
+        return [formula.complexity for formula in self.formulas]
+
+
+class Terms(NamedTuple):
+    """The terms of a language, and their logarithms (T, A) from the other seed."""
+
+    table: TermTable
+    repeated: FloatArray
+
+
+def terms_of(data: Data, arm: Arm) -> dict[bool, Terms]:
+    """All terms of the language on a table, and (True) those whose values repeat."""
+    both = Repeated(TermSource(data.branches), TermSource(data.repeated))
+    (steady,) = stable_term_tables([both], arm.language, STABLE)
+    return {
+        is_stable: Terms(terms, repeated_logs(terms, data.repeated))
+        for is_stable, terms in ((False, term_table(data.branches, arm.language)), (True, steady))
+    }
+
+
+def repeated_logs(terms: TermTable, repeated: BranchTable) -> FloatArray:
+    """The logarithms (T, A) of the same terms from another branch table; NaN where undefined."""
+    values = np.abs(values_of(terms.terms, TermSource(repeated)))
+    return np.log(np.where(values > 0, values, np.nan))
+
+
+def beam(data: Data, terms: Terms, factors: int, rows: IntArray) -> Pool:
+    """The products that a beam search on the rows finds."""
+    found = _beam(data, terms, factors, rows)[:POOL]
+    scores, repeated = (
+        np.stack([one.factors.logs(logs) for one in found])
+        for logs in (terms.table.logs, terms.repeated)
+    )
+    formulas = [one.factors.formula(terms.table) for one in found]
+    return Pool(formulas, scores, _or_zero(repeated))
+
+
+def _beam(data: Data, terms: Terms, factors: int, rows: IntArray) -> list[Found]:
+    ranks = rank_targets(data.table.targets[rows])
+    return search(terms.table.logs[:, rows], ranks, Beam(factors=factors))
+
+
+def evolve(data: Data, terms: Terms, arm: str, rows: IntArray, seed: int) -> Pool:
+    """The best formulas of `random`, `evolution` or `beam, evolution` with the rows as fitness.
+
+    The last starts from the beam's best and so has twice the budget of the others.
+    """
+    settings = preset(
+        "default", method="random" if arm == "random" else "front", population=BATCH,
+        offspring=BATCH, generations=RANKED // BATCH - 1, seed=seed,
+    )  # fmt: skip
+
+    def first() -> list[AnyFormula]:
+        found = _beam(data, terms, MOST_FACTORS, rows) if arm == "beam, evolution" else []
+        return [one.factors.formula(terms.table) for one in found[: BATCH // 2]]
+
+    tried = _generations(settings, _judge(data, rows), first)
+    best = sorted((c for c in tried if c.is_scored), key=lambda c: (-c.fitness[0], c.id))
+    formulas = [canonical(candidate.formula) for candidate in best[:POOL]]
+    scores = _scores(FormulaEvaluator(data.sketches, table=data.branches), formulas)
+    again = _scores(FormulaEvaluator(data.repeated_sketches, table=data.repeated), formulas)
+    usable = np.flatnonzero(np.isfinite(scores).all(axis=1))
+    return Pool([formulas[i] for i in usable], scores[usable], _or_zero(again[usable]))
+
+
+def _generations(
+    settings: Settings,
+    judge: Callable[[Sequence[AnyFormula]], list[Verdict | Rejected]],
+    first: Callable[[], Sequence[AnyFormula]],
+) -> list[Candidate]:
+    evolution, rng = Evolution(settings, judge, first), random.Random(settings.seed)
+    state, tried = State(), []
+    while state.generation <= settings.generations and not state.exhausted:
+        state = evolution.step(state, rng)
+        tried += state.tried
+    return tried
+
+
+def _judge(
+    data: Data, rows: IntArray
+) -> Callable[[Sequence[AnyFormula]], list[Verdict | Rejected]]:
+    """Fitness is rho on the rows."""
+    evaluator = FormulaEvaluator(
+        data.sketches, rows=[int(row) for row in rows], table=rows_of(data.branches, rows)
+    )
+    measures: RankMeasures = JudgedTable(data.table).measures(rows)
+
+    def judge(formulas: Sequence[AnyFormula]) -> list[Verdict | Rejected]:
+        found = evaluator.scores([canonical(formula) for formula in formulas])
+        return [s if isinstance(s, Rejected) else _verdict(measures, s) for s in found]
+
+    return judge
+
+
+def _verdict(measures: RankMeasures, scores: FloatArray) -> Verdict | Rejected:
+    found = measures.measure(scores[np.newaxis])
+    if found.constant[0] or found.non_finite[0]:
+        return Rejected("constant-score", "every architecture has the same score")
+    values = Measures(*map(float, found.values[:, 0]))
+    sign = -1 if values.rho < 0 else 1
+    signed = values.negated() if sign < 0 else values
+    return Verdict(sign, (signed,), (signed.rho,))
+
+
+def _scores(evaluator: FormulaEvaluator, formulas: Sequence[AnyFormula]) -> FloatArray:
+    """Scores (K, A), NaN where a formula has none."""
+    found = evaluator.scores(formulas)
+    lost = np.full(evaluator.n_archs, np.nan)
+    return np.stack([lost if isinstance(s, Rejected) else s for s in found])
+
+
+def _or_zero(scores: FloatArray) -> FloatArray:
+    """The scores (K, A); a row with a value that is not finite is all 0, which repeats nothing."""
+    return np.where(np.isfinite(scores).all(axis=1, keepdims=True), scores, 0.0)

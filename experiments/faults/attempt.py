@@ -1,0 +1,122 @@
+"""One command in a process of its own, which may be killed on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lpzero import files
+from lpzero.cli.main import run
+
+HANGS_AFTER = 180.0  # seconds
+
+
+@dataclass(frozen=True)
+class Kill:
+    """When the process dies: after some seconds, or at the n-th step of writing files."""
+
+    seconds: float | None = None
+    step: int | None = None
+    share: float = 0.5  # of the bytes being appended at that step
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How a command ended; the code is None if it hung, negative if a signal ended it."""
+
+    code: int | None
+    out: str
+    err: str
+    seconds: float
+    steps: int
+
+    @property
+    def notes(self) -> list[str]:
+        return [line for line in self.err.splitlines() if line.startswith("note: ")]
+
+
+def attempt(arguments: Sequence[str], scratch: Path, kill: Kill | None = None) -> Attempt:
+    """Run the command in a fork of this process, which has imported everything already."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    out, err, steps = (scratch / name for name in ("out", "err", "steps"))
+    start = time.monotonic()
+    process = os.fork()
+    if process == 0:
+        _child(arguments, out, err, steps, kill)
+    code = _wait(process, kill)
+    seconds = time.monotonic() - start
+    texts = [path.read_text(errors="replace") if path.exists() else "" for path in (out, err)]
+    n_steps = int(steps.read_text()) if steps.exists() else 0
+    for path in (out, err, steps):
+        path.unlink(missing_ok=True)
+    return Attempt(code, texts[0], texts[1], seconds, n_steps)
+
+
+def _wait(process: int, kill: Kill | None) -> int | None:
+    start = time.monotonic()
+    limit = HANGS_AFTER if kill is None or kill.seconds is None else kill.seconds
+    while time.monotonic() - start < limit:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    return None if limit == HANGS_AFTER else os.waitstatus_to_exitcode(status)
+
+
+def _child(arguments: Sequence[str], out: Path, err: Path, steps: Path, kill: Kill | None) -> None:
+    code = 99
+    try:
+        os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for number, path in ((1, out), (2, err)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.stdout = os.fdopen(1, "w", buffering=1)
+        sys.stderr = os.fdopen(2, "w", buffering=1)
+        count = _Steps(kill)
+        code = run(list(arguments))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        steps.write_text(str(count.n))
+    finally:
+        os._exit(code)
+
+
+class _Steps:
+    """Counts the steps of writing files, and ends the process at the one that was chosen.
+
+    An atomic write has two steps, before and after the rename; an append has one, in its middle.
+    """
+
+    def __init__(self, kill: Kill | None) -> None:
+        self.n = 0
+        self._kill = kill or Kill()
+        replace, append = os.replace, files.AppendFile.append
+
+        def counted_replace(source: Any, target: Any, **options: Any) -> None:
+            self._step()
+            replace(source, target, **options)
+            self._step()
+
+        def counted_append(file: files.AppendFile, data: bytes) -> None:
+            self._step(lambda: append(file, data[: int(self._kill.share * len(data))]))
+            append(file, data)
+
+        os.replace = counted_replace
+        files.AppendFile.append = counted_append  # type: ignore[method-assign]
+
+    def _step(self, before_death: Callable[[], None] = lambda: None) -> None:
+        self.n += 1
+        if self.n == self._kill.step:
+            before_death()
+            os.kill(os.getpid(), signal.SIGKILL)

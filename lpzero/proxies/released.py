@@ -1,0 +1,231 @@
+"""Proxies as the authors' public code computes them, where it differs from their papers or ours.
+
+Each is called as ours with `-released` and runs on the recipe's own batch (`released_batch`) unless
+another one is chosen. The released code trains with dropout, which our models do not have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from lpzero.errors import InputError
+from lpzero.proxies.combined import Combined
+from lpzero.proxies.network import Network
+from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, get, proxy, register
+from lpzero.proxies.released_flow import FlowedMatrix
+from lpzero.proxies.saliency import grasp, nuclear_norm
+from spaces.taps import Tap
+
+_FLOW = Needs.FORWARD | Needs.GRADIENT
+_LOSS = _FLOW | Needs.LABELS
+_LPZERO = "code of LPZero"
+_SERIANNI = "Serianni and Kalita 2023"
+_CONVOLVED = "tap_c"  # the projection of a convolution, which the released code does not read
+
+register(
+    NetworkProxy(
+        "grasp-released",
+        _LOSS | Needs.SECOND_ORDER,
+        _LPZERO,
+        "grasp on the released batch",
+        Measure("grasp-released", grasp, by_block=True, has_own_batch=True),
+    )
+)
+
+
+@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True)
+def synflow_released(network: Network) -> Terms:
+    """sum |W * dR/dW|, all state absolute, norms kept, R the sum of the head cluster's logits"""
+    return [
+        [float((matrix.weight * matrix.gradient).abs().sum()) for matrix in block]
+        for block in network.released.blocks
+    ]
+
+
+@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True)
+def logsynflow_released(network: Network) -> Terms:
+    """sum |W| * |log |dR/dW|| of the pass of synflow-released; 0 where there is no gradient"""
+    return [[_log_flow(matrix) for matrix in block] for block in network.released.blocks]
+
+
+def _log_flow(matrix: FlowedMatrix) -> float:
+    size = matrix.gradient.abs()
+    logs = torch.where(size > 0, size, 1.0).log().abs()
+    return float((matrix.weight * logs).sum())
+
+
+@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True)
+def dss_diversity_released(network: Network) -> float:
+    """sum ||dR/dW||_nuc * ||W||_nuc over fused q, k and v and every other square Linear"""
+    attention, _ = _dss_parts(network)
+    return math.fsum(nuclear_norm(m.gradient) * nuclear_norm(m.weight) for m in attention)
+
+
+@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True)
+def dss_saliency_released(network: Network) -> float:
+    """sum |dR/dW * W| over all other Linears, pooling and head included"""
+    _, others = _dss_parts(network)
+    return math.fsum(float((m.weight * m.gradient).abs().sum()) for m in others)
+
+
+def _dss_parts(network: Network) -> tuple[list[FlowedMatrix], list[FlowedMatrix]]:
+    """Fused q, k, v and the square Linears; all other Linears of the model."""
+    by_module: dict[str, dict[str, FlowedMatrix]] = {}
+    for matrix in network.released.linears:
+        place, _, last = matrix.name.removesuffix(".weight").rpartition(".")
+        by_module.setdefault(place, {})[last] = matrix
+    attention: list[FlowedMatrix] = []
+    others: list[FlowedMatrix] = []
+    for place, found in by_module.items():
+        if {"query", "key", "value"} <= set(found):
+            parts = [found.pop(name) for name in ("query", "key", "value")]
+            weight = torch.cat([part.weight for part in parts])
+            gradient = torch.cat([part.gradient for part in parts])
+            attention.append(FlowedMatrix(f"{place}.qkv", weight, gradient))
+        for last, matrix in found.items():
+            is_square = matrix.weight.shape[0] == matrix.weight.shape[1]
+            (attention if last == "qkv" or is_square else others).append(matrix)
+    return attention, others
+
+
+_PARTS = get("dss-diversity-released"), get("dss-saliency-released")
+register(Combined("dss-released", _PARTS, "sum", paper="code of Zhou et al. 2022"))
+register(Combined("dss++-released", _PARTS, "rank-sum", paper="code of Zhou et al. 2022"))
+
+
+@proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True)
+def activation_distance_released(network: Network) -> Terms:
+    """sum of all entries of x x' + (1 - x)(1 - x)', x the positive outputs of each block matrix
+
+    Of the first input only: x is (tokens, outputs), so that a unit that is positive for p of T
+    tokens adds p^2 + (T - p)^2.
+    """
+    terms: Terms = []
+    for block in _outputs(network, slice(0, 1), _matrix_modules(network)):
+        terms.append([])
+        for output in block:
+            positive = (output[0] > 0).sum(0, dtype=torch.float64)  # (outputs,)
+            T = output.shape[1]
+            terms[-1].append(float((positive**2 + (T - positive) ** 2).sum()))
+    return terms
+
+
+@proxy(needs=Needs.FORWARD, paper=_SERIANNI, normalised=True, has_own_batch=True, reads="S")
+def attention_confidence_released(network: Network) -> Terms:
+    """sum of the mean of the maximum over tokens: of every block matrix's output (decoders), else H
+
+    H: the projections of queries, keys and values, of the linear transforms and of WMA's weight.
+    """
+    is_decoder = hasattr(network.model, "token_losses")
+    return _maxima(network, _matrix_modules(network) if is_decoder else _projections(network))
+
+
+@proxy(
+    needs=Needs.FORWARD | Needs.TAPS,
+    paper=_SERIANNI,
+    normalised=True,
+    has_own_batch=True,
+    reads="S",
+)
+def head_confidence_released(network: Network) -> Terms:
+    """sum over the projections H of the mean of the maximum over tokens"""
+    return _maxima(network, _projections(network))
+
+
+def _maxima(network: Network, modules: list[list[nn.Module]]) -> Terms:
+    B = len(network.tokens)
+    terms = [[0.0] * len(block) for block in modules]
+    for start in range(0, B, network.chunk):
+        part = slice(start, min(start + network.chunk, B))
+        for sums, block in zip(terms, _outputs(network, part, modules), strict=True):
+            for index, output in enumerate(block):
+                largest = output.amax(1).double()  # (b, features)
+                sums[index] += float(largest.mean(1).sum()) / B
+    return terms
+
+
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True)
+def eznas_released(network: Network) -> Terms:
+    """sum of sigmoid(log det(sign(g) sign(g)')), g the gradients as stored; 0 where it is singular
+
+    A matrix with more rows than columns is singular, and the sigmoid is 1 for all others: the
+    score nearly counts them.
+    """
+    return [[_ez(gradient.sign()) for gradient in block] for block in network.passed.gradients]
+
+
+def _ez(signs: Tensor) -> float:
+    n_rows, n_columns = signs.shape
+    if n_rows > n_columns:
+        return 0.0
+    found = torch.linalg.slogdet(signs.double() @ signs.double().T)
+    return float(torch.sigmoid(found.logabsdet)) if found.sign > 0 else 0.0
+
+
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True)
+def jacobian_cosine_released(network: Network) -> float:
+    """1 - mean over pairs of channels of |cos|^(1/20) / 2, of the loss's gradient at the inputs"""
+    return _cosine(network.passed.input_gradients[0])
+
+
+def _cosine(J: Tensor) -> float:
+    """1 - half the mean of |cos|^(1/20) over pairs of channels of J (B, T, d)."""
+    channels = J.flatten(0, 1).T.double()  # (d, B T)
+    unit = torch.nn.functional.normalize(channels, dim=1, eps=1e-300)
+    d = len(unit)
+    below = (unit @ unit.T).abs().tril(-1)
+    return 1.0 - float((below ** (1 / 20)).tril(-1).sum()) / (d * d - d)
+
+
+def _matrix_modules(network: Network) -> list[list[nn.Module]]:
+    """The modules of each block that multiply by one matrix."""
+    return [
+        [module for module in block.modules() if _is_product(module)] for block in network.blocks
+    ]
+
+
+def _is_product(module: nn.Module) -> bool:
+    weight = dict(module.named_parameters(recurse=False)).get("weight")
+    return weight is not None and weight.ndim == 2 and not isinstance(module, nn.Embedding)
+
+
+def _projections(network: Network) -> list[list[nn.Module]]:
+    found: list[list[nn.Module]] = [
+        [
+            module
+            for name, module in block.named_modules()
+            if isinstance(module, Tap) and module.statistic == "H" and not _is_convolved(name)
+        ]
+        for block in network.blocks
+    ]
+    if not any(found):
+        raise InputError("the projections are unknown: no block has taps of H")
+    return found
+
+
+def _is_convolved(name: str) -> bool:
+    return name.rpartition(".")[2] == _CONVOLVED
+
+
+def _outputs(
+    network: Network, part: slice, modules: list[list[nn.Module]]
+) -> Iterator[list[Tensor]]:
+    """The output (b, T, features) of each module, block by block, of one pass over the part."""
+    seen: dict[int, Tensor] = {}
+
+    def keep(module: nn.Module, _: object, output: Tensor) -> None:
+        seen[id(module)] = output.detach()
+
+    handles = [module.register_forward_hook(keep) for block in modules for module in block]
+    try:
+        with network.untouched(), torch.no_grad():
+            network.trace(part)
+    finally:
+        for handle in handles:
+            handle.remove()
+    for block in modules:
+        yield [seen[id(module)] for module in block]

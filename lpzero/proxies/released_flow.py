@@ -1,0 +1,115 @@
+"""The pass over absolute weights as public code has it: LayerNorms kept, every state absolute.
+
+The released recipes of Synflow, LogSynflow (LPZero's table on GPT-2) and of DSS. All parameters and
+buffers of a copy of the network are made absolute, a causal mask's negative number too: then tokens
+attend to those after them. Images are ones; for tokens the input of the first block is ones plus
+the absolute positions. R is the sum of the logits: of the classes, of the head cluster of words,
+or, where a model has neither, of the final hidden state (after whose LayerNorm nothing but rounding
+is left). Runs in float64 on one input as long as the batch's.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from lpzero.statistics.trace import trace
+from spaces.gpt2.model import Attention
+
+if TYPE_CHECKING:
+    from lpzero.proxies.network import Network
+
+MASKED = 1e4  # the absolute value of what the released models add to masked scores
+
+
+@dataclass(frozen=True, slots=True)
+class FlowedMatrix:
+    """An absolute weight and the gradient of R there, both (out, in); its module's full name."""
+
+    name: str
+    weight: Tensor
+    gradient: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedFlow:
+    """The weight matrices of each block, and every Linear of the whole model."""
+
+    blocks: list[list[FlowedMatrix]]
+    linears: list[FlowedMatrix]
+
+
+def released_flow(network: Network) -> ReleasedFlow:
+    """The gradients of R at every weight matrix."""
+    places = _places(network)
+    model = _absolute(network.model)
+    modules = dict(model.named_modules())
+    blocks = [modules[name] for name in places]
+    wanted = {
+        f"{place}.{matrix.name}": parameter
+        for place, block, matrices in zip(places, blocks, network.matrices, strict=True)
+        for matrix, parameter in ((matrix, block.get_parameter(matrix.name)) for matrix in matrices)
+    }
+    linears = {
+        f"{name}.weight": module.weight
+        for name, module in modules.items()
+        if isinstance(module, nn.Linear)
+    }
+    wanted |= linears
+    with torch.enable_grad():
+        gradients = torch.autograd.grad(
+            _total(network, model, blocks), list(wanted.values()), materialize_grads=True
+        )
+    found = {
+        name: FlowedMatrix(name, weight.detach().flatten(1), gradient.flatten(1))
+        for (name, weight), gradient in zip(wanted.items(), gradients, strict=True)
+    }
+    of_blocks = [
+        [found[f"{place}.{matrix.name}"] for matrix in matrices]
+        for place, matrices in zip(places, network.matrices, strict=True)
+    ]
+    return ReleasedFlow(of_blocks, [found[name] for name in linears])
+
+
+def _places(network: Network) -> list[str]:
+    """The name of each block in the model."""
+    names = {id(module): name for name, module in network.model.named_modules()}
+    return [names[id(block)] for block in network.blocks]
+
+
+def _absolute(model: nn.Module) -> nn.Module:
+    """A copy in float64 and eval mode whose parameters and buffers are absolute."""
+    made = copy.deepcopy(model).double().eval()
+    with torch.no_grad():
+        for tensor in (*made.parameters(), *made.buffers()):
+            if tensor.is_floating_point():
+                tensor.abs_()
+    made.requires_grad_(True)
+    for module in made.modules():
+        if isinstance(module, Attention):
+            module.mask_value = MASKED
+    return made
+
+
+def _total(network: Network, model: Any, blocks: list[nn.Module]) -> Tensor:
+    """R, the sum of the logits."""
+    one = network.tokens[:1]
+    if one.is_floating_point():
+        return _logits(model, model(torch.ones_like(one, dtype=torch.float64))).sum()
+    T, d = network.entry
+    source = torch.ones(1, T, d, dtype=torch.float64, device=network.device)
+    position = getattr(model, "position", None)
+    if isinstance(position, nn.Embedding):
+        source = source + position.weight[:T].detach()
+    seen = trace(model, blocks, one, (), lambda _, tensor: tensor, source=source)
+    return _logits(model, seen.output).sum()
+
+
+def _logits(model: Any, output: Any) -> Tensor:
+    read = getattr(model, "logits", None) or getattr(model, "head_logits", None)
+    logits: Tensor = output if read is None else read(output)
+    return logits

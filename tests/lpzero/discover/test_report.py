@@ -1,0 +1,88 @@
+"""The lines of a result over two tables, and which candidate wins, by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lpzero.discover.candidate import Candidate
+from lpzero.discover.report import _ScoredCandidate, choose, choose_stable
+from lpzero.judgement.across import Across
+from primitives.parser import parse
+
+TEXTS = ("sum(W)", "sum(A)", "sum(G)")
+
+
+def candidate(number: int, fitness: float, complexity: int = 1) -> Candidate:
+    text = TEXTS[number % 3]
+    return Candidate(number, 4, "random", (), parse(text), text, complexity, fitness=(fitness,))
+
+
+def judged(name: str, **rhos: float) -> Any:
+    return SimpleNamespace(
+        table=SimpleNamespace(name=name),
+        rhos=lambda scores: rhos,
+        judge_chosen=lambda scores, *parts: {part: {"of": name} for part in parts},
+    )
+
+
+def test_a_line_has_the_lowest_rho_of_each_part_and_those_of_each_table() -> None:
+    tables = [
+        judged("one", train=0.9, valid=0.5, test=0.7),
+        judged("two", train=0.8, valid=0.6, test=0.4),
+    ]
+    line = _ScoredCandidate(candidate(1, 0.3), [(one, np.zeros(3)) for one in tables]).line()
+    assert line["rho"] == {"train": 0.8, "valid": 0.5, "test": 0.4}
+    assert line["rho_by_table"]["one"] == {"train": 0.9, "valid": 0.5, "test": 0.7}
+    assert line["judged"] == {"one": {"test": {"of": "one"}}, "two": {"test": {"of": "two"}}}
+    assert (line["fitness"], line["id"], line["generation"], line["sign"]) == ([0.3], 1, 4, 1)
+    alone = _ScoredCandidate(candidate(1, 0.3), [(tables[0], np.zeros(3))]).line()
+    assert "rho_by_table" not in alone
+    assert alone["rho"]["test"] == 0.7
+
+
+def fitness(rhos: list[float], agreements: list[float]) -> Any:
+    """A table on which the candidates have these rhos, and scores that repeat so well."""
+    n, k = 12, len(rhos)
+    scores = np.tile(np.arange(float(n)), (k, 1))
+    repeated = np.stack([_moved(n, agreement) for agreement in agreements])
+    return SimpleNamespace(
+        table=range(n),
+        all_rows=SimpleNamespace(scores=lambda formulas: list(scores)),
+        repeated_rows=SimpleNamespace(scores=lambda formulas: list(repeated)),
+        known_rho=lambda found: np.array(rhos),
+    )
+
+
+def _moved(n: int, agreement: float) -> Any:
+    """Scores in order if they agree, else in reverse."""
+    return np.arange(float(n)) if agreement == 1 else np.arange(float(n))[::-1]
+
+
+def objective(*tables: Any, valid: dict[int, float] | None = None, how: str = "stable") -> Any:
+    settings = SimpleNamespace(choose=how, stable=0.99)
+    found = valid or {}
+    return SimpleNamespace(
+        settings=settings,
+        tables_fitness=tables,
+        across_known=Across("min"),
+        valid=lambda one: found[one.id],
+    )
+
+
+def test_a_stable_candidate_is_stable_on_every_table_and_best_on_the_lowest() -> None:
+    everyone = [candidate(0, 0.9), candidate(1, 0.8), candidate(2, 0.7)]
+    one = fitness([0.9, 0.6, 0.7], [1, 1, 1])
+    two = fitness([0.9, 0.8, 0.5], [0, 1, 1])  # the first does not repeat here
+    assert [c.id for c in choose_stable(objective(one, two), everyone)] == [1, 2]
+
+
+@pytest.mark.parametrize(("how", "order"), [("train", [0, 1, 2]), ("valid", [2, 0, 1])])
+def test_the_winner_is_chosen_on_the_rows_that_were_asked_for(how: str, order: list[int]) -> None:
+    entries = (candidate(0, 0.9, 3), candidate(1, 0.8, 2), candidate(2, 0.7, 1))
+    outcome: Any = SimpleNamespace(hall=SimpleNamespace(entries=entries, front=entries))
+    asked = objective(valid={0: 0.4, 1: 0.3, 2: 0.5}, how=how)
+    assert [c.id for c in choose(asked, outcome)] == order
