@@ -48,20 +48,27 @@ TABLES = (
 
 @click.command()
 @click.option("--table", "names", multiple=True, default=TABLES)
+@click.option("--unaries", default=1, show_default=True, help="Operations per chain, 1 or 2.")
 @click.option("--splits", default=20, show_default=True, help="For the diagonal.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/transfer"))
 @jobs_option
 @cache_option
 @data_option
 def main(
-    names: tuple[str, ...], splits: int, out: Path, jobs: int, cache: str | None, data: str | None
+    names: tuple[str, ...],
+    unaries: int,
+    splits: int,
+    out: Path,
+    jobs: int,
+    cache: str | None,
+    data: str | None,
 ) -> None:
     """Print the matrix: chosen on, down; tried on, across. A table is done once in --out."""
     out.mkdir(parents=True, exist_ok=True)
     store = Store(Path(cache) if cache else default_folder())
 
     def table(name: str) -> Data:
-        return read.__wrapped__(name, store, jobs, data)
+        return read.__wrapped__(name, store, jobs, data, unaries)
 
     for name in names:
         if not (out / f"{name}.json").exists():
