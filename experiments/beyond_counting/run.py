@@ -71,7 +71,9 @@ COLUMNS = (*KEYS, *MEDIANS, "ahead_of_count", "ahead_of_counter", "n")
 )
 @click.option("--unaries", default=2, show_default=True, help="Operations per chain, 1 or 2.")
 @click.option("--splits", default=20, show_default=True)
-@click.option("--stable", default=0.998, show_default=True, help="The least stability.")
+@click.option(
+    "--stable", default=0.998, show_default=True, help="The least stability of a product."
+)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/beyond_counting"))
 @jobs_option
 @cache_option
@@ -138,15 +140,15 @@ def read(name: str, store: Store, jobs: int, data: str | None, unaries: int = 2)
     return Data(table, *made)
 
 
-_TERMS: dict[tuple[str, str, float], dict[bool, Terms]] = {}
+_TERMS: dict[tuple[str, str], dict[bool, Terms]] = {}
 
 
-def _terms(data: Data, arm: str, stable: float) -> dict[bool, Terms]:
+def _terms(data: Data, arm: str) -> dict[bool, Terms]:
     """The language's terms on the table; those of the last one are kept."""
-    key = data.table.name, arm, stable
+    key = data.table.name, arm
     if key not in _TERMS:
         _TERMS.clear()
-        _TERMS[key] = terms_of(data, ARMS[arm], stable)
+        _TERMS[key] = terms_of(data, ARMS[arm])
     return _TERMS[key]
 
 
@@ -154,7 +156,7 @@ def measure(data: Data, arm: str, how: str, seed: int, stable: float) -> list[di
     """A row per rule of choosing, on the test rows of one split."""
     table, parts = data.table, split(data.table, seed)
     known = np.sort(np.concatenate([parts.train, parts.valid]))
-    terms = _terms(data, arm, stable)
+    terms = _terms(data, arm)
     if how == "beam":
         pools = {key: beam(data, of, ARMS[arm].factors, known) for key, of in terms.items()}
     else:

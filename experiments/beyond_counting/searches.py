@@ -16,6 +16,7 @@ import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.candidate import Candidate, Verdict
+from lpzero.discover.choice import STABLE
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.generation import State
 from lpzero.discover.settings import Settings, preset
@@ -75,10 +76,10 @@ class Terms(NamedTuple):
     repeated: FloatArray
 
 
-def terms_of(data: Data, arm: Arm, stable: float) -> dict[bool, Terms]:
+def terms_of(data: Data, arm: Arm) -> dict[bool, Terms]:
     """All terms of the language on a table, and (True) those whose values repeat."""
     both = Repeated(TermSource(data.branches), TermSource(data.repeated))
-    (steady,) = stable_term_tables([both], arm.language, stable)
+    (steady,) = stable_term_tables([both], arm.language, STABLE)
     return {
         is_stable: Terms(terms, repeated_logs(terms, data.repeated))
         for is_stable, terms in ((False, term_table(data.branches, arm.language)), (True, steady))

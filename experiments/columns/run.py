@@ -23,10 +23,14 @@ from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.output import data_option, note
 from lpzero.discover.discovery import Discovery
 from lpzero.discover.report import choose
+from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.correlation import kendall_many, spearman
+from lpzero.judgement.ranks import rank_targets
 from lpzero.runs.journal import Journal
 from lpzero.scores.columns import select
+from lpzero.scores.products import search
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula
 from primitives.score_canonical import canonical
 from spaces.tables import ColumnTable, load_any, split
 
@@ -38,6 +42,7 @@ class Arm(NamedTuple):
     splits: int
     settings: dict[str, Any]
     sizes: str  # the column that counts parameters
+    is_plain: bool = False  # a beam alone, over exponents of 1/2, 1 and 2
 
 
 _CHOSEN_ON_TRAIN = {"archs": 2500, "choose": "train"}
@@ -45,6 +50,8 @@ ARMS = {
     "nasbench301": Arm("nasbench301-columns", 20, {}, "params_column"),
     "nasbench301, ranks": Arm("nasbench301-columns", 20, {"columns_as": "ranks"}, "params_column"),
     "recurrent": Arm("rnn-columns", 5, _CHOSEN_ON_TRAIN, "parameters"),
+    "nasbench301, plain": Arm("nasbench301-columns", 20, {}, "params_column", True),
+    "recurrent, plain": Arm("rnn-columns", 5, _CHOSEN_ON_TRAIN, "parameters", True),
     "recurrent, ranks": Arm(
         "rnn-columns", 5, {**_CHOSEN_ON_TRAIN, "columns_as": "ranks"}, "parameters"
     ),
@@ -99,15 +106,19 @@ def measure(name: str, seed: int, generations: int, data: str | None) -> dict[st
     arm = ARMS[name]
     found = Discovery(
         arm.table, data=data, split_seed=seed, generations=generations, **arm.settings
-    ).search()
-    formula = canonical(choose(found.objective, found.outcome_)[0].formula)
+    )
     (fitness,) = found.objective.tables_fitness
+    chosen_on = fitness.rows if arm.settings.get("choose") == "train" else fitness.known_rows
+    if arm.is_plain:
+        formula = plain_product(fitness, chosen_on)
+    else:
+        found.search()
+        formula = canonical(choose(found.objective, found.outcome_)[0].formula)
     scores = fitness.all_rows.score(formula)
     assert not isinstance(scores, Rejected), "the winner has a score on every row"
     table = column_table(arm.table, data)
     columns = select(table.columns, list(table.columns), table.name)
     parts = split(table, seed)
-    chosen_on = fitness.rows if arm.settings.get("choose") == "train" else fitness.known_rows
     column, values = best_column(columns, table.targets, chosen_on)
     rows = parts.open_test()
     targets = table.targets[rows]
@@ -124,6 +135,13 @@ def measure(name: str, seed: int, generations: int, data: str | None) -> dict[st
         "column_tau": tau_of(values[rows], targets),
         "params_tau": tau_of(columns[arm.sizes][rows], targets),
     }
+
+
+def plain_product(fitness: TableFitness, rows: IntArray) -> AnyFormula:
+    """The best product on these rows that a beam finds with the exponents that terms have."""
+    targets = rank_targets(fitness.table.targets[rows])
+    best = search(fitness.terms.logs[:, rows], targets)[0]
+    return best.factors.formula(fitness.terms, best.sign)
 
 
 def best_column(

@@ -54,27 +54,42 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60, help="Start no mutant after this.")
     asked = parser.parse_args()
     chosen = [one for one in MUTANTS if asked.only in one.file or asked.only in one.bug]
+    chosen = [one for one in chosen if _applies(one)]
     results = _stored(asked.out)
     missing = [one for one in chosen if one.key not in results]
-    end = time.monotonic() + 60 * asked.minutes
     if missing:
-        for library in _LIBRARIES:
-            importlib.import_module(library)
-        with tempfile.TemporaryDirectory() as folder:
-            copy = _copy(Path(folder))
-            _check(copy, missing, not asked.no_check)
-            with asked.out.open("a") as file:
-                for number, mutant in enumerate(missing, 1):
-                    if time.monotonic() > end:
-                        break
-                    start = time.monotonic()
-                    fate = _fate(copy, mutant)
-                    results[mutant.key] = fate
-                    line = {"key": mutant.key, "fate": fate, "bug": mutant.bug}
-                    print(json.dumps(line), file=file, flush=True)
-                    told = f"{number}/{len(missing)} {fate} {time.monotonic() - start:.0f} s"
-                    print(f"{told}  {mutant.file}: {mutant.bug}", flush=True)
+        _run(missing, results, asked)
     _summary(chosen, results)
+
+
+def _run(missing: Sequence[Mutant], results: dict[str, str], asked: argparse.Namespace) -> None:
+    """Try these mutants; add their fates to the results and to the file."""
+    end = time.monotonic() + 60 * asked.minutes
+    for library in _LIBRARIES:
+        importlib.import_module(library)
+    with tempfile.TemporaryDirectory() as folder, asked.out.open("a") as file:
+        copy = _copy(Path(folder))
+        if not asked.no_check:
+            _check(copy, missing)
+        for number, mutant in enumerate(missing, 1):
+            if time.monotonic() > end:
+                break
+            start = time.monotonic()
+            fate = results[mutant.key] = _fate(copy, mutant)
+            line = {"key": mutant.key, "fate": fate, "bug": mutant.bug}
+            print(json.dumps(line), file=file, flush=True)
+            told = f"{number}/{len(missing)} {fate} {time.monotonic() - start:.0f} s"
+            print(f"{told}  {mutant.file}: {mutant.bug}", flush=True)
+
+
+def _applies(mutant: Mutant) -> bool:
+    """Whether the code is still what the mutant replaces; says so if not."""
+    try:
+        mutant.apply((ROOT / mutant.file).read_text())
+    except (ValueError, OSError) as error:
+        print(f"does not apply and is not counted: {error}")
+        return False
+    return True
 
 
 def _copy(folder: Path) -> Path:
@@ -89,15 +104,8 @@ def _copy(folder: Path) -> Path:
     return folder
 
 
-def _check(copy: Path, mutants: Sequence[Mutant], with_tests: bool) -> None:
-    """Exit unless every mutant applies and the tests pass without any."""
-    for mutant in mutants:
-        try:
-            mutant.apply((copy / mutant.file).read_text())
-        except (ValueError, OSError) as error:
-            sys.exit(f"a mutant does not apply: {error}")
-    if not with_tests:
-        return
+def _check(copy: Path, mutants: Sequence[Mutant]) -> None:
+    """Exit unless the tests pass on the unchanged code."""
     tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
     print(f"the tests on the unchanged code: {len(tests)} places", flush=True)
     if _test(copy, tests, 6 * TIMEOUT, "--tb=short") != 0:

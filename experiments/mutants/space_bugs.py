@@ -77,15 +77,15 @@ BUGS = (
         ("text[start : start + length]", "text[:length]", "every window is the first one"),
     ]),
     Bugs("spaces/tables/splits.py", [_T + "tables/test_splits.py"], [
-        ("units.setdefault(arch, []).append(row)", "units.setdefault(row, []).append(row)", "equal architectures may be in train and test"),
+        ("units.setdefault(key, []).append(row)", "units.setdefault(row, []).append(row)", "equal architectures may be in train and test"),
         ("return table.hide(self._test)", "return table.hide(self.valid)", "the validation targets are hidden instead of the test targets"),
-        ("_draw(table, seed, f\"depth {depth}\"), ", "\"\", ", "depths are not divided evenly"),
+        ("_draw(table, seed, strata[rows[0]]), ", "\"\", ", "depths are not divided evenly"),
         ("f\"{table.digest} {seed} {what}\"", "f\"{table.digest} {what}\"", "the seed of a split has no effect"),
     ]),
     Bugs("spaces/tables/table.py", [_T + "tables/test_tables.py", _T + "tables/test_splits.py"], [
         ("digest.update(targets.astype(\"<f8\").tobytes())", "pass", "a digest that does not see the targets"),
         ("for part in kind.split(\"-\")]", "for part in kind.split(\"-\")[:1]]", "groups of equal depth only"),
-        ("hidden = {name: _blank(column, rows) for name, column in self.extra.items()}", "hidden = dict(self.extra)", "extra columns of hidden rows stay readable"),
+        ("hidden = {name: blank(column, rows) for name, column in self.extra.items()}", "hidden = dict(self.extra)", "extra columns of hidden rows stay readable"),
     ]),
     Bugs("spaces/training/tasks.py", [_T + "training/test_tasks.py", _T + "training/test_trainer.py"], [
         ("return float((hits + passes) / 2)", "return float(hits)", "balanced accuracy counts the replaced bytes only"),
@@ -95,7 +95,7 @@ BUGS = (
         ("return restored + detected", "return restored", "detection is not trained"),
     ]),
     Bugs("spaces/training/table_rows.py", [_T + "training/test_table_rows.py", "tests/lpzero/training/test_table_build.py"], [
-        ("for run in kept[: plan.n_seeds]]", "for run in kept]", "a target averages the repeated trainings, too"),
+        ("np.mean([run[\"target\"] for run in kept[: plan.n_seeds]])", "np.mean([run[\"target\"] for run in kept])", "a target averages the repeated trainings, too"),
         ("rho(range(k), range(k, 2 * k))", "rho(range(k), range(k))", "the noise ceiling compares trainings with themselves"),
     ]),
 )  # fmt: skip

@@ -34,6 +34,7 @@ from spaces.tables import Table, load, split
 SPACES = {"nano-rnn": "nano-rnn", "rnn-ptb": "nlp-rnn", "rnn-wikitext2": "nlp-rnn"}
 LANGUAGE = "+ ends"
 RIVALS = ("hidden-covariance-1", "hidden-covariance", "parameters", "projections")
+PUBLISHED = "Hidden Covariance"  # columns of the table, where it has them
 COLUMNS = ("table", "what", "rho", "least", "n")
 
 
@@ -43,6 +44,14 @@ COLUMNS = ("table", "what", "rho", "least", "n")
 )
 @click.option("--splits", default=10, show_default=True)
 @click.option("--stable", default=0.99, show_default=True, help="The least stability.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 2),
+    default=2,
+    show_default=True,
+    help="1 extracts once and chooses without regard to stability.",
+)
+@click.option("--unaries", type=click.IntRange(1, 2), default=2, show_default=True)
 @click.option("--rival", "rivals", multiple=True, default=RIVALS, show_default=True)
 @click.option("--out", type=Path, default=Path("runs/recurrent"), show_default=True)
 @jobs_option
@@ -55,12 +64,13 @@ def main(**given: Any) -> None:
     for name in given["names"]:
         table = load(name, given["data"], SPACES[name])
         workers = Workers(given["jobs"])
-        data = read(table, Store(folder), workers)
+        data = read(table, Store(folder), workers, given["seeds"], given["unaries"])
         measurements = Measurements(Context(folder=folder, workers=workers))
         scores = {
             rival: get(rival).score(table.space, table.archs, measurements)
             for rival in given["rivals"]
         }
+        scores |= {f"published {n}": v for n, v in table.extra.items() if n.endswith(PUBLISHED)}
         for seed in range(given["splits"]):
             found = measure(data, LANGUAGE, seed, given["stable"])
             rows += found
@@ -75,14 +85,17 @@ def main(**given: Any) -> None:
         click.echo(f"{name}, split 0: {chosen[0]}")
 
 
-def read(table: Table, store: Store, workers: Workers) -> Data:
-    """The table with its branch tables of two seeds, which are built if they are missing."""
+def read(table: Table, store: Store, workers: Workers, seeds: int, unaries: int) -> Data:
+    """The table with its branch tables of two seeds, which are built if they are missing.
+
+    With one seed it stands for the other too, and every formula repeats.
+    """
     made = []
-    for seed in (0, 1):
+    for seed in range(seeds):
         options = SketchOptions(seed=seed, batch_seed=seed)
         found = sketches(table, Builder(options, store, workers, label=f"sketches, seed {seed}"))
-        made.append(branch_table(found, surviving(2), workers=workers, label="branches"))
-    return Data(table, *made)
+        made.append(branch_table(found, surviving(unaries), workers=workers, label="branches"))
+    return Data(table, made[0], made[-1])
 
 
 def _rivals(table: Table, seed: int, scores: dict[str, FloatArray]) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get, names
-from lpzero.proxies.ranking import has_own_batch, prefetch
+from lpzero.proxies.ranking import is_released, prefetch
 from lpzero.proxies.registry import applies
 from spaces import tables
 
@@ -48,7 +48,7 @@ def main(families: tuple[str, ...], out: Path, jobs: int, data: str | None) -> N
 def rows(sisters: dict[str, Any], measurements: Measurements) -> list[dict[str, Any]]:
     """A row for each proxy with its rho on each table; highest mean over the distilled first."""
     first = next(iter(sisters.values()))
-    proxies = [p for p in map(get, names()) if applies(p, first.space) and not has_own_batch(p)]
+    proxies = [p for p in map(get, names()) if applies(p, first.space) and not is_released(p)]
     prefetch(first, proxies, measurements)
     found = []
     for proxy in proxies:

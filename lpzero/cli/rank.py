@@ -85,14 +85,16 @@ def rank(context: click.Context, /, **given: Any) -> None:
 
     A table without networks, by name or as a file (--target, --task), has its columns ranked.
     """
-    from lpzero.discover.table_sources import TableSources
+    from lpzero.discover.table_sources import TableSources, has_no_networks
     from lpzero.proxies import Context, applies, find, get, names
-    from lpzero.proxies.ranking import Ranking, has_own_batch
+    from lpzero.proxies.ranking import Ranking, is_released
     from lpzero.proxies.ranking import rank as compare
     from lpzero.sketches.store import default_folder
     from spaces.tables import load_any
 
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
+    is_of_columns = has_no_networks(given["table"])  # its columns are proxies by name, too
+    proxies = [] if is_of_columns else [find(text) for text in given["texts"]]
     sources = TableSources(
         lambda name, space: load_any(name, given["data"], space), output.reading(given)
     )
@@ -100,12 +102,11 @@ def rank(context: click.Context, /, **given: Any) -> None:
     if table.space is None:
         _rank_columns(table, given)
         return
-    proxies = [find(text) for text in given["texts"]]
     if not proxies:
         proxies = [
             proxy
             for proxy in map(get, names())
-            if applies(proxy, table.space) and (given["released"] or not has_own_batch(proxy))
+            if applies(proxy, table.space) and (given["released"] or not is_released(proxy))
         ]
     run = Context(
         given["seed"],

@@ -42,3 +42,12 @@ class TableSources:
         table = read_columns(path, reading)
         self.files[table.name] = {"path": str(path), "reading": asdict(reading)}
         return table
+
+
+def has_no_networks(name: str) -> bool:
+    """Whether the name is that of a file of columns, or of a registered table of columns."""
+    from spaces.tables import names, source
+    from spaces.tables.column_files import is_file
+    from spaces.tables.source import NO_SPACE
+
+    return is_file(name) or (name in names() and source(name).space == NO_SPACE)

@@ -29,6 +29,7 @@ from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.sketches.store import Store
 from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.isolation import resolve_device, single_thread
+from lpzero.supernet.released import ReleasedSelector
 from lpzero.supernet.saliency import Saliency
 from primitives.naive import Axis
 from spaces.base import Space
@@ -70,6 +71,7 @@ class _Known:
         default_factory=dict
     )
     supernets: dict[tuple[Space[Any], SketchOptions], Saliency] = field(default_factory=dict)
+    selectors: dict[tuple[Space[Any], int], ReleasedSelector] = field(default_factory=dict)
 
 
 class Measurements:
@@ -158,6 +160,13 @@ class Measurements:
                 chunk=context.chunk,
             )
         return self._known.supernets[key]
+
+    def released_selector(self, space: Space[Any]) -> ReleasedSelector:
+        """The pass of PreNAS's public selector."""
+        key = (space, self.context.seed)
+        if key not in self._known.selectors:
+            self._known.selectors[key] = ReleasedSelector.of(space, self.context.seed)
+        return self._known.selectors[key]
 
     def _sketches(
         self, space: Space[Any], archs: Sequence[Any], options: SketchOptions

@@ -123,9 +123,10 @@ def measures_of(proxy: Proxy) -> list[Measure]:
     return []
 
 
-def has_own_batch(proxy: Proxy) -> bool:
+def is_released(proxy: Proxy) -> bool:
     """Whether it is a released recipe, which runs on a batch of its own."""
-    return any(measure.has_own_batch for measure in measures_of(proxy))
+    own = any(measure.has_own_batch for measure in measures_of(proxy))
+    return own or proxy.name.endswith("-released")
 
 
 def chosen_on(proxy: Proxy) -> dict[str, int | None]:

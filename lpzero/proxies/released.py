@@ -114,7 +114,7 @@ def activation_distance_released(network: Network) -> Terms:
     return terms
 
 
-@proxy(needs=Needs.FORWARD, paper=_SERIANNI, normalised=True, has_own_batch=True)
+@proxy(needs=Needs.FORWARD, paper=_SERIANNI, normalised=True, has_own_batch=True, reads="S")
 def attention_confidence_released(network: Network) -> Terms:
     """sum of the mean of the maximum over tokens: of every block matrix's output (decoders), else H
 
@@ -124,7 +124,13 @@ def attention_confidence_released(network: Network) -> Terms:
     return _maxima(network, _matrix_modules(network) if is_decoder else _projections(network))
 
 
-@proxy(needs=Needs.FORWARD | Needs.TAPS, paper=_SERIANNI, normalised=True, has_own_batch=True)
+@proxy(
+    needs=Needs.FORWARD | Needs.TAPS,
+    paper=_SERIANNI,
+    normalised=True,
+    has_own_batch=True,
+    reads="S",
+)
 def head_confidence_released(network: Network) -> Terms:
     """sum over the projections H of the mean of the maximum over tokens"""
     return _maxima(network, _projections(network))

@@ -47,6 +47,28 @@ class SupernetProxy:
         return [saliency.block_scores(arch, self.normalised) for arch in archs]
 
 
+@dataclass(frozen=True, slots=True)
+class ReleasedSupernetProxy:
+    """The score of PreNAS's public selector."""
+
+    name: str = "supernet-snip-released"
+    definition: str = "sum |dR/dp * p| of the sliced parameters, R the sum of logits of 64 images"
+    paper: str = "code of Wang et al. 2023 (PreNAS)"
+    needs: Needs = Needs.FORWARD | Needs.GRADIENT
+    direction: int = 1
+    has_blocks: bool = False
+
+    def applies_to(self, space: Space[Any]) -> bool:
+        """Whether the space has a supernet."""
+        return has_supernet(space)
+
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        return measurements.released_selector(space).scores(archs)
+
+
+register(ReleasedSupernetProxy())
 register(
     SupernetProxy(
         "supernet-snip",

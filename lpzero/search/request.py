@@ -41,8 +41,10 @@ class Request:
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluator", evaluators.check(self.evaluator))
         made = self.made_loop
-        if self.proxy == NO_PROXY and made.usual_proxy is not None:
-            object.__setattr__(self, "proxy", made.usual_proxy)
+        # A loop whose usual proxy depends on its constants says so.
+        usual = getattr(made, "default_proxy", made.usual_proxy)
+        if self.proxy == NO_PROXY and usual is not None:
+            object.__setattr__(self, "proxy", usual)
         proxy = self.made_proxy
         if not applies(proxy, self.made_space):
             raise InputError(f"proxy {self.proxy} cannot score space {self.space}; use another")

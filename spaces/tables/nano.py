@@ -83,4 +83,10 @@ SOURCES = (
         "held-out balanced accuracy",
         "6e19ee3a704e9c24ec9bec86816dab8e6b9b0bfafedd76be8f715516bc58c70e",
     ),
+    _source(
+        "nano-rnn",
+        96,
+        "minus validation loss",
+        "1e54429d601fce9e95d2c3b5e15a17ea8000989dde2141e3960a3391daba876c",
+    ),
 )

@@ -89,7 +89,8 @@ def test_a_child_has_every_field_from_either_parent_at_random(space: Space[Any])
     shares = {place: sum(found) / len(found) for place, found in taken.items()}
     assert shares
     assert {place: share for place, share in shares.items() if not 0.3 < share < 0.7} == {}
-    assert 0.25 < sum(depths) / len(depths) < 0.75
+    # All architectures of a recurrent space have one depth.
+    assert not depths or 0.25 < sum(depths) / len(depths) < 0.75
 
 
 def test_the_width_of_a_child_does_not_depend_on_where_its_layers_come_from() -> None:

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.errors import InputError
-from lpzero.options import Whole, check, option
+from lpzero.options import OneOf, Whole, check, option
 from lpzero.search.best import best
 from lpzero.supernet import has_supernet, representatives
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
     from spaces.base import Space
+
+RELEASED_PROXY = "supernet-snip-released"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,12 @@ class PreNas:
 
     per_bin: int = option(1, "The number of architectures kept in each bin of sizes", Whole(1))
     margin: int = option(1_000_000, "The width of a bin, in parameters", Whole(1))
+    selector: str = option(
+        "ours",
+        "released elects isomers, scores and bins as PreNAS's public code does (ours: exact"
+        " allocation, bins of --margin)",
+        OneOf("selector", ("ours", "released")),
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -51,7 +59,14 @@ class PreNas:
     def last_step(self) -> int | None:
         return None
 
+    @property
+    def default_proxy(self) -> str | None:
+        """What scores the elected isomers unless another proxy is named."""
+        return RELEASED_PROXY if self.selector == "released" else self.usual_proxy
+
     def run(self, environment: Environment) -> Any:
+        if self.selector == "released":
+            return self._run_released(environment)
         saliency = environment.scorer.measurements.saliency(environment.space)
         elected = dict.fromkeys(map(environment.sampler.snap_to_pool, representatives(saliency)))
         allowed = [arch for arch in elected if environment.sampler.allows(arch)]
@@ -69,6 +84,24 @@ class PreNas:
             else:
                 environment.observe(preferred, size)
         return order[0] if environment.evaluator is None else environment.best_observed()[0]
+
+    def _run_released(self, environment: Environment) -> Any:
+        """The best of each bin of the public code; the result is the best of the largest bin."""
+        selector = environment.scorer.measurements.released_selector(environment.space)
+        allowed = [arch for arch in selector.candidates() if environment.sampler.allows(arch)]
+        if not allowed:
+            raise InputError("no elected isomer is within the bounds; choose wider ones")
+        order = best(allowed, environment.scores(allowed), len(allowed))
+        winner = order[0]
+        for low, high in selector.bins:
+            inside = [arch for arch in order if low <= environment.space.parameters(arch) < high]
+            if inside and environment.evaluator is None:
+                for arch in inside[: self.per_bin]:
+                    environment.note(low // 1_000_000, arch)
+            elif inside:
+                environment.observe(inside[: self.per_bin], low // 1_000_000)
+            winner = inside[0] if inside else winner
+        return winner if environment.evaluator is None else environment.best_observed()[0]
 
 
 LOOP = PreNas

@@ -137,3 +137,5 @@ def test_the_command_that_continues_is_quoted_and_has_each_word_once(
     monkeypatch.setattr("spaces.tables.describe", stopped)
     assert run(["tables", "--data", "a b"]) == 130
     assert commands == ["lpzero tables --data 'a b' --resume"]
+    resumed = click.Context(click.Command("discover"), obj=("discover", "--resume", "--out", "x"))
+    assert same_command(resumed, "--resume") == "lpzero discover --resume --out x"

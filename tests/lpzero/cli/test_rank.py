@@ -14,7 +14,7 @@ from lpzero.cli.main import run
 from lpzero.export import Selection, export
 from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.proxies import applies, get, names
-from lpzero.proxies.ranking import has_own_batch
+from lpzero.proxies.ranking import is_released
 from primitives.parser import parse
 from spaces.tables.table import Table, make_table
 
@@ -84,7 +84,7 @@ def test_without_proxies_all_that_apply_are_ranked(
 ) -> None:
     rows = ranked(capsys, "nano-gpt2", "--cache", str(tmp_path))
     assert {row["proxy"] for row in rows} == {
-        n for n in names() if applies(get(n), small_table.space) and not has_own_batch(get(n))
+        n for n in names() if applies(get(n), small_table.space) and not is_released(get(n))
     }
     assert all(row["missing"] == 0 for row in rows)
 

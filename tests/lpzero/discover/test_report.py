@@ -10,6 +10,7 @@ import pytest
 
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.report import _ScoredCandidate, choose, choose_stable
+from lpzero.judgement.across import Across
 from primitives.parser import parse
 
 TEXTS = ("sum(W)", "sum(A)", "sum(G)")
@@ -65,7 +66,10 @@ def objective(*tables: Any, valid: dict[int, float] | None = None, how: str = "s
     settings = SimpleNamespace(choose=how, stable=0.99)
     found = valid or {}
     return SimpleNamespace(
-        settings=settings, tables_fitness=tables, valid=lambda one: found[one.id]
+        settings=settings,
+        tables_fitness=tables,
+        across_known=Across("min"),
+        valid=lambda one: found[one.id],
     )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lpzero.proxies import Network
 from lpzero.proxies.activations import _CURVE, _STEPS, _length
-from lpzero.proxies.jacobian import _NOISE
+from lpzero.proxies.input_noise import NOISE
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny_networks import (
     LAYOUT,
@@ -97,7 +97,7 @@ def naive_noised(levels: list[float]) -> float:
     model, net = foreign(), network()
     table = model.table.weight.detach()
     inputs = table[TOKENS]
-    noise = torch.from_numpy(net.draw(_NOISE).standard_normal(tuple(inputs.shape)))
+    noise = torch.from_numpy(net.draw(NOISE).standard_normal(tuple(inputs.shape)))
     gradients = []
     for i, level in enumerate(levels):
         spread = float(inputs[i].numpy().std())

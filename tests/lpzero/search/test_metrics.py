@@ -227,5 +227,5 @@ def test_a_target_at_the_threshold_reaches_it() -> None:
 
 
 def test_of_equal_cost_only_the_better_is_in_the_front() -> None:
-    quality, cost = np.array([1.0, 2.0, 1.5, 3.0]), np.array([5.0, 5.0, 4.0, 9.0])
+    quality, cost = np.array([1.6, 2.0, 1.5, 3.0]), np.array([5.0, 5.0, 4.0, 9.0])
     assert front(quality, cost).tolist() == [2, 1, 3]
