@@ -103,7 +103,7 @@ class Gpt2Space(Space[Gpt2Arch]):
         inner += [rng.choice(choices) for _ in range(n - len(inner))]
         embed = redraw(arch.d_embed, self.d_embed, probability, rng)
         div = redraw(arch.div_val, self.div_val, probability, rng)
-        return Gpt2Arch(d, tuple(heads), self._lift(inner, arch, d), embed, div)
+        return Gpt2Arch(d, tuple(heads), self._lift(inner, (arch,), d), embed, div)
 
     def crossover(self, first: Gpt2Arch, second: Gpt2Arch, rng: random.Random) -> Gpt2Arch:
         base = flip(first, second, rng)
@@ -113,21 +113,20 @@ class Gpt2Space(Space[Gpt2Arch]):
         return Gpt2Arch(
             d,
             tuple(layer.n_head for layer in layers),
-            self._lift([layer.d_inner for layer in layers], base, d),
+            self._lift([layer.d_inner for layer in layers], (first, second), d),
             flip(first.d_embed, second.d_embed, rng),
             flip(first.div_val, second.div_val, rng),
         )
 
-    def _lift(self, inner: list[int], parent: Gpt2Arch, d: int) -> tuple[int, ...]:
+    def _lift(self, inner: list[int], parents: Sequence[Gpt2Arch], d: int) -> tuple[int, ...]:
         """Inner widths raised to the least allowed one where the model became wider.
 
-        A width that the parent had with this model width is kept, because released tables
-        contain narrower layers than `sample` returns.
+        A width that a parent had with this model width is kept, because released tables contain
+        narrower layers than `sample` returns.
         """
-        if d == parent.d_model:
-            return tuple(inner)
         least = self.inner_choices(d)[0]
-        return tuple(max(x, least) for x in inner)
+        kept = {x for parent in parents if parent.d_model == d for x in parent.d_inner}
+        return tuple(x if x in kept else max(x, least) for x in inner)
 
     def blocks(self, arch: Gpt2Arch) -> tuple[Gpt2Layer, ...]:
         return tuple(Gpt2Layer(*pair) for pair in zip(arch.n_head, arch.d_inner, strict=True))

@@ -136,6 +136,16 @@ def test_added_gpt2_layers_are_drawn() -> None:
 NARROW = Gpt2Arch(512, (2, 4, 8), (256, 300, 2048), 128, 1)
 
 
+def test_a_layer_of_the_narrower_parent_is_widened_to_fit_the_child() -> None:
+    wide = Gpt2Arch(1024, (2, 4, 8), (4096, 4096, 4096), 128, 1)
+    narrow = Gpt2Arch(128, (2, 4, 8), (256, 320, 3000), 128, 1)
+    rng = random.Random(8)
+    children = [spaces.GPT2.crossover(wide, narrow, rng) for _ in range(60)]
+    found = {inner for child in children if child.d_model == 1024 for inner in child.d_inner}
+    assert found == {2048, 3000, 4096}
+    assert {inner for c in children if c.d_model == 128 for inner in c.d_inner} >= {256, 320, 4096}
+
+
 def test_narrow_layers_of_a_released_model_stay_unless_the_model_widens() -> None:
     """`sample` never gives layers below twice the model's width, released tables have them."""
     spaces.GPT2.validate(NARROW)
