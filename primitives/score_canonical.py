@@ -22,6 +22,7 @@ from primitives.powers import HALF, Product, of_base, times, tree_of
 from primitives.properties import NON_NEGATIVE
 from primitives.ranges import NO_NAMES, Names, keeps_sign, range_of
 from primitives.score import (
+    SIGNED_LOG,
     AnyFormula,
     Column,
     Join,
@@ -94,10 +95,16 @@ def _rescaled(value: Product) -> Product:
 def _without_logarithm(value: Product, positive: Names) -> Product | None:
     """What the logarithm is taken of, if the whole is one that is not folded at zero."""
     power = value.powers[0]
-    if not isinstance(power.base, Transform) or power.base.operation != "log":
+    if not isinstance(power.base, Transform) or power.exponent != 1:
+        return None
+    if power.base.operation == SIGNED_LOG:  # it grows with its operand, its magnitude with |x|
+        inside = as_product(power.base.operand, positive)
+        inside = inside if power.is_odd else inside.magnitude()
+        return None if inside.is_empty else Product(value.sign * inside.sign, inside.powers)
+    if power.base.operation != "log":
         return None
     known = range_of(power.base, positive)
-    if power.exponent != 1 or not (power.is_odd or keeps_sign(known)):
+    if not (power.is_odd or keeps_sign(known)):
         return None
     inside = as_product(power.base.operand, positive)
     if inside.sign < 0 or not inside.is_magnitude:

@@ -22,7 +22,7 @@ from primitives.network import Block, NetworkValues, number
 from primitives.reductions import End
 from primitives.registry import get_unary
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, Score, Transform, nodes
+from primitives.score import SIGNED_LOG, AnyFormula, Score, Transform, nodes
 from primitives.statistics import STATISTICS, get_statistic
 from primitives.tensors import Matrix, cut, whole
 
@@ -158,7 +158,8 @@ def _can_jump(formula: AnyFormula) -> bool:
     inside = [node for term in formula.terms for node in walk(term.expression)]
     above = nodes(formula.tree) if isinstance(formula, Score) else ()
     unaries = [node.operation for node in inside if isinstance(node, Apply)]
-    unaries += [node.operation for node in above if isinstance(node, Transform)]
+    transforms = [node.operation for node in above if isinstance(node, Transform)]
+    unaries += [operation for operation in transforms if operation != SIGNED_LOG]
     return any(get_unary(operation).traits.jumps_at_zero for operation in unaries)
 
 

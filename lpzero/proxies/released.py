@@ -22,6 +22,7 @@ from spaces.taps import Tap
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
 _LOSS = _FLOW | Needs.LABELS
+_TAPS = Needs.FORWARD | Needs.TAPS
 _LPZERO = "code of LPZero"
 _SERIANNI = "Serianni and Kalita 2023"
 _CONVOLVED = "tap_c"  # the projection of a convolution, which the released code does not read
@@ -114,7 +115,13 @@ def activation_distance_released(network: Network) -> Terms:
     return terms
 
 
-@proxy(needs=Needs.FORWARD, paper=_SERIANNI, normalised=True, has_own_batch=True, reads="S")
+@proxy(
+    needs=Needs.FORWARD | Needs.TAPS,
+    paper=_SERIANNI,
+    normalised=True,
+    has_own_batch=True,
+    reads="S",
+)
 def attention_confidence_released(network: Network) -> Terms:
     """sum of the mean of the maximum over tokens: of every block matrix's output (decoders), else H
 
@@ -214,7 +221,10 @@ def _is_convolved(name: str) -> bool:
 def _outputs(
     network: Network, part: slice, modules: list[list[nn.Module]]
 ) -> Iterator[list[Tensor]]:
-    """The output (b, T, features) of each module, block by block, of one pass over the part."""
+    """The output (b, T, features) of each module that is called, block by block, of one pass.
+
+    Fused attention of other people's models reads a projection's weight without calling it.
+    """
     seen: dict[int, Tensor] = {}
 
     def keep(module: nn.Module, _: object, output: Tensor) -> None:
@@ -228,4 +238,4 @@ def _outputs(
         for handle in handles:
             handle.remove()
     for block in modules:
-        yield [seen[id(module)] for module in block]
+        yield [seen[id(module)] for module in block if id(module) in seen]

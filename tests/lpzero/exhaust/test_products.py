@@ -98,8 +98,8 @@ def test_products_of_longer_chains_are_screened(tmp_path: Path) -> None:
     assert results.counts[0] == n_pairs(len(results.terms)) > 50 * results.ranked
     best = results.best(Query(top=5))
     logs, ranks = results.terms.logs[:, parts.train], rank_targets(made.targets[parts.train])
-    assert best[0].value >= PairScreen.of(logs).best(ranks)[0].rho  # of fewer ranked exactly
-    assert search(logs, ranks, Beam(factors=2))[0].rho <= best[0].value + 1e-12
+    assert best[0].value >= PairScreen.of(logs).best(ranks)[0].value  # of fewer ranked exactly
+    assert search(logs, ranks, Beam(factors=2))[0].value <= best[0].value + 1e-12
     assert open_run(tmp_path).counts["evaluated"] == results.counts[0]  # type: ignore[attr-defined]
     with pytest.raises(InputError, match="screened by rho"):
         results.best(Query(by="rho_within"))

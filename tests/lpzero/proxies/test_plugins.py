@@ -122,4 +122,4 @@ def test_the_command_line_knows_a_plug_in_and_reports_another(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert '"formula": "sum(fro(W))"' in done.stdout
     (line,) = done.stderr.splitlines()
-    assert line.startswith("plug-in bad of fake is ignored: ")
+    assert line.startswith("note: plug-in bad of fake is ignored: ")
