@@ -122,3 +122,20 @@ def test_the_facts_are_those_of_the_table() -> None:
     facts = JudgedTable(known, split(known, 3), with_test=True).facts
     assert (facts["target"], facts["ceiling"], facts["split_seed"]) == ("made up", 0.9, 3)
     assert sum(facts["n"].values()) == len(known)
+
+
+def test_the_best_column_is_chosen_on_train_and_valid_with_its_sign() -> None:
+    parts = split(TABLE, 0)
+    noise = np.random.default_rng(1).normal(size=(3, len(TABLE)))
+    columns = {
+        "weak": TABLE.targets + 4 * noise[0],
+        "falling": -TABLE.targets + 0.5 * noise[1],  # the best, of which less is better
+        "misleading": TABLE.targets + 2 * noise[2],
+    }
+    test = parts.open_test()
+    columns["misleading"][test] = TABLE.targets[test]  # best on test alone
+    judged = JudgedTable(TABLE, split(TABLE, 0), with_test=True, columns=columns)
+    assert set(judged.oriented_columns()) == {"weak", "-falling", "misleading"}
+    name, scores = judged.best_column() or ("", np.zeros(0))
+    assert name == "-falling"
+    np.testing.assert_array_equal(scores, -columns["falling"])
