@@ -85,8 +85,7 @@ BUGS = (
     ]),
     Bugs("lpzero/judgement/table.py", [_T + "judgement/test_table.py", _T + "judgement/test_rivals.py"], [
         ("name = max(rhos, key=lambda name: abs(rhos[name]), default=None)", "name = min(rhos, key=lambda name: abs(rhos[name]), default=None)", "the worst counter is the rival"),
-        ("name = max(found, key=lambda name: self._known_rho(found[name]), default=None)", "name = min(found, key=lambda name: self._known_rho(found[name]), default=None)", "the worst column is the rival",
-         "the best column of a table is tested where there is one column only"),
+        ("name = max(found, key=lambda name: self._known_rho(found[name]), default=None)", "name = min(found, key=lambda name: self._known_rho(found[name]), default=None)", "the worst column is the rival"),
         ("\"in_sample\": part != \"test\"", "\"in_sample\": part == \"train\"", "valid figures count as out of sample"),
         ("kept = rows[np.isfinite(others[rows])]", "kept = rows", "a rival's missing scores are compared"),
         ("found = {\"train\": self.split.train, \"valid\": self.split.valid}", "found = {\"train\": self.split.train, \"valid\": self.split.train}", "valid measured on train rows"),
