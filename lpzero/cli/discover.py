@@ -21,6 +21,7 @@ from lpzero.options import options
 if TYPE_CHECKING:
     from lpzero.discover.campaign import Progress
 
+_MUCH = 0.05  # in rho
 _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 
 
@@ -237,6 +238,16 @@ def _resume_command(given: dict[str, Any]) -> str:
     return shlex.join(words)
 
 
+def _note_passed_over(better: dict[str, Any] | None) -> None:
+    """Say so if formulas that do not repeat rank train and valid much better than the winner."""
+    if better is not None and better["rho"] - better["rho_chosen"] > _MUCH:
+        output.note(
+            f"note: {better['formula']} ranks train and valid much better ({better['rho']:.3f}"
+            f" against {better['rho_chosen']:.3f}), but its scores repeat at"
+            f" {better['stability']:.3f} only; --stable and --choose valid allow such formulas"
+        )
+
+
 def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     form = given["form"]
     if form == "json":
@@ -275,6 +286,7 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         for line in result["top"]
     ]
     output.print_rows(rows, form)
+    _note_passed_over(result["passed_over"])
     stopped = f" (stopped by {result['stopped']})" if result["stopped"] else ""
     click.echo(
         f"\n{result['generations']:,} generations{stopped}, {result['evaluated']:,} formulas"

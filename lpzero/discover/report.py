@@ -73,6 +73,7 @@ def report(
         "counters": [line for judged in opened for line in judged.counters()],
         **_with_ranks(contest_fields(winner.contests(counts or {}, stability)), winner),
         "ensemble": _ensemble(chosen, objective, opened),
+        "passed_over": _passed_over(objective, outcome, winner.candidate),
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,
         "evaluated": outcome.tally.evaluated,
@@ -115,7 +116,50 @@ def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:
 def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
     """The candidates whose scores repeat, by rho on train and valid; of several tables by one
     number of them, as `--across` has it."""
-    pool = sorted((c for c in candidates if c.is_scored), key=lambda c: c.id)
+    pool = _pool(candidates)
+    rhos, stability = _known(objective, pool)
+    complexity = [candidate.complexity for candidate in pool]
+    value = objective.across_known.value(rhos)
+    order = order_of(value, stability, complexity, objective.settings.stable)
+    return [pool[i] for i in order]
+
+
+def passed_over(
+    objective: Objective, candidates: Iterable[Candidate], chosen: Candidate
+) -> dict[str, Any] | None:
+    """The formula with the best rho on train and valid, lowest over the tables, as JSON values.
+
+    None if it is no better than the one that was chosen. It was passed over because its scores do
+    not repeat.
+    """
+    pool = _pool(candidates)
+    rhos, stability = _known(objective, pool)
+    lowest = rhos.min(axis=0)
+    best, own = int(np.argmax(lowest)), [candidate.id for candidate in pool].index(chosen.id)
+    if stability is None or lowest[best] <= lowest[own]:
+        return None
+    return {
+        "formula": str(canonical(pool[best].formula)),
+        "rho": float(lowest[best]),
+        "rho_chosen": float(lowest[own]),
+        "stability": float(stability[best]),
+    }
+
+
+def _passed_over(
+    objective: Objective, outcome: CampaignOutcome, winner: Candidate
+) -> dict[str, Any] | None:
+    if objective.settings.choose != "stable":
+        return None
+    return passed_over(objective, {*outcome.hall.entries, *outcome.state.population}, winner)
+
+
+def _pool(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return sorted((c for c in candidates if c.is_scored), key=lambda c: c.id)
+
+
+def _known(objective: Objective, pool: Sequence[Candidate]) -> tuple[FloatArray, FloatArray | None]:
+    """Rho on train and valid of each table (tables, K), and the lowest stability (K,)."""
     formulas = [canonical(candidate.formula) for candidate in pool]
     rhos, agreements = [], []
     for fitness in objective.tables_fitness:
@@ -125,11 +169,7 @@ def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list
         if repeated is not None:
             again = _stacked(repeated.scores(formulas), len(fitness.table))
             agreements.append(agreement(scores, again))
-    stability = np.min(agreements, axis=0) if agreements else None
-    complexity = [candidate.complexity for candidate in pool]
-    value = objective.across_known.value(np.stack(rhos))
-    order = order_of(value, stability, complexity, objective.settings.stable)
-    return [pool[i] for i in order]
+    return np.stack(rhos), np.min(agreements, axis=0) if agreements else None
 
 
 def _stacked(found: Sequence[FloatArray | Rejected], n: int) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.report import _ScoredCandidate, choose, choose_stable
+from lpzero.discover.report import _ScoredCandidate, choose, choose_stable, passed_over
 from lpzero.judgement.across import Across
 from primitives.parser import parse
 
@@ -78,6 +78,16 @@ def test_a_stable_candidate_is_stable_on_every_table_and_best_on_the_lowest() ->
     one = fitness([0.9, 0.6, 0.7], [1, 1, 1])
     two = fitness([0.9, 0.8, 0.5], [0, 1, 1])  # the first does not repeat here
     assert [c.id for c in choose_stable(objective(one, two), everyone)] == [1, 2]
+
+
+def test_a_better_formula_that_does_not_repeat_is_named() -> None:
+    everyone = [candidate(0, 0.9), candidate(1, 0.8), candidate(2, 0.7)]
+    asked = objective(fitness([0.9, 0.6, 0.7], [0, 1, 1]))
+    assert [c.id for c in choose_stable(asked, everyone)] == [2, 1]
+    found = passed_over(asked, everyone, everyone[2])
+    assert found is not None
+    assert (found["rho"], found["rho_chosen"], found["stability"]) == (0.9, 0.7, -1.0)
+    assert passed_over(asked, everyone, everyone[0]) is None
 
 
 @pytest.mark.parametrize(("how", "order"), [("train", [0, 1, 2]), ("valid", [2, 0, 1])])
