@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations_with_replacement
 
@@ -59,6 +60,27 @@ def assert_like_reference(
     np.testing.assert_allclose(found, expected, rtol=RELATIVE, atol=1e-13, err_msg=str(formula))
 
 
+def is_noise(formula: Formula, sketches: list[Sketch]) -> bool:
+    """Whether rounding decides the reference's scores, as in the logarithm of a mean z-score."""
+    for one in sketches:
+        blocks = random_sketches.blocks_of(one)
+        rng = np.random.default_rng(0)
+        moved = [
+            {
+                name: [replace(m, values=m.values * (1 + 1e-13 * rng.random(m.values.shape)))
+                       for m in matrices]
+                for name, matrices in block.items()
+            }
+            for block in blocks
+        ]  # fmt: skip
+        first, again = naive.score(formula, blocks), naive.score(formula, moved)
+        if isinstance(first, Rejected) or isinstance(again, Rejected):
+            continue
+        if not np.isclose(again, first, rtol=RELATIVE, atol=1e-13):
+            return True
+    return False
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", list(BINARIES))
 @pytest.mark.parametrize("space_name", ["nano-flexibert", "nano-gpt2"])
@@ -82,6 +104,7 @@ def test_nested_trees_equal_the_reference(seed: int) -> None:
     formula = random_live_formula(rng, depth=5)
     space_name = rng.choice(["nano-flexibert", "nano-gpt2"])
     assume(check(formula) is None)
+    assume(not is_noise(formula, real(space_name)))
     assert_like_reference(evaluator(space_name).score(formula), formula, real(space_name))
 
 
