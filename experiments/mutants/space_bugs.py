@@ -35,8 +35,8 @@ BUGS = (
         ("self.kernels(span * q)", "self.kernels(span)", "kernels that do not depend on the query"),
     ]),
     Bugs("spaces/gpt2/space.py", [_T + "test_variation.py", _SPACES], [
-        ("        if d == parent.d_model:\n            return tuple(inner)\n", "", "widened untouched layers"),
-        ("return tuple(max(x, least) for x in inner)", "return tuple(inner)", "layers stay narrower than their model allows"),
+        ("kept = {x for parent in parents if parent.d_model == d for x in parent.d_inner}", "kept = {x for parent in parents for x in parent.d_inner}", "layers of a narrower parent stay narrow"),
+        ("return tuple(x if x in kept else max(x, least) for x in inner)", "return tuple(max(x, least) for x in inner)", "widened untouched layers"),
         ("redraw(arch.div_val, self.div_val, probability, rng)", "arch.div_val", "a mutation that never changes div_val"),
         ("heads += [rng.choice(self.n_head) for _ in range(n - len(heads))]", "heads += [heads[-1] for _ in range(n - len(heads))]", "added layers repeat the last heads"),
         ("flip(first.d_embed, second.d_embed, rng)", "first.d_embed", "the embedding always comes from the first parent"),
