@@ -45,11 +45,13 @@ STABLE = {"flexibert": 0.998, "gpt2-wt103": 0.999}  # of products
 
 
 class Side(NamedTuple):
-    """A table with its terms, and the logarithms (T, A) of them with other seeds."""
+    """A table with its terms, their logarithms (T, A) with other seeds, and how far products of
+    them must repeat."""
 
     data: Data
     terms: TermTable
     repeated: FloatArray
+    stable: float = TERMS_STABLE
 
     def searched(self, rows: IntArray) -> Searched:
         targets = rank_targets(self.data.table.targets[rows])
@@ -88,7 +90,7 @@ def prepare(tables: Sequence[Data]) -> list[Side]:
     both = [Repeated(TermSource(data.branches), TermSource(data.repeated)) for data in tables]
     found = stable_term_tables(both, TermLanguage(), TERMS_STABLE)
     return [
-        Side(data, terms, repeated_logs(terms, data.repeated))
+        Side(data, terms, repeated_logs(terms, data.repeated), STABLE[data.table.name])
         for data, terms in zip(tables, found, strict=True)
     ]
 
@@ -106,7 +108,7 @@ def choose(sides: Sequence[Side], rows: Sequence[IntArray]) -> list[Found]:
             np.stack([one.factors.logs(logs) for one in found])
             for logs in (side.terms.logs, side.repeated)
         )
-        above.append(agreement(scores, again) - STABLE[side.data.table.name])
+        above.append(agreement(scores, again) - side.stable)
     complexity = [one.factors.formula(sides[0].terms).complexity for one in found]
     value = np.array([one.value for one in found])
     return [found[i] for i in order_of(value, np.min(above, axis=0), complexity, 0.0)]

@@ -19,18 +19,16 @@ import numpy as np
 
 from experiments.beyond_counting.run import read
 from experiments.beyond_counting.searches import Data, repeated_logs
-from experiments.engine_proxies.choose import Side
+from experiments.engine_proxies.choose import Side, choose
 from experiments.reproduction import markdown
 from lpzero import files
-from lpzero.arrays import FloatArray, IntArray
+from lpzero.arrays import FloatArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
-from lpzero.discover.choice import STABLE, order_of
+from lpzero.discover.choice import STABLE
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.stability import agreement
 from lpzero.scores.best_count import best_count
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.products import Found, search
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.terms import TermLanguage, TermSource
 from lpzero.sketches.store import Store, default_folder
@@ -97,12 +95,12 @@ def choose_on(data: Data, splits: int) -> dict[str, Any]:
     (terms,) = stable_term_tables([both], TermLanguage(), STABLE)
     side = Side(data, terms, repeated_logs(terms, data.repeated))
     every = np.arange(len(data.table))
-    best, count = choose(side, every), best_count(data.table, every)
+    best, count = choose([side], [every])[0], best_count(data.table, every)
     tested: dict[str, list[float]] = {"formula": [], "count": []}
     for seed in range(splits):
         parts = split(data.table, seed)
         known = np.sort(np.concatenate([parts.train, parts.valid]))
-        one, rival = choose(side, known), best_count(data.table, known)
+        one, rival = choose([side], [known])[0], best_count(data.table, known)
         test = parts.open_test()
         for kind, scores in (
             ("formula", one.sign * one.factors.logs(terms.logs)),
@@ -114,18 +112,6 @@ def choose_on(data: Data, splits: int) -> dict[str, Any]:
         "count": str(count.formula),
         "tested": {kind: float(np.median(values)) for kind, values in tested.items()},
     }
-
-
-def choose(side: Side, rows: IntArray) -> Found:
-    """The best product on the rows among those whose scores repeat."""
-    found = search(*side.searched(rows))
-    scores, again = (
-        np.stack([one.factors.logs(logs) for one in found])
-        for logs in (side.terms.logs, side.repeated)
-    )
-    complexity = [one.factors.formula(side.terms).complexity for one in found]
-    value = np.array([one.value for one in found])
-    return found[order_of(value, agreement(scores, again), complexity, STABLE)[0]]
 
 
 def try_on(data: Data, chosen: dict[str, Any]) -> dict[str, Any]:
