@@ -138,8 +138,8 @@ class ShuntedAttention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         q = _by_head(self.tap_q(self.query(x)), self.heads)  # (B, n, T, w)
         half = self.heads // 2
-        coarse = _attend(q[:, :half], *self.coarse(x, half), self.tap_s)
-        fine = _attend(q[:, half:], *self.fine(x, half), self.tap_s_fine)
+        coarse = _attend(self.tap_s, q[:, :half], *self.coarse(x, half))
+        fine = _attend(self.tap_s_fine, q[:, half:], *self.fine(x, half))
         y: Tensor = self.output(_joined(torch.cat([coarse, fine], dim=1)))
         return y
 
@@ -178,7 +178,7 @@ class Attention(nn.Module):
         k, v = self.key_value(x).chunk(2, dim=-1)
         q, k, v = self.tap_q(self.query(x)), self.tap_k(k), self.tap_v(v)
         by_head = (_by_head(y, self.heads) for y in (q, k, v))
-        mixed = _joined(_attend(*by_head, self.tap_s)) + as_tokens(self.local(as_grid(v)))
+        mixed = _joined(_attend(self.tap_s, *by_head)) + as_tokens(self.local(as_grid(v)))
         y: Tensor = self.output(mixed)
         return y
 
@@ -189,7 +189,7 @@ def _by_head(x: Tensor, heads: int) -> Tensor:
     return x.reshape(B, T, heads, -1).transpose(1, 2)
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, tap: Tap) -> Tensor:
+def _attend(tap: Tap, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
     mixed: Tensor = tap(scores.softmax(-1)) @ v
     return mixed

@@ -77,7 +77,7 @@ class ShuntedSpace(ImageSpace[ShuntedArch]):
 
     def heads_of(self, block: ShuntedBlock, stage: int) -> int:
         """The number of heads of the block in that stage."""
-        return block.heads * 2**stage
+        return block.heads << stage
 
     def block_widths(self, arch: ShuntedArch) -> tuple[int, ...]:
         return tuple(self.widths(arch)[stage] for stage, _ in _numbered(arch))

@@ -95,6 +95,6 @@ def test_wrong_stages_are_named() -> None:
     with pytest.raises(ArchitectureError, match=r"depth of stages\[1\] = 3 is outside"):
         TINY.from_json(fields | {"stages": [[{"heads": 2, "ratio": 1}]] * 1 + [
             [{"heads": 2, "ratio": 1}] * 3] + [[{"heads": 2, "ratio": 1}]] * 2})  # fmt: skip
-    with pytest.raises(ArchitectureError, match="^stages: got 3"):
+    with pytest.raises(ArchitectureError, match=r"^stages: got 3"):
         TINY.from_json(fields | {"stages": 3})
     assert "shunted" in spaces.names()
