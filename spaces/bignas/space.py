@@ -19,6 +19,7 @@ from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
     from spaces.bignas.model import BigNas
+    from spaces.bignas.sharing import BigNasSharing
 
 _PER_STAGE = ("channels", "depths", "kernels")
 
@@ -196,6 +197,11 @@ class BigNasSpace(ImageSpace[BigNasArch]):
 
         self.validate(arch)
         return build(self, arch, seed)
+
+    def weight_sharing(self) -> BigNasSharing:
+        from spaces.bignas.sharing import BigNasSharing
+
+        return BigNasSharing(self)
 
     def block_sizes(self, arch: BigNasArch) -> list[Sizes]:
         """As everywhere; ffn is the width inside a block, and there are no heads."""
