@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
+from lpzero.cli.supernet import supernet_options, train_supernet
 
 
 @click.command()
@@ -29,6 +31,7 @@ from lpzero.cli.interruption import stopped_with
     "--steps", type=click.IntRange(1), help="The number of training steps.  [default: the recipe's]"
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@supernet_options
 @output.no_lock_option
 @output.jobs_option
 @output.format_option
@@ -44,11 +47,17 @@ def train(
     no_lock: bool,
     jobs: int,
     form: str,
+    is_supernet: bool,
+    **of_supernet: Any,
 ) -> None:
     """Train the architectures of a nano SPACE and write them as a table.
 
-    The same command continues a build that was stopped.
+    With --supernet, train one supernet of the SPACE: see docs/supernet.md. The same command
+    continues a run that was stopped.
     """
+    if is_supernet:
+        train_supernet(context, context.params)
+        return
     from lpzero.parallel import Workers
     from lpzero.training.table_build import build_table
     from spaces.training.recipes import plan_named

@@ -10,7 +10,7 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.files import write_bytes, write_text
-from lpzero.report import search_page
+from lpzero.report import search_page, supernet_page
 from lpzero.report.figure_list import figures
 from lpzero.report.figures import style
 from lpzero.report.figures.drawn import Drawn, Material
@@ -19,6 +19,7 @@ from lpzero.report.page import page
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import Run, report_unexpected_content
 from lpzero.search.record import SearchRun
+from lpzero.supernet.record import SupernetRun
 
 FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
 
@@ -81,6 +82,9 @@ def _render(
     if isinstance(run, SearchRun):
         drawn = search_page.drawings(run, [r for r in beside if isinstance(r, SearchRun)])
         return drawn, search_page.page(run, drawn)
+    if isinstance(run, SupernetRun):
+        drawn = supernet_page.drawings(run)
+        return drawn, supernet_page.page(run, drawn)
     if isinstance(run, FormulaRun):
         others = [r for r in beside if isinstance(r, FormulaRun)]
         drawn = list(figures(Material(run, others, ranking, transfer)))

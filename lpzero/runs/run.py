@@ -23,6 +23,7 @@ READERS = {
     "campaign": "lpzero.discover.record",
     "exhaustive run": "lpzero.exhaust.record",
     "search": "lpzero.search.record",
+    "supernet training": "lpzero.supernet.record",
     "table build": "lpzero.training.record",
 }
 
