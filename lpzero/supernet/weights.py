@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import pickle
 import re
+import warnings
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,7 +94,9 @@ def _read_safetensors(path: Path, data: bytes) -> dict[str, Tensor]:
 
 def _read_torch(path: Path, data: bytes) -> dict[str, Tensor]:
     try:
-        found: Any = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of unusual pickles, which one line answers
+            found: Any = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise InputError(
             f"{path} has more than tensors in plain containers, or is broken: it was not loaded and"
