@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from lpzero.statistics.trace import trace
+from lpzero.statistics.inputs import main_tensor
+from lpzero.statistics.open_attention import open_attention
+from lpzero.statistics.trace import first_tensor, trace
 from spaces.gpt2.model import Attention
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def released_flow(network: Network) -> ReleasedFlow:
         if isinstance(module, nn.Linear)
     }
     wanted |= linears
-    with torch.enable_grad():
+    with open_attention(model), torch.enable_grad():
         gradients = torch.autograd.grad(
             _total(network, model, blocks), list(wanted.values()), materialize_grads=True
         )
@@ -98,8 +100,9 @@ def _absolute(model: nn.Module) -> nn.Module:
 def _total(network: Network, model: Any, blocks: list[nn.Module]) -> Tensor:
     """R, the sum of the logits."""
     one = network.tokens[:1]
-    if one.is_floating_point():
-        return _logits(model, model(torch.ones_like(one, dtype=torch.float64))).sum()
+    if main_tensor(one).is_floating_point():
+        image = torch.ones_like(main_tensor(one), dtype=torch.float64)
+        return _logits(model, model(image)).sum()
     T, d = network.entry
     source = torch.ones(1, T, d, dtype=torch.float64, device=network.device)
     position = getattr(model, "position", None)
@@ -111,5 +114,5 @@ def _total(network: Network, model: Any, blocks: list[nn.Module]) -> Tensor:
 
 def _logits(model: Any, output: Any) -> Tensor:
     read = getattr(model, "logits", None) or getattr(model, "head_logits", None)
-    logits: Tensor = output if read is None else read(output)
+    logits: Tensor = first_tensor(output) if read is None else read(output)
     return logits
