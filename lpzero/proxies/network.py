@@ -105,7 +105,8 @@ class Network:
     The batch may also be tensors by the names of the model's arguments. `loss` is "auto",
     "next-token", "labels", "cotangent" or "ones", or a function of what the model returns and its
     batch that gives one number, or one per sample. `blocks` are found if not given. `chunk`
-    sequences go through at a time, to save memory. `seed` draws labels, cotangents, probes and noise.
+    sequences go through at a time, to save memory. `seed` draws labels, cotangents, probes and
+    noise.
     `sizes` are a space's `block_sizes` under "blocks" and `end_sizes` under "ends", for formulas.
     `wide_tokens` are a larger batch, for proxies that compare units over tokens.
     """

@@ -2,7 +2,8 @@
 
 In this order: the model's own, if it returns one (as models of Hugging Face do for a batch with
 labels); the cross-entropy of next tokens, if it returns word logits and is causal; a random
-cotangent. Causal is what does not change before the last token when that one is exchanged.
+cotangent. A model is causal if its logits before the last token do not change when that token is
+exchanged.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ def next_token(output: Any, batch: Any) -> Tensor:
             f"the model returns {tuple(logits.shape)}, not the logits of the next tokens; give a"
             " loss"
         )
-    losses = functional.cross_entropy(
+    losses: Tensor = functional.cross_entropy(
         logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none"
     )
     mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
     if mask is None:
         return losses.mean(1)
-    seen = mask[:, 1:].to(losses)
+    seen: Tensor = mask[:, 1:].to(losses)
     return (losses * seen).sum(1) / seen.sum(1).clamp(min=1)
 
 
@@ -87,10 +88,19 @@ def _is_causal(model: nn.Module, one: Inputs, logits: Tensor) -> bool:
     words = {m.num_embeddings for m in model.modules() if isinstance(m, nn.Embedding)}
     if logits.shape[:2] != tokens.shape or logits.shape[2] not in words:
         return False
+    last = _last_seen(one)
     other = tokens.clone()
-    other[:, -1] = torch.where(tokens[:, -1] == tokens[:, 0], tokens[:, -1] ^ 1, tokens[:, 0])
+    other[:, last] = (tokens[:, last] + 1) % logits.shape[2]
     change = (first_tensor(call(model, _exchanged(one, other))) - logits).abs().amax((0, 2))
-    return bool(change[:-1].max() <= _SAME * change[-1])
+    return last > 0 and bool(change[last] > 0) and bool(change[:last].max() <= _SAME * change[last])
+
+
+def _last_seen(one: Inputs) -> int:
+    """The place of the last token that no attention mask hides."""
+    mask = one.tensors.get("attention_mask") if isinstance(one, NamedInputs) else None
+    if mask is None or mask.ndim != 2 or not mask.any():
+        return main_tensor(one).shape[1] - 1
+    return int(mask[0].nonzero()[-1])
 
 
 def _exchanged(one: Inputs, tokens: Tensor) -> Inputs:

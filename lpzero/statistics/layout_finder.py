@@ -142,7 +142,7 @@ class _BlockRun:
 
     def __init__(self, run: _Run, block: nn.Module) -> None:
         (whole,) = run.of(block)
-        self.names = {id(module): name for name, module in block.named_modules() if name}
+        self.names = {id(module): str(name) for name, module in block.named_modules() if name}
         self.calls = [
             one
             for one in run.calls
@@ -275,9 +275,10 @@ def _roles(made: Tensor, probabilities: Tensor) -> str:
     last = probabilities[..., -1, :]
     drawn = torch.randn(last.shape, generator=torch.Generator().manual_seed(0)).to(last)
     with torch.enable_grad():
-        (slope,) = torch.autograd.grad(
+        found: Sequence[Tensor | None] = torch.autograd.grad(
             (last * drawn).sum(), made, retain_graph=True, allow_unused=True
         )
+    slope = found[0]
     if slope is None:
         return _VALUE * made.shape[-1]
     at = slope.reshape(-1, made.shape[-1]) != 0  # (T, f)
@@ -289,7 +290,7 @@ def _roles(made: Tensor, probabilities: Tensor) -> str:
 
 
 def _activations(block: _BlockRun, feed_forward: Sequence[_Call]) -> Iterator[Named]:
-    """The activation functions of the MLP; where they are no modules, what its last matrix reads."""
+    """The MLP's activation functions; where they are no modules, what its last matrix reads."""
     made = {_place(first_tensor(one.output)) for one in feed_forward}
     found = [
         block.name(one)

@@ -120,9 +120,8 @@ def _end_sizes(
     """
     counted = {id(parameter) for block in blocks for parameter in block.parameters()}
     totals = {EMBEDDING: 0, HEAD: 0}
-    modules = [module for module in model.modules() if id(module) not in counted]
     for end, of_end in ((EMBEDDING, True), (HEAD, False)):
-        for module in modules:
+        for module in model.modules():
             if (id(module) in before) != of_end:
                 continue
             if end == HEAD and is_norm(module) and id(module) in ran:
