@@ -18,6 +18,7 @@ from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, get, proxy, register
 from lpzero.proxies.released_flow import FlowedMatrix
 from lpzero.proxies.saliency import grasp, nuclear_norm
+from lpzero.statistics.default_loss import next_token
 from spaces.taps import Tap
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
@@ -127,7 +128,7 @@ def attention_confidence_released(network: Network) -> Terms:
 
     H: the projections of queries, keys and values, of the linear transforms and of WMA's weight.
     """
-    is_decoder = hasattr(network.model, "token_losses")
+    is_decoder = hasattr(network.model, "token_losses") or network.loss is next_token
     return _module_maxima(network) if is_decoder else head_confidence_released(network)
 
 
