@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import click
 
-from lpzero.cli.output import data_option, format_option, judged_columns, print_rows
+from lpzero.cli.output import (
+    data_option,
+    format_option,
+    judged_columns,
+    print_rows,
+    space_option,
+)
 
 
 @click.command()
 @click.argument("table")
-@click.option("--space", help="The space to count in.  [default: the table's own]")
+@space_option
 @format_option
 @data_option
 def counters(table: str, space: str | None, form: str, data: str | None) -> None:

@@ -37,6 +37,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 )
 @settings_options(Settings, PRESETS)
 @output.file_options
+@output.space_option
 @click.option(
     "--forward-only", is_flag=True, help="Exclude the statistics that need gradients, G and J."
 )
@@ -89,7 +90,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             out=given["out"],
             resume=given["resume"],
             data=given["data"],
-            space="flexibert-upstream" if given["upstream_dims"] else None,
+            space="flexibert-upstream" if given["upstream_dims"] else given["space"],
             cache=given["cache"],
             device=given["device"],
             jobs=given["jobs"],

@@ -33,6 +33,12 @@ data_option = click.option(
     show_envvar=True,
     help="The data root: the folder of the released tables.",
 )
+space_option = click.option(
+    "--space",
+    metavar="NAME|MODULE:NAME",
+    help="The space to build and count in; my_module:SPACE is one of your own, and runs its module."
+    "  [default: the table's own]",
+)
 seed_option = click.option(
     "--seed",
     type=int,

@@ -33,7 +33,7 @@ _MILLI = 1000
 @click.option(
     "--released", is_flag=True, help="Without --proxy: also rank the authors' released recipes."
 )
-@click.option("--space", help="The space to build and count in.  [default: the table's own]")
+@output.space_option
 @click.option(
     "--upstream-dims",
     is_flag=True,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="The loss to differentiate; auto is next-token for language models, else cotangent.",
 )
-@click.option("--space", help="The space to build in.  [default: the table's own]")
+@output.space_option
 @click.option(
     "--chunk",
     type=click.IntRange(min=1),
