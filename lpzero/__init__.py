@@ -6,10 +6,10 @@ from typing import Any
 from lpzero.version import VERSION as __version__
 
 # Names by the module that has them, imported when they are used.
-_LAZY = {"score": "proxies.model_scores", "Layout": "statistics.layout"}
+_LAZY = {"Layout": "statistics.layout", "score": "proxies.model_scores", "space": "own"}
 _MODULES = {"hf"}  # sub-packages that are imported when they are used
 
-__all__ = ["Layout", "__version__", "hf", "score"]
+__all__ = ["Layout", "__version__", "hf", "score", "space"]
 
 
 def __getattr__(name: str) -> Any:
