@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
-from spaces import tables
+from spaces import addresses, tables
 from spaces.base import Space
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.registry import data_root, locate, source
@@ -88,7 +88,20 @@ def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Eva
 
 def table_of(space: Space[Any]) -> str | None:
     """The first known table of the space."""
-    return next((name for name in tables.names() if source(name).space == space.name), None)
+    own = addresses.named(space.name)  # a table of it may name it by another address
+    return next(
+        (
+            name
+            for name in tables.names()
+            if source(name).space == space.name
+            or (own is not None and _is_at(own, source(name).space))
+        ),
+        None,
+    )
+
+
+def _is_at(own: Space[Any], address: str) -> bool:
+    return addresses.is_address(address) and addresses.find(address) == own
 
 
 def default(space: Space[Any], table: str | None, data: str | None) -> str:
