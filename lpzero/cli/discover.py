@@ -235,7 +235,9 @@ def _clock(seconds: float) -> str:
 
 
 def _resume_command(given: dict[str, Any]) -> str:
-    words = ["lpzero", "discover", "--out", str(given["out"]), "--resume"]
+    from lpzero import plugins
+
+    words = ["lpzero", "discover", "--out", str(given["out"]), "--resume", *plugins.arguments()]
     for name in ("data", "cache"):
         if given[name]:
             words += [f"--{name}", str(given[name])]

@@ -51,6 +51,7 @@ class CampaignRun(FormulaRun):
         words = ["lpzero", "discover"]
         for table in self.tables:
             words += _file_words(files.get(table["name"])) or [table["name"]]
+        words += [w for path in self.request.get("plugins", []) for w in ("--plugin", str(path))]
         words += ["--preset", preset]
         words += to_arguments(Settings, self.settings, to_json(PRESETS[preset]))
         return words + self.shared_options("--sketch-seed")
