@@ -54,7 +54,7 @@ class BlockValues:
     softmax_axis: Axis
 
     def __call__(self, network: Network) -> Terms:
-        blocks = _positions(network, self.limit, with_ends=False).blocks
+        blocks = _positions(network, self.formula, self.limit, with_ends=False).blocks
         values = block_values(self.formula, blocks, self.softmax_axis)
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
@@ -71,7 +71,7 @@ class TermValues:
 
     def __call__(self, network: Network) -> Terms:
         with_ends = any(term.positions.end is not None for term in self.formula.terms)
-        positions = _positions(network, self.limit, with_ends)
+        positions = _positions(network, self.formula, self.limit, with_ends)
         return [[self._value(term, positions)] for term in self.formula.terms]
 
     def _value(self, term: Formula, positions: formulas.NetworkValues) -> float:
@@ -82,8 +82,10 @@ class TermValues:
         return math.nan if isinstance(found, Rejected) else found
 
 
-def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas.NetworkValues:
-    """The statistics of a network, which runs once, and its sizes if they are known."""
+def _positions(
+    network: Network, formula: AnyFormula, limit: int | None, with_ends: bool
+) -> formulas.NetworkValues:
+    """The formula's statistics of a network, which runs once, and its sizes if they are known."""
     if callable(network.loss):
         raise InputError("a formula needs one of the named losses, not a function")
     found = extract(
@@ -94,6 +96,7 @@ def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas
         chunk=network.chunk,
         limit=limit,
         with_ends=with_ends,
+        names=formula.statistics,
     )
     sizes = network.sizes or {"blocks": [{}] * len(found.blocks), "ends": {}}
     pairs = zip(found.blocks, sizes["blocks"], strict=True)
