@@ -16,8 +16,8 @@ from spaces.base import Space
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.registry import data_root, locate, source
 
-PROXY = "proxy"
-NAMES = ("table", "surrogate", "training", PROXY)
+PROXY, SURROGATE = "proxy", "surrogate"
+NAMES = ("table", SURROGATE, "training", PROXY)
 
 
 class Evaluator(Protocol):
@@ -87,8 +87,9 @@ def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Eva
 
 
 def table_of(space: Space[Any]) -> str | None:
-    """The first known table of the space."""
-    return next((name for name in tables.names() if source(name).space == space.name), None)
+    """The first known table of the space, or of a space that it is the known part of."""
+    known = (source(name) for name in tables.names())
+    return next((s.name for s in known if space.name in (s.space, s.drawn_from)), None)
 
 
 def default(space: Space[Any], table: str | None, data: str | None) -> str:

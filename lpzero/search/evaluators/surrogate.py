@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import spearman
@@ -85,6 +85,10 @@ class Surrogate:
     def outside(self, arch: Any) -> list[str]:
         """The features in which the architecture is outside the table's range: extrapolated."""
         return self._features.outside(arch)
+
+    def knows(self, arch: Any) -> bool:
+        """Whether the architecture is inside the table's range in every feature."""
+        return not self.outside(arch)
 
     def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
         with _one_thread():
