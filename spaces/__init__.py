@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spaces.addresses import find, is_address, named
 from spaces.autoformer import AUTOFORMER_BASE, AUTOFORMER_SMALL, AUTOFORMER_TINY
 from spaces.base import Space
 from spaces.bert import BERT
@@ -57,7 +58,12 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Space[Any]:
-    """The space of that name."""
-    if name not in _SPACES:
+    """The space of that name, or of the user's at the address `my_module:SPACE`."""
+    if name in _SPACES:
+        return _SPACES[name]
+    if is_address(name):
+        return find(name)
+    own = named(name)
+    if own is None:
         raise UnknownNameError("space", name, _SPACES)
-    return _SPACES[name]
+    return own

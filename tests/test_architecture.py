@@ -42,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "judgement": _BASE | {"parallel"},
     "statistics": _BASE | {"parallel"},
     "sketches": _BASE | {"parallel", "statistics"},
+    "own": _BASE | {"parallel", "statistics"},
     "scores": _BASE | {"parallel", "judgement", "statistics", "sketches"},
     "runs": _MEASURED,
     "downloads": _BASE,

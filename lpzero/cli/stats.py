@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="The loss to differentiate; auto is next-token for language models, else cotangent.",
 )
-@click.option("--space", help="The space to build in.  [default: the table's own]")
+@output.file_options
 @click.option(
     "--chunk",
     type=click.IntRange(min=1),
@@ -77,7 +77,6 @@ def stats(context: click.Context, /, **given: Any) -> None:
 
 def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> None:
     from lpzero.sketches.builder import Builder, build
-    from spaces.tables import load
 
     limit = None if given["exact"] else given["elements"]
     builder = Builder(
@@ -91,7 +90,7 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
         given["retry_failed"],
         label=given["table"],
     )
-    table = load(given["table"], given["data"], given["space"])
+    table = output.load_table(given)
     with stopped_with(context):
         report, _ = build(table.space, table.archs, builder)
     _print(table, store, report, given["form"])

@@ -49,7 +49,7 @@ from spaces.tables import split
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
-    from spaces.tables.column_files import Reading
+    from spaces.tables.reading import Reading
 
     AnyTable = Table | ColumnTable
 

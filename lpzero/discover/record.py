@@ -80,6 +80,7 @@ def _file_words(source: Mapping[str, Any] | None) -> list[str]:
         return []
     reading = source["reading"]
     words = [str(source["path"])]
+    words += ["--space", str(source["space"])] if "space" in source else []
     for flag, name in (("--target", "target"), ("--id", "ids"), ("--task", "task")):
         words += [flag, str(reading[name])] if reading[name] is not None else []
     return [*words, "--smaller-is-better"] if reading["smaller_is_better"] else words
