@@ -62,7 +62,7 @@ def compare(
         files.sweep(out.rglob(f".*{files.TEMPORARY}"))
     threshold = _threshold(arms[0], resources)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
-    alone = replace(resources, jobs=1, label=None, show=_nothing)
+    alone = replace(resources, jobs=1, label=None, show=_nothing, say=None)
     task = _SearchTask(alone, out)
     found: list[Result | None] = [None] * len(todo)
     workers = Workers(resources.jobs)

@@ -16,8 +16,8 @@ from spaces.base import Space
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.registry import data_root, locate, source
 
-PROXY = "proxy"
-NAMES = ("table", "surrogate", "training", PROXY)
+PROXY, SURROGATE = "proxy", "surrogate"
+NAMES = ("table", SURROGATE, "training", PROXY)
 
 
 class Evaluator(Protocol):
@@ -87,14 +87,15 @@ def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Eva
 
 
 def table_of(space: Space[Any]) -> str | None:
-    """The first known table of the space."""
+    """The first known table of the space, or of a space that it is the known part of."""
     own = addresses.named(space.name)  # a table of it may name it by another address
+    known = (source(name) for name in tables.names())
     return next(
         (
-            name
-            for name in tables.names()
-            if source(name).space == space.name
-            or (own is not None and _is_at(own, source(name).space))
+            one.name
+            for one in known
+            if space.name in (one.space, one.drawn_from)
+            or (own is not None and _is_at(own, one.space))
         ),
         None,
     )

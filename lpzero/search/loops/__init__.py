@@ -42,6 +42,9 @@ class Loop(Protocol):
     def last_step(self) -> int | None:
         """The number of the last step if the loop does not stop earlier; None if unknown."""
 
+    def most_scored(self, is_evaluated: bool) -> int | None:
+        """How many architectures it scores at most, with an evaluator or not; None if unknown."""
+
     def run(self, environment: Environment) -> Any:
         """The best architecture found."""
 
