@@ -160,6 +160,37 @@ def whole_lines(data: bytes, fits: Check, place: str = "") -> list[bytes]:
     return lines
 
 
+class NextLines(NamedTuple):
+    """Records that continue a journal, how many bytes they take, and the seal of the last."""
+
+    records: list[dict[str, Any]]
+    n_bytes: int
+    seal: bytes
+
+
+def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLines:
+    """The records at the start of `data`, of which the first has that line number.
+
+    `before` is the seal of the line before it. The records end before the first line that is torn,
+    was changed or is out of order.
+    """
+    records: list[dict[str, Any]] = []
+    n_bytes, seal = 0, before
+    for line in data.splitlines(keepends=True):
+        body = line[:-_TAIL]
+        if line[-_TAIL:] != _tail(seal, body):
+            break
+        try:
+            record = _record(line)
+            if not fits(record, number + len(records)):
+                break
+        except (ValueError, TypeError, LookupError, RecursionError):
+            break
+        records.append(record)
+        n_bytes, seal = n_bytes + len(line), seal_in(line)
+    return NextLines(records, n_bytes, seal)
+
+
 def first_seal(place: str) -> bytes:
     """What the seal of the first line continues."""
     return hashlib.sha256(place.encode()).hexdigest()[:_DIGITS].encode()
