@@ -15,8 +15,8 @@ _NAMES = {"train": "train", "valid": "valid", "test": "test", "all": "whole tabl
 _IN_SAMPLE = " (in sample for the winner)"
 
 
-def section(run: FormulaRun) -> Markup:
-    """The winner, how it compares with the best counter, and all measures on each table."""
+def summary(run: FormulaRun) -> Markup:
+    """The winner as mathematics, and the verdict on each table."""
     if run.result is None or run.best is None:
         return element("p", "There is no winner yet: see the remarks above.")
     best = run.best
@@ -32,11 +32,19 @@ def section(run: FormulaRun) -> Markup:
     ]
     if run.count is not None:
         parts.append(element("p", f"The best count: {_count_text(run.count)}."))
-    for entry in run.tables:
-        name = str(entry["name"])
-        parts.append(element("p", *_verdict(run, name), class_="verdict"))
-        parts.append(_table(run, name))
-    parts.append(
+    verdicts = [
+        element("p", *_verdict(run, str(entry["name"])), class_="verdict") for entry in run.tables
+    ]
+    return element("div", *verdicts, *parts)
+
+
+def section(run: FormulaRun) -> Markup:
+    """All measures of the winner and the counters on each table."""
+    if run.result is None or run.best is None:
+        return Markup("")
+    return element(
+        "div",
+        *(_table(run, str(entry["name"])) for entry in run.tables),
         element(
             "p",
             "ρ is Spearman's, τ is Kendall's τ-b; brackets hold bootstrap 95% intervals, those of"
@@ -49,9 +57,8 @@ def section(run: FormulaRun) -> Markup:
             " out of sample. Counters were not chosen on anything; the one in the verdict is the"
             " best on train.",
             class_="note",
-        )
+        ),
     )
-    return element("div", *parts)
 
 
 def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
