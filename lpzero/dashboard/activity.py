@@ -38,13 +38,13 @@ def _is_locked(inode: int, holder: int) -> bool:
 
     Devices are not compared: some file systems number them differently in the list.
     """
+    lines: list[str] = []
     with suppress(OSError):
-        for line in _LOCKS.read_text().splitlines():
-            words = line.split()
-            if words[1:2] == ["FLOCK"] and words[4:5] == [str(holder)] and len(words) > 5:
-                if words[5].rpartition(":")[2] == str(inode):
-                    return True
-    return False
+        lines = _LOCKS.read_text().splitlines()
+    # such as "1: FLOCK  ADVISORY  WRITE 3039 fe:00:2285607 0 EOF"
+    held = ((words[1], words[4], words[5].rpartition(":")[2]) for line in lines
+            if len(words := line.split()) > 5)  # fmt: skip
+    return ("FLOCK", str(holder), str(inode)) in held
 
 
 def _is_alive(process: int) -> bool:

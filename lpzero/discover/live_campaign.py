@@ -16,6 +16,7 @@ from lpzero.discover.journal_tally import JournalTally, is_tried
 from lpzero.discover.record import (
     CampaignRun,
     on_result,
+    read,
     stored_hall,
     stored_history,
     tables_of,
@@ -25,10 +26,11 @@ from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import Row
 from lpzero.runs.journal_follower import JournalFollower
 from lpzero.runs.layout import DIGESTED, JOURNAL, RESULT, SCORES, place
-from lpzero.runs.live_run import Stamp, stamp
+from lpzero.runs.live_run import Now, Stamp, stamp
 from lpzero.runs.run import read_file, report_unexpected_content
 
 _TAIL = 1 << 16  # bytes; the last line is in them
+_SMALL = 8 << 20  # bytes of a journal that is read as a whole, for the figures of pairs
 
 
 class LiveCampaign:
@@ -58,13 +60,31 @@ class LiveCampaign:
     def _read(self, deadline: float) -> CampaignRun:
         remarks: list[str] = []
         result = read_file(self.config, RESULT, remarks)
-        if result is not None and self._journal.lines == 0:
+        if result is not None:
             finished = self._finished(result, remarks)
             if finished is not None:
                 self.share = 1.0
                 return finished
         self._follow(deadline)
         return self._from_journal(result, remarks)
+
+    def now(self) -> Now:
+        """The last generation, and what was counted."""
+        run = self._run
+        if run is None:
+            return Now()
+        counts, history = run.counts, run.history
+        last = int(history[-1]["generation"]) if history else None
+        planned = run.settings["generations"]
+        facts = {
+            "generation": "-" if last is None else f"{last:,} of {max(planned, last):,}",
+            "formulas evaluated": f"{counts['evaluated']:,}",
+            "rejected": f"{sum(run.rejected.values()):,}",
+            "repeats": f"{counts['repeats']:,}",
+        }
+        if history:
+            facts["best fitness"] = f"{float(history[-1]['fitness']):.4f}"
+        return Now(facts)
 
     def _finished(self, result: Mapping[str, Any], remarks: list[str]) -> CampaignRun | None:
         """The campaign from its result; None unless the other files are those it was made with."""
@@ -73,6 +93,8 @@ class LiveCampaign:
             file_digest(folder / name) == digests.get(name) for name in DIGESTED
         ):
             return None
+        if (folder / JOURNAL).stat().st_size <= _SMALL:
+            return read(self.config)
         hall, history = stored_hall(folder), stored_history(folder)
         if hall is None or history is None:
             return None
