@@ -26,7 +26,7 @@ def beside(runs: Sequence[Pair], base: str) -> Content:
     parts: list[Markup | Drawn] = [_facts(runs, base), *_figures(runs)]
     settings = _differences(runs)
     more = [Section("settings", "What differs?", [settings])] if settings is not None else []
-    return Content(f"Beside each other: {names}", [], [Section("beside", "Runs", parts), *more])
+    return Content(names, [], [Section("beside", "Runs", parts), *more])
 
 
 def _facts(runs: Sequence[Pair], base: str) -> Markup:

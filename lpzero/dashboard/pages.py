@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lpzero.dashboard.progress import state
 from lpzero.dashboard.summary import Summary
 from lpzero.dashboard.watched import View
-from lpzero.report.markup import Markup, element
+from lpzero.report.markup import Markup, element, joined
 from lpzero.report.page import body, head_lines, remarks
 from lpzero.report.sections import data_block
 
@@ -16,10 +16,11 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 COLUMNS = ("run", "kind", "table", "state", "progress", "best", "started", "changed", "size")
 
 
-def live_page(view: View, base: str, address: str) -> bytes:
-    """A page that asks for newer states of itself at `address`."""
+def live_page(view: View, name: str, base: str, address: str) -> bytes:
+    """The page of the run of that name, which asks for newer states of itself at `address`."""
+    way = joined(element("a", "All runs", href=base), " / ", name)
     parts = [
-        element("nav", element("a", "All runs", href=base), class_="above"),
+        element("nav", way, class_="above", aria_label="Where this page is"),
         element("p", class_="connection", role="status", id="connection", hidden=True),
         *body(view.content, with_pictures=False),
         data_block("figures", view.content.specs()),

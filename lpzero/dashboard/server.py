@@ -52,8 +52,8 @@ def application(root: Path, token: str) -> Guard:
 
     def run(request: Request) -> Response:
         id = request.path_params["id"]
-        _, _, view = library.look(id)
-        return _html(live_page(view, base, f"{base}api/run/{id}"))
+        line, _, view = library.look(id)
+        return _html(live_page(view, line.name, base, f"{base}api/run/{id}"))
 
     def run_now(request: Request) -> Response:
         _, _, view = library.look(request.path_params["id"])
@@ -62,7 +62,8 @@ def application(root: Path, token: str) -> Guard:
     def compared(request: Request) -> Response:
         ids = _ids(request)
         asked = "&".join(f"run={id}" for id in ids)
-        return _html(live_page(library.compare(ids, base), base, f"{base}api/compare?{asked}"))
+        view, address = library.compare(ids, base), f"{base}api/compare?{asked}"
+        return _html(live_page(view, "beside each other", base, address))
 
     def compared_now(request: Request) -> Response:
         view = library.compare(_ids(request), base)

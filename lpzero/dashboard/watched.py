@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lpzero.dashboard.places import Place, shown, why_unreadable
-from lpzero.dashboard.progress import progress_section
+from lpzero.dashboard.progress import with_progress
 from lpzero.dashboard.summary import Summary
 from lpzero.errors import InputError, LPZeroError
 from lpzero.report.contents import content_of
-from lpzero.report.sections import Content, Section
+from lpzero.report.sections import Content
 from lpzero.runs.config import read_config
 from lpzero.runs.layout import CONFIG
 from lpzero.runs.live_run import LiveRun, Now, Stamp, stamp, watch
@@ -73,11 +73,13 @@ class Watched:
         now, share = live.now(), live.share
         with report_unexpected_content(self.place.folder):
             said = self._said(run)
-        progress = progress_section(line, now, share, str(self.place.folder))
+        folder = str(self.place.folder)
         if said is None:
             remarks = [] if run is None else run.remarks
-            return run, Content(self._title(line), remarks, [progress])
-        return run, Content(said.title, said.remarks, [progress, *said.sections])
+            sections = with_progress(line, now, share, folder)
+            return run, Content(self._title(line), remarks, sections)
+        sections = with_progress(line, now, share, folder, said.sections)
+        return run, Content(said.title, said.remarks, sections)
 
     def _opened(self) -> LiveRun | None:
         """What follows the run; another one if the directory now holds another run."""
@@ -105,7 +107,7 @@ class Watched:
         return content
 
     def _without(self, line: Summary, remarks: list[str]) -> Content:
-        sections: list[Section] = [progress_section(line, Now(), 1.0, str(self.place.folder))]
+        sections = with_progress(line, Now(), 1.0, str(self.place.folder))
         return Content(self._title(line), remarks, sections)
 
     def _title(self, line: Summary) -> str:

@@ -125,4 +125,5 @@ class JournalTally:
         entries = self.hall.entries
         if len(entries) >= self.hall.size:
             self._worst = best_first(entries)[self.hall.size - 1].fitness[0]
-            self._bounds = [(entry.complexity, entry.fitness) for entry in entries]
+            # Who is dominated by an entry is dominated by one of the front.
+            self._bounds = [(entry.complexity, entry.fitness) for entry in self.hall.front]

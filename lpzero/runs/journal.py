@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -174,21 +175,44 @@ def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLine
     `before` is the seal of the line before it. The records end before the first line that is torn,
     was changed or is out of order.
     """
-    records: list[dict[str, Any]] = []
-    n_bytes, seal = 0, before
+    lines: list[bytes] = []
+    seal = before
     for line in data.splitlines(keepends=True):
-        body = line[:-_TAIL]
-        if line[-_TAIL:] != _tail(seal, body):
+        if line[-_TAIL:] != _tail(seal, line[:-_TAIL]):
             break
-        try:
-            record = _record(line)
-            if not fits(record, number + len(records)):
-                break
-        except (ValueError, TypeError, LookupError, RecursionError):
+        seal = seal_in(line)
+        lines.append(line)
+    records = _records(lines)
+    for place, record in enumerate(records):
+        if not _is_fitting(record, number + place, fits):
+            del records[place:]
             break
-        records.append(record)
-        n_bytes, seal = n_bytes + len(line), seal_in(line)
-    return NextLines(records, n_bytes, seal)
+    whole = lines[: len(records)]
+    return NextLines(records, sum(map(len, whole)), seal_in(whole[-1]) if whole else before)
+
+
+def _records(lines: list[bytes]) -> list[Any]:
+    """The values of sealed lines, up to the first that is not JSON.
+
+    Parsing all of them at once takes half the time of parsing each.
+    """
+    together = b"[" + b",".join(line[:-_TAIL] + b"}" for line in lines) + b"]"
+    with suppress(ValueError, RecursionError):
+        found = json.loads(together.decode())
+        if len(found) == len(lines):
+            return list(found)
+    records = []
+    with suppress(ValueError, TypeError, RecursionError):
+        for line in lines:
+            records.append(_record(line))
+    return records
+
+
+def _is_fitting(record: Any, number: int, fits: Check) -> bool:
+    try:
+        return isinstance(record, dict) and fits(record, number)
+    except (ValueError, TypeError, LookupError):
+        return False
 
 
 def first_seal(place: str) -> bytes:
