@@ -73,6 +73,18 @@ class CampaignRun(FormulaRun):
                 lowest = min(abs(float(found["rho"])) for found in line["train"].values())
                 yield from pairs_in(parse(line["formula"]), lowest)
 
+    def best_by_size(self) -> Iterator[Row]:
+        best: dict[int, Row] = {}
+        for line in self.lines:
+            if "fitness" not in line:
+                continue
+            size = int(line["complexity"])
+            if size not in best or line["fitness"][0] > best[size]["fitness"][0]:
+                best[size] = line
+        for size, line in best.items():
+            fitness = float(line["fitness"][0])
+            yield {"formula": line["formula"], "complexity": size, "fitness": fitness}
+
 
 def _file_words(source: Mapping[str, Any] | None) -> list[str]:
     """The arguments that name a file of columns and how it is read; none for other tables."""

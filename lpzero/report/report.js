@@ -164,6 +164,15 @@
     return loading;
   };
 
+  // A title that a narrow figure would cut is broken at the space nearest its middle.
+  const inTwo = (title) => {
+    if (title.length < 30 || title.includes("<")) return title;
+    const middle = title.length / 2;
+    const places = [...title.matchAll(/ /g)].map((match) => match.index);
+    const at = places.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))[0];
+    return at === undefined ? title : `${title.slice(0, at)}<br>${title.slice(at + 1)}`;
+  };
+
   const draw = async (figure) => {
     const spec = given.figures[figure.dataset.figure];
     const plotly = spec === undefined ? null : await loadPlotly();
@@ -176,6 +185,9 @@
     if (isNarrow) {
       made.layout.font.size = 11;
       made.layout.hoverlabel.font.size = 11;
+      for (const [key, axis] of Object.entries(made.layout)) {
+        if (key.startsWith("xaxis")) axis.title.text = inTwo(axis.title.text);
+      }
     }
     const isTouched = matchMedia("(pointer: coarse)").matches;
     made.layout.dragmode = isTouched ? false : "zoom";
@@ -300,6 +312,18 @@
     }
     redraw();
   };
+
+  // Paper cannot be opened: what is folded is shown while printing.
+  const unfolded = [];
+  addEventListener("beforeprint", () => {
+    for (const box of document.querySelectorAll("details:not([open])")) {
+      box.open = true;
+      unfolded.push(box);
+    }
+  });
+  addEventListener("afterprint", () => {
+    for (const box of unfolded.splice(0)) box.open = false;
+  });
 
   enhance(document);
   follow();

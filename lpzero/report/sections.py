@@ -26,7 +26,7 @@ class Section:
 
     name: str
     title: str
-    parts: Sequence[Markup | Drawn]
+    parts: Sequence[Markup | Drawn | None]
     short: str | None = None
 
     def body(self, with_pictures: bool) -> Markup:

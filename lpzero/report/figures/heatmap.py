@@ -111,7 +111,7 @@ def spec(data: Best) -> plotly.Spec:
                 "z": shown,
                 "text": [["" if np.isnan(v) else f"{v:.3f}" for v in line] for line in shown],
                 "texttemplate": "%{text}",
-                "textfont": {"size": 11},
+                "textfont": {"size": 11, "color": "@ink"},
                 "xaxis": f"x{number}",
                 "yaxis": f"y{number}",
                 "coloraxis": "coloraxis",

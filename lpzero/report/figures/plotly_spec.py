@@ -25,14 +25,14 @@ PALETTES: Mapping[str, Mapping[str, Any]] = {
         "5": "#9A6700", "6": "#2A87B8", "7": "#1b1b1b",
         "ink": "#1b1b1b", "soft": "#555555", "line": "#d4d7db", "paper": "#ffffff",
         "accent": "#0b5cad",
-        "scale": [[0.0, "#e7edf4"], [0.5, "#5f97c6"], [1.0, "#08306b"]],
+        "scale": [[0.0, "#f6f8fa"], [0.5, "#cadff2"], [1.0, "#79aede"]],
     },
     "dark": {
         "1": "#56B4E9", "2": "#FF9147", "3": "#3CC9A0", "4": "#E5A3CB",
         "5": "#F0C04A", "6": "#9AD6F7", "7": "#e8e8e8",
         "ink": "#e8e8e8", "soft": "#b0b0b0", "line": "#3b4046", "paper": "#17191c",
         "accent": "#8cc2ff",
-        "scale": [[0.0, "#22303f"], [0.5, "#3f7fb5"], [1.0, "#d6ecff"]],
+        "scale": [[0.0, "#1e2227"], [0.5, "#234562"], [1.0, "#2c6699"]],
     },
 }  # fmt: skip
 SYMBOLS = ("circle", "triangle-up", "square", "diamond", "triangle-down", "cross", "x")
@@ -67,9 +67,9 @@ def axis(title: str, **options: Any) -> dict[str, Any]:
 
 def spec(data: Sequence[Mapping[str, Any]], height: int = 380, **layout: Any) -> dict[str, Any]:
     """The specification of a figure of that height in pixels; its width is that of the page."""
-    common = {
+    common: dict[str, Any] = {
         "height": height,
-        "margin": {"l": 56, "r": 16, "t": 32, "b": 48},
+        "margin": {"l": 56, "r": 16, "t": 32 if layout.get("showlegend") else 12, "b": 48},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@ink", "size": 13, "family": "system-ui, sans-serif"},

@@ -95,6 +95,7 @@ def spec(data: Transfer) -> plotly.Spec:
         "z": data.rho,
         "text": [[f"{value:.3f}" for value in line] for line in data.rho],
         "texttemplate": "%{text}",
+        "textfont": {"color": "@ink"},
         "customdata": [[plotly.lines(formula)] * len(names) for formula in data.formulas],
         "coloraxis": "coloraxis",
         "hovertemplate": "%{customdata}<br>the best of %{y}, tested on %{x}: ρ %{z:.3f}"
