@@ -28,7 +28,7 @@ def with_progress(
     facts: dict[str, Child] = {"state": state(line.state), **now.facts}
     if share < 1:
         facts["journal"] = f"{share:.0%} read"
-    parts: list[Markup | Drawn] = [_tiles(facts), *_figure(now)]
+    parts: list[Markup | Drawn | None] = [_tiles(facts), *_figure(now)]
     kept = list(sections)
     if line.state == "finished":
         command = element("code", f"lpzero report {shlex.quote(folder)}")
@@ -55,7 +55,7 @@ def _tiles(facts: dict[str, Child]) -> Markup:
     return element("dl", *tiles, class_="tiles")
 
 
-def _is_watched(part: Markup | Drawn) -> bool:
+def _is_watched(part: Markup | Drawn | None) -> bool:
     return isinstance(part, Drawn) and part.name.startswith(_WATCHED_FIGURES)
 
 

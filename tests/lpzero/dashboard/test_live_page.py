@@ -17,9 +17,10 @@ import pytest
 pytest.importorskip("starlette", reason="the extra lpzero[dashboard] is not installed")
 pytest.importorskip("uvicorn", reason="the extra lpzero[dashboard] is not installed")
 
-from tests.lpzero.dashboard.served import Served, serving
+from tests.lpzero.dashboard.served import serving
 from tests.lpzero.report import headless_browser
 from tests.lpzero.report.headless_browser import Browser, Tab
+from tests.lpzero.report.test_report import HOSTILE, poison
 from tests.lpzero.small_campaign import discovery
 
 pytestmark = pytest.mark.slow
@@ -82,9 +83,9 @@ def test_a_campaign_is_watched_through_kill_and_resume(browser: Browser, tmp_pat
             delays = []
             for _ in range(3):
                 written, asked = latest(folder), time.monotonic()
-                wait(lambda: tab.run(GENERATION) >= written)
+                wait(lambda least=written: tab.run(GENERATION) >= least)
                 delays.append(time.monotonic() - asked)
-                wait(lambda: latest(folder) > written)
+                wait(lambda least=written: latest(folder) > least)
             assert min(delays) < 2  # the others may wait for a busy machine
             wait(lambda: tab.run("document.querySelector('#figure-convergence .plot .main-svg')"
                                  " !== null"))  # fmt: skip
@@ -103,3 +104,55 @@ def test_a_campaign_is_watched_through_kill_and_resume(browser: Browser, tmp_pat
     finally:
         working.kill()
         working.wait()
+
+
+def test_a_hostile_run_runs_nothing_in_the_page(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "<img src=x onerror=alert(1)>\x1b[31m"
+    discovery(folder).run()
+    poison(folder)
+    with serving(tmp_path / "runs") as served:
+        (line,) = served.runs().values()
+        assert line["state"] == "finished"
+        tab = Tab(browser)
+        for page in ("", f"run/{line['id']}", f"compare?run={line['id']}"):
+            go(tab, f"{served.address}{page}")
+            wait(lambda: tab.run("document.body.innerText").count("onerror=alert(1)"))
+            time.sleep(1.5)  # the page asks again
+            assert (
+                tab.run("document.querySelectorAll('img, body script:not([src],[type])').length")
+                == 0
+            )
+        go(tab, f"{served.address}run/{line['id']}")
+        assert HOSTILE in tab.run("document.body.textContent")
+        assert tab.complaints() == []
+        assert all(url.startswith((served.address, "data:")) for url in tab.requests())
+        tab.close()
+
+
+def test_two_runs_are_chosen_in_the_list_and_shown_beside_each_other(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for name, seed in (("first", 3), ("second", 4)):
+        discovery(tmp_path / "runs" / name, seed=seed).run()
+    with serving(tmp_path / "runs") as served:
+        tab = Tab(browser, 320)
+        go(tab, served.address)
+        wait(lambda: tab.run("document.querySelectorAll('#runs tbody tr').length") == 2)
+        assert tab.run("document.documentElement.scrollWidth") <= 320
+        tab.run("document.querySelector('#filter').focus()")
+        tab.type("second")
+        shown = "[...document.querySelectorAll('#runs tbody tr')].filter((r) => !r.hidden).length"
+        wait(lambda: tab.run(shown) == 1)
+        tab.run("document.querySelector('#filter').value = ''")
+        for row in (1, 2):
+            tab.click(f"#runs tbody tr:nth-child({row}) input")
+        tab.click("#compare")
+        wait(lambda: tab.run("document.querySelectorAll('#beside thead a').length") == 2)
+        wait(lambda: tab.run("document.querySelectorAll('.plot .legendtext').length") == 2)
+        rows = tab.run(
+            "[...document.querySelectorAll('#settings tbody th')].map((c) => c.innerText)"
+        )
+        assert rows == ["seed"]
+        assert tab.run("document.documentElement.scrollWidth") <= 320
+        assert tab.complaints() == []
+        tab.close()
