@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "downloads": _BASE,
     "training": _RUN,
     "discover": _RUN,
+    "trackers": _RUN | {"discover"},
     "exhaust": _RUN,
     "supernet": _RUN,
     "export": _RUN | {"discover", "exhaust"},

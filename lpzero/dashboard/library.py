@@ -63,7 +63,8 @@ class Library:
     def compare(self, ids: Sequence[str], base: str) -> View:
         """The page of several runs beside each other."""
         looked = [self.look(id) for id in dict.fromkeys(ids)]
-        return view(beside([(line, run) for line, run, _ in looked], base))
+        is_behind = any(seen.is_behind for _, _, seen in looked)
+        return view(beside([(line, run) for line, run, _ in looked], base), is_behind)
 
     def _find(self, fresh: float) -> None:
         if time.monotonic() - self._looked < fresh:

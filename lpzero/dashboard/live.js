@@ -12,6 +12,12 @@
   };
   let timer = 0;
   let isAsking = false;
+  // A long journal is read in pieces: the next one is asked for at once.
+  let isBehind = document.body.dataset.behind === "yes";
+  const pause = () => {
+    if (isBehind) return 0;
+    return document.hidden ? HIDDEN : SHOWN;
+  };
 
   const show = (content) => {
     const now = [...document.querySelectorAll("main > section")].map((section) => section.id);
@@ -19,6 +25,7 @@
     if (now.join() !== Object.keys(content.sections).join()) location.reload();
     document.querySelector("h1").textContent = content.title;
     window.lpzero.update(content);
+    isBehind = content.behind;
     version = content.version;
     document.body.dataset.version = version;
   };
@@ -40,9 +47,9 @@
       say("The dashboard does not answer. The page goes on when it does.");
     }
     isAsking = false;
-    if (!isOver) timer = setTimeout(ask, document.hidden ? HIDDEN : SHOWN);
+    if (!isOver) timer = setTimeout(ask, pause());
   };
 
   document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
-  timer = setTimeout(ask, SHOWN);
+  timer = setTimeout(ask, pause());
 })();

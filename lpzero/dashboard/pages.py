@@ -32,6 +32,7 @@ def live_page(view: View, name: str, base: str, address: str) -> bytes:
         ("plotly.js", "report.js", "live.js"),
         data_address=address,
         data_version=view.version,
+        data_behind="yes" if view.is_behind else "no",
     )
 
 

@@ -27,20 +27,24 @@ PATIENCE = 1.0  # seconds of reading before an answer is given; the next request
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The content of a live page, and a digest that differs when the content does."""
+    """The content of a live page, and a digest that differs when the content does.
+
+    `is_behind` if there is more to read at once.
+    """
 
     content: Content
     version: str
+    is_behind: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """What the page's script needs to show this state."""
-        return {**self.content.to_json(), "version": self.version}
+        return {**self.content.to_json(), "version": self.version, "behind": self.is_behind}
 
 
-def view(content: Content) -> View:
+def view(content: Content, is_behind: bool = False) -> View:
     """The content with the digest of what the script gets."""
     text = json.dumps(content.to_json(), sort_keys=True)
-    return View(content, hashlib.sha256(text.encode()).hexdigest()[:16])
+    return View(content, hashlib.sha256(text.encode()).hexdigest()[:16], is_behind)
 
 
 class Watched:
@@ -60,7 +64,7 @@ class Watched:
                 run, content = self._content(line)
             except (LPZeroError, OSError) as error:
                 run, content = None, self._without(line, [shown(str(error), 1000)])
-            return run, view(content)
+            return run, view(content, self._live is not None and self._live.share < 1)
 
     def _content(self, line: Summary) -> tuple[Run | None, Content]:
         reason = why_unreadable(self.place.folder)
