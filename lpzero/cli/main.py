@@ -32,6 +32,7 @@ VERBS = {
     "search": "Search a space for the best architecture, by any proxy.",
     "train": "Train the architectures of a nano space and write them as a table.",
     "report": "Write one HTML page and the figures of a run.",
+    "dashboard": "Show every run below a folder in a browser, live.",
     "export": "Export a formula as a file: code, mathematics or data.",
     "rules": "List the pruning rules and why they hold.",
     "classics": "List the formulas of the papers.",
