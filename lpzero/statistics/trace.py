@@ -44,6 +44,7 @@ class Layout:
         "intermediate",
         "output",
         "cell",
+        "convolution",
     )
     pooling: tuple[str, ...] = ("pool",)
     heads: tuple[str, ...] = ("attention.c_proj", "attention.output", "mixing.output")
