@@ -118,7 +118,7 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
 
     named = architectures[0] if isinstance(architectures, list) and architectures else None
     if named is not None:
-        found = getattr(transformers, named, None) if isinstance(named, str) else None
+        found: Any = getattr(transformers, named, None) if isinstance(named, str) else None
         if not isinstance(found, type) or not issubclass(found, transformers.PreTrainedModel):
             raise InputError(
                 f"{place} names the architecture {shown(named)}, which transformers"
@@ -127,6 +127,7 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
         if not isinstance(config, found.config_class):
             raise InputError(f"{place}: {named} is not a model of type {config.model_type}")
         return found
+    kinds: tuple[Any, ...]
     if getattr(config, "is_encoder_decoder", False):
         kinds = (transformers.AutoModelForTextEncoding,)
     elif type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING:
