@@ -118,13 +118,14 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
 
     named = architectures[0] if isinstance(architectures, list) and architectures else None
     if named is not None:
-        found: Any = getattr(transformers, named, None) if isinstance(named, str) else None
+        found = getattr(transformers, named, None) if isinstance(named, str) else None
         if not isinstance(found, type) or not issubclass(found, transformers.PreTrainedModel):
             raise InputError(
                 f"{place} names the architecture {shown(named)}, which transformers"
                 f" {transformers.__version__} does not have"
             )
-        if not isinstance(config, found.config_class):
+        asked: Any = found
+        if not isinstance(config, asked.config_class):
             raise InputError(f"{place}: {named} is not a model of type {config.model_type}")
         return found
     kinds: tuple[Any, ...]
