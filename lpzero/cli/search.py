@@ -234,6 +234,8 @@ def _resources(given: dict[str, Any], of: Request | None) -> Resources:
         cache=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
         device=given["device"],
         jobs=given["jobs"],
+        backend=given["backend"],
+        scheduler=given["scheduler"],
         label=None if quiet or not sys.stderr.isatty() else label,
         lock=not given["no_lock"],
         **show,

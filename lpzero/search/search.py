@@ -41,9 +41,15 @@ class Resources:
     cache: Path = field(default_factory=default_folder)
     device: str = "cpu"
     jobs: int = 1
+    backend: str = "loky"
+    scheduler: str | None = None
     label: str | None = None
     show: Show = lambda entry: None
     lock: bool = True
+
+    @property
+    def workers(self) -> Workers:
+        return Workers(self.jobs, self.backend, self.scheduler)
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ def run(
         request.table,
         request.training_steps,
         resources.data,
-        Workers(resources.jobs),
+        resources.workers,
     )
     is_started = out is not None and resume and stored_request(out) is not None
     if not is_started:
@@ -119,7 +125,7 @@ def _environment(
         seed=request.weights_seed,
         device=resources.device,
         folder=resources.cache,
-        workers=Workers(resources.jobs),
+        workers=resources.workers,
         label=resources.label,
         batch=request.batch,
     )
