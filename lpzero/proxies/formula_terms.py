@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.errors import InputError
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Proxy, Terms
 from lpzero.statistics.extraction import PositionStatistics, extract
@@ -84,8 +83,6 @@ class TermValues:
 
 def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas.NetworkValues:
     """The statistics of a network, which runs once, and its sizes if they are known."""
-    if callable(network.loss):
-        raise InputError("a formula needs one of the named losses, not a function")
     found = extract(
         network.model,
         network.tokens,
@@ -94,6 +91,7 @@ def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas
         chunk=network.chunk,
         limit=limit,
         with_ends=with_ends,
+        layout=network.layout if network.has_layout else None,
     )
     sizes = network.sizes or {"blocks": [{}] * len(found.blocks), "ends": {}}
     pairs = zip(found.blocks, sizes["blocks"], strict=True)
