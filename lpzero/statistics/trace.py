@@ -214,13 +214,6 @@ def _hooked(
             handle.remove()
 
 
-def by_token(tensor: Tensor, entered: Tensor) -> Tensor:
-    """The tensor (B, T, f), where a model has joined the tokens of all inputs: (B T, f)."""
-    B, T = entered.shape[:2]
-    is_joined = tensor.ndim == 2 and len(tensor) == B * T
-    return tensor.unflatten(0, (B, T)) if is_joined else tensor
-
-
 @contextmanager
 def without_norms(blocks: Iterable[nn.Module]) -> Iterator[None]:
     """A context in which the blocks' norms return their input."""
@@ -236,6 +229,13 @@ def without_norms(blocks: Iterable[nn.Module]) -> Iterator[None]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+def by_token(tensor: Tensor, entered: Tensor) -> Tensor:
+    """The tensor (B, T, f), where a model has joined the tokens of all inputs: (B T, f)."""
+    B, T = entered.shape[:2]
+    is_joined = tensor.ndim == 2 and len(tensor) == B * T
+    return tensor.unflatten(0, (B, T)) if is_joined else tensor
 
 
 def _taken_apart(
