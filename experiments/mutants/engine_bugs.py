@@ -223,12 +223,12 @@ BUGS = (
         ("np.argsort(-scores[inside], kind=\"stable\")", "np.argsort(scores[inside], kind=\"stable\")", "the worst of a bin"),
     ]),
     Bugs("lpzero/supernet/saliency.py", [_T + "supernet/test_saliency.py"], [
-        ("self.attention.max(axis=(1, 2)) + self.mlp.max(axis=(1, 2))", "self.attention.max(axis=(1, 2))", "layers are normalised by their attention alone"),
-        ("np.where(layer < depths, values, 0.0)", "values", "layers beyond the depth count"),
+        ("self.block_scores(self.sharing.largest())", "self.block_scores(self.sharing.largest()) + 1.0", "layers are not normalised by the supernet's own"),
+        ("if layout.part(n) == term.part", "if layout.part(n) != term.part", "terms have the matrices of the other part"),
     ]),
     Bugs("lpzero/supernet/isomers.py", [_T + "supernet/test_isomers.py"], [
         ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
-        ("saliency.mlp[:depth, at] / scale", "saliency.mlp[:depth, at]", "ratios are placed by plain SNIP"),
+        ("saliency.table(factor, group.width, depth) / saliency.totals[:depth, None]", "saliency.table(factor, group.width, depth)", "choices are placed by plain SNIP"),
     ]),
     Bugs("lpzero/parallel/worker.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [
         ("while os.getppid() == driver:", "while True:", "orphans live on"),

@@ -37,7 +37,8 @@ def gradients(network: Network) -> list[list[Tensor]]:
         for block, parameters, call in zip(network.blocks, positive, calls, strict=True):
             scale = x.detach().abs().max()
             arguments = call.arguments(x / scale)
-            x = scale * first_tensor(torch.func.functional_call(block, parameters, *arguments))
+            state = parameters | _double_buffers(block)
+            x = scale * first_tensor(torch.func.functional_call(block, state, *arguments))
     wanted = [p for parameters in positive for p in parameters.values() if p.ndim >= 2]
     found = iter(torch.autograd.grad(x.sum(), wanted, materialize_grads=True))
     return [[next(found).flatten(1) for _ in block] for block in network.matrices]
@@ -48,6 +49,12 @@ def _first_input(network: Network) -> Tensor:
     embedding, one = getattr(network.model, "embedding", None), main_tensor(network.tokens[:1])
     if one.is_floating_point() and isinstance(embedding, nn.Module):
         positive = {n: p.detach().abs().double() for n, p in embedding.named_parameters()}
+        positive |= _double_buffers(embedding)
         image = torch.ones_like(one, dtype=torch.float64)
         return first_tensor(torch.func.functional_call(embedding, positive, (image,)))
     return torch.ones(1, *network.entry, dtype=torch.float64, device=network.device)
+
+
+def _double_buffers(module: nn.Module) -> dict[str, Tensor]:
+    """What the module's BatchNorms have seen, in float64."""
+    return {n: b.double() for n, b in module.named_buffers() if b.is_floating_point()}
