@@ -106,7 +106,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             space="flexibert-upstream" if given["upstream_dims"] else given["space"],
             cache=given["cache"],
             device=given["device"],
-            jobs=given["jobs"],
+            jobs=output.workers(given),
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
             batch=output.chosen_batch(given),
@@ -160,7 +160,6 @@ class _ProxyScores:
         self.given = given
 
     def __call__(self, table: Any, names: Any, options: Any) -> Any:
-        from lpzero.parallel import Workers
         from lpzero.proxies import Context
         from lpzero.proxies.columns import ProxyColumns
         from lpzero.sketches.store import default_folder
@@ -169,7 +168,7 @@ class _ProxyScores:
         context = Context(
             device=given["device"],
             folder=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
-            workers=Workers(given["jobs"]),
+            workers=output.workers(given),
             label=None if given["quiet"] else table.name,
         )
         return ProxyColumns(context)(table, names, options)

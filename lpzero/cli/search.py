@@ -305,6 +305,8 @@ def _resources(given: dict[str, Any], label: str | None) -> Resources:
         cache=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
         device=given["device"],
         jobs=given["jobs"],
+        backend=given["backend"],
+        scheduler=given["scheduler"],
         label=label,
         lock=not given["no_lock"],
     )

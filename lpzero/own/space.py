@@ -248,17 +248,10 @@ class OwnSpace(Space[Configuration]):
 @lru_cache(maxsize=1 << 16)
 def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> Measured:
     """The sizes of an architecture's network, measured once in a process."""
-    import torch
-
     from lpzero.own.measurement import measure
 
-    if tokens is not None:
-        inputs = torch.zeros((1, tokens), dtype=torch.int64)
-    elif of._is_tokens:
-        inputs = torch.zeros((1, of.inputs[1]), dtype=torch.int64)
-    else:
-        inputs = of.batch(0)[:1]
-    found = measure(lambda: of._made(arch), inputs)
+    inputs = of.batch(0) if tokens is None else of.draw_batch((2, tokens), 0)
+    found = measure(lambda: of.build(arch, 0), inputs[:1], of.layout)
     stated = of.choices.depth
     if stated is not None and len(found.blocks) != arch[stated]:
         raise ArchitectureError(
