@@ -28,6 +28,8 @@ from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
+from lpzero.proxies import Context
+from lpzero.proxies.columns import ProxyColumns
 from lpzero.runs.journal import Journal
 from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table
@@ -42,7 +44,8 @@ from spaces.tables import Split, load, split
 PAPER = ("sum", "mean")
 WHOLE = "+ ends"
 ROWS = "rows.jsonl"
-
+# Proxies whose scores are terms of the last language.
+COLUMNS_FROM = ("sept", "ntsr", "snip", "ntkt", "activation-distance", "attention-confidence")
 
 ARMS = {
     "one term": Arm(TermLanguage(reductions=PAPER, sizes=False, ends=False), 1),
@@ -50,6 +53,7 @@ ARMS = {
     "+ positions": Arm(TermLanguage(sizes=False, ends=False), 4),
     "+ sizes": Arm(TermLanguage(ends=False), 4),
     WHOLE: Arm(TermLanguage(), 4),
+    "+ columns": Arm(TermLanguage(), 4, COLUMNS_FROM),
 }
 SEARCHES = ("beam", "random", "evolution", "beam, evolution")
 SETTINGS = ("table", "language", "search", "unaries", "stable")
@@ -93,6 +97,7 @@ def main(
     """Print the medians over splits for every table, language, search and rule of choosing."""
     out.mkdir(parents=True, exist_ok=True)
     store = Store(Path(cache) if cache else default_folder())
+    proxy_scores = ProxyColumns(Context(folder=store.folder, workers=Workers(jobs)))
     with Journal(out / ROWS, lambda record, number: "table" in record, ROWS) as journal:
         rows = journal.records()
         journal.go_to(len(journal))
@@ -102,7 +107,8 @@ def main(
                 done = {row["split"] for row in rows if tuple(row.get(k) for k in SETTINGS) == key}
                 for seed in sorted(set(range(splits)) - done):
                     branches = read(name, store, jobs, data, unaries)
-                    found = measure(branches, arm, how, seed, stable)
+                    terms = _terms(branches, arm, proxy_scores)
+                    found = measure(branches, terms, (arm, how), seed, stable)
                     found = [{**row, "unaries": unaries} for row in found]
                     journal.append(found)
                     journal.sync()
@@ -143,20 +149,27 @@ def read(name: str, store: Store, jobs: int, data: str | None, unaries: int = 2)
 _TERMS: dict[tuple[str, str], dict[bool, Terms]] = {}
 
 
-def _terms(data: Data, arm: str) -> dict[bool, Terms]:
+def _terms(data: Data, arm: str, scores: ProxyColumns) -> dict[bool, Terms]:
     """The language's terms on the table; those of the last one are kept."""
     key = data.table.name, arm
     if key not in _TERMS:
         _TERMS.clear()
-        _TERMS[key] = terms_of(data, ARMS[arm])
+        proxies = ARMS[arm].proxies
+        first, second = (
+            scores(data.table, proxies, SketchOptions(seed=seed, batch_seed=seed))
+            for seed in (0, 1)
+        )
+        _TERMS[key] = terms_of(data, ARMS[arm], (first, second))
     return _TERMS[key]
 
 
-def measure(data: Data, arm: str, how: str, seed: int, stable: float) -> list[dict[str, Any]]:
-    """A row per rule of choosing, on the test rows of one split."""
+def measure(
+    data: Data, terms: Mapping[bool, Terms], what: tuple[str, str], seed: int, stable: float
+) -> list[dict[str, Any]]:
+    """A row per rule of choosing, on the test rows of one split; `what` is language and search."""
     table, parts = data.table, split(data.table, seed)
     known = np.sort(np.concatenate([parts.train, parts.valid]))
-    terms = _terms(data, arm)
+    arm, how = what
     if how == "beam":
         pools = {key: beam(data, of, ARMS[arm].factors, known) for key, of in terms.items()}
     else:

@@ -9,7 +9,7 @@ its language of products, with as many formulas scored exactly as the beam ranks
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,10 +40,15 @@ RANKED = MOST_FACTORS * Beam().exact  # products that a beam of four factors ran
 
 
 class Arm(NamedTuple):
-    """A language, and how many terms a product of it may have."""
+    """A language, how many terms a product of it may have, and proxies whose scores are terms."""
 
     language: TermLanguage
     factors: int
+    proxies: tuple[str, ...] = ()
+
+
+# Scores (A,) of proxies by name, with one seed of weights and batch.
+ProxyScores = Mapping[str, FloatArray]
 
 
 class Data(NamedTuple):
@@ -76,19 +81,27 @@ class Terms(NamedTuple):
     repeated: FloatArray
 
 
-def terms_of(data: Data, arm: Arm) -> dict[bool, Terms]:
-    """All terms of the language on a table, and (True) those whose values repeat."""
-    both = Repeated(TermSource(data.branches), TermSource(data.repeated))
+def terms_of(
+    data: Data, arm: Arm, scores: tuple[ProxyScores, ProxyScores] = ({}, {})
+) -> dict[bool, Terms]:
+    """All terms of the language on a table, and (True) those whose values repeat.
+
+    `scores` are those of the arm's proxies, with both seeds.
+    """
+    both = Repeated(TermSource(data.branches, scores[0]), TermSource(data.repeated, scores[1]))
     (steady,) = stable_term_tables([both], arm.language, STABLE)
     return {
-        is_stable: Terms(terms, repeated_logs(terms, data.repeated))
-        for is_stable, terms in ((False, term_table(data.branches, arm.language)), (True, steady))
+        is_stable: Terms(terms, repeated_logs(terms, TermSource(data.repeated, scores[1])))
+        for is_stable, terms in (
+            (False, term_table(data.branches, arm.language, scores[0])),
+            (True, steady),
+        )
     }
 
 
-def repeated_logs(terms: TermTable, repeated: BranchTable) -> FloatArray:
-    """The logarithms (T, A) of the same terms from another branch table; NaN where undefined."""
-    values = np.abs(values_of(terms.terms, TermSource(repeated)))
+def repeated_logs(terms: TermTable, repeated: TermSource) -> FloatArray:
+    """The logarithms (T, A) of the same terms from another source; NaN where undefined."""
+    values = np.abs(values_of(terms.terms, repeated))
     return np.log(np.where(values > 0, values, np.nan))
 
 

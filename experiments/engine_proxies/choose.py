@@ -90,7 +90,7 @@ def prepare(tables: Sequence[Data]) -> list[Side]:
     both = [Repeated(TermSource(data.branches), TermSource(data.repeated)) for data in tables]
     found = stable_term_tables(both, TermLanguage(), TERMS_STABLE)
     return [
-        Side(data, terms, repeated_logs(terms, data.repeated), STABLE[data.table.name])
+        Side(data, terms, repeated_logs(terms, TermSource(data.repeated)), STABLE[data.table.name])
         for data, terms in zip(tables, found, strict=True)
     ]
 

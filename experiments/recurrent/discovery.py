@@ -16,7 +16,8 @@ from typing import Any
 import click
 import numpy as np
 
-from experiments.beyond_counting.run import Data, measure
+from experiments.beyond_counting.run import ARMS, measure
+from experiments.beyond_counting.searches import Data, terms_of
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
@@ -71,8 +72,9 @@ def main(**given: Any) -> None:
             for rival in given["rivals"]
         }
         scores |= {f"published {n}": v for n, v in table.extra.items() if n.endswith(PUBLISHED)}
+        terms = terms_of(data, ARMS[LANGUAGE])
         for seed in range(given["splits"]):
-            found = measure(data, LANGUAGE, seed, given["stable"])
+            found = measure(data, terms, (LANGUAGE, "beam"), seed, given["stable"])
             rows += found
             rows += list(_rivals(table, seed, scores))
             note(
@@ -94,8 +96,9 @@ def read(table: Table, store: Store, workers: Workers, seeds: int, unaries: int)
     for seed in range(seeds):
         options = SketchOptions(seed=seed, batch_seed=seed)
         found = sketches(table, Builder(options, store, workers, label=f"sketches, seed {seed}"))
-        made.append(branch_table(found, surviving(unaries), workers=workers, label="branches"))
-    return Data(table, made[0], made[-1])
+        branches = branch_table(found, surviving(unaries), workers=workers, label="branches")
+        made.append((found, branches))
+    return Data(table, *made[0], *made[-1])
 
 
 def _rivals(table: Table, seed: int, scores: dict[str, FloatArray]) -> Iterator[dict[str, Any]]:

@@ -93,7 +93,7 @@ def choose_on(data: Data, splits: int) -> dict[str, Any]:
     """The formula and the count chosen on all rows, and their test medians over splits."""
     both = Repeated(TermSource(data.branches), TermSource(data.repeated))
     (terms,) = stable_term_tables([both], TermLanguage(), STABLE)
-    side = Side(data, terms, repeated_logs(terms, data.repeated))
+    side = Side(data, terms, repeated_logs(terms, TermSource(data.repeated)))
     every = np.arange(len(data.table))
     best, count = choose([side], [every])[0], best_count(data.table, every)
     tested: dict[str, list[float]] = {"formula": [], "count": []}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
@@ -38,6 +39,13 @@ def supernet_options(command: Command) -> Command:
         "--supernet", "is_supernet", is_flag=True, help="Train one supernet of the SPACE instead."
     )
     return switch(command)
+
+
+def refuse_supernet_options(context: click.Context) -> None:
+    """Raise UsageError if an option of one-shot training was given without --supernet."""
+    for name in ("dataset", "weights", "select", *(entry.name for entry in _OPTIONS)):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for --supernet")
 
 
 def train_supernet(context: click.Context, given: dict[str, Any]) -> None:

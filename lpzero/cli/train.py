@@ -11,7 +11,7 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
-from lpzero.cli.supernet import supernet_options, train_supernet
+from lpzero.cli.supernet import refuse_supernet_options, supernet_options, train_supernet
 
 
 @click.command()
@@ -58,6 +58,7 @@ def train(
     if is_supernet:
         train_supernet(context, context.params)
         return
+    refuse_supernet_options(context)
     from lpzero.parallel import Workers
     from lpzero.training.table_build import build_table
     from spaces.training.recipes import plan_named

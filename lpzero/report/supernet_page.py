@@ -5,56 +5,100 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from lpzero.options import to_arguments, to_json
+from lpzero.report.figures import plotly_spec as plotly
 from lpzero.report.figures import style
-from lpzero.report.figures.drawn import Drawn
+from lpzero.report.figures.drawn import FOUND, SEARCHED, Drawn
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.page import commands, document, figures
+from lpzero.report.page import commands
+from lpzero.report.sections import Content, Section
 from lpzero.report.tables import Cell, number, pairs, table
 from lpzero.supernet.one_shot import request_of
 from lpzero.supernet.record import SupernetRun
 from lpzero.supernet.settings import SupernetSettings
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def page(run: SupernetRun, drawn: Sequence[Drawn]) -> str:
-    """The document of a training."""
-    return document(
+Lines = Sequence[Sequence[float]]
+
+
+def content(run: SupernetRun) -> Content:
+    """What the page of a training says."""
+    trained = [*drawings(run), pairs("Settings", _settings(run))]
+    return Content(
         f"{run.request['space']}: supernet training",
         run.remarks,
         [
-            ("result", "Result", _result(run)),
-            ("figures", "Figures", figures(drawn)),
-            ("settings", "Settings", pairs("Settings", _settings(run))),
-            ("reproduce", "Reproduce", commands([_command(run)])),
+            Section(FOUND, "What did it find?", [_result(run)], "Result"),
+            Section(SEARCHED, "How was it trained?", trained, "Training"),
+            Section("reproduce", "Reproduce", [commands([_command(run)])]),
         ],
     )
 
 
 def drawings(run: SupernetRun) -> list[Drawn]:
-    """The loss and the measures of the networks against the steps."""
+    """The loss, and the measure of every network, against the steps."""
     if not run.history:
         return []
-    steps = [entry["step"] for entry in run.history]
-    with style.look():
-        figure = style.new(height=5.0)
-        above, below = figure.subplots(2, sharex=True)
-        above.plot(steps, [entry["loss"] for entry in run.history], color=style.COLOURS[0])
-        above.set_ylabel("training loss")
-        for network in zip(*(entry["valid"] for entry in run.history), strict=True):
-            below.plot(steps, network, linewidth=0.8, color=style.COLOURS[1])
-        below.set_ylabel("held-out measure")
-        below.set_xlabel("step")
-    last = run.history[-1]
+    steps, last = [entry["step"] for entry in run.history], run.history[-1]
+    networks = list(zip(*(entry["valid"] for entry in run.history), strict=True))
+    curves: list[tuple[str, str, Lines, str]] = [
+        (
+            "loss",
+            "training loss",
+            [[entry["loss"] for entry in run.history]],
+            f"after {last['step']:,} steps it is {last['loss']:.3f}",
+        ),
+        (
+            "networks",
+            "held-out measure",
+            networks,
+            f"between {min(last['valid']):.3f} and {max(last['valid']):.3f} at the end",
+        ),
+    ]
     return [
         Drawn(
-            "learning-curves",
-            "Training loss, and the measure of each network on the data held out for choices.",
-            f"Two line charts; after {last['step']:,} steps the loss is {last['loss']:.3f}.",
-            figure,
+            f"curves-{name}",
+            f"The {label} against the step; a line for each network that is measured."
+            if name == "networks"
+            else f"The {label} against the step.",
+            f"Line chart of the {label}; {words}.",
+            _spec(steps, lines, label),
+            partial(_draw, steps, lines, label),
         )
+        for name, label, lines, words in curves
     ]
+
+
+def _spec(steps: Sequence[int], lines: Lines, label: str) -> plotly.Spec:
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": list(steps),
+            "y": list(line),
+            "line": {"color": plotly.colour(0), "width": 1.5},
+            "hovertemplate": "%{y:.4f} after %{x:,}<extra></extra>",
+        }
+        for line in lines
+    ]
+    axes = {"xaxis": plotly.axis("step"), "yaxis": plotly.axis(label)}
+    return plotly.spec(traces, height=320, showlegend=False, **axes)
+
+
+def _draw(steps: Sequence[int], lines: Lines, label: str) -> Figure:
+    with style.look():
+        figure = style.new()
+        axes = figure.subplots()
+        for line in lines:
+            axes.plot(steps, line, color=style.COLOURS[0], linewidth=1.0)
+        axes.set_xlabel("step")
+        axes.set_ylabel(label)
+    return figure
 
 
 def _result(run: SupernetRun) -> Markup:

@@ -84,6 +84,14 @@ class Environment:
         """The n best observed, best first; ties keep the order of observation."""
         return best(self.observed, self.values(self.observed), n)
 
+    def best_so_far(self, by_proxy: bool) -> Any:
+        """The best that is known when a search is stopped: by target if any is, else by score."""
+        if self.observed:
+            return self.best_observed()[0]
+        evaluated = [] if by_proxy else self.ledger.known(facts.TARGET)
+        known = evaluated or self.ledger.known(facts.SCORE)
+        return best(known, (self.values if evaluated else self.scores)(known), 1)[0]
+
     def note(self, step: int, arch: Any) -> None:
         """Add an entry to the trace: the architecture, and the best value so far."""
         entry: Entry = {

@@ -12,14 +12,14 @@ from typing import Any, Protocol
 
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
-from spaces import tables
+from spaces import addresses, tables
 from spaces.base import Space
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.registry import data_root, locate, source
 
-PROXY = "proxy"
+PROXY, SURROGATE = "proxy", "surrogate"
 SUPERNET = "supernet:"  # followed by the directory of its training
-NAMES = ("table", "surrogate", "training", f"{SUPERNET}DIR", PROXY)
+NAMES = ("table", SURROGATE, "training", f"{SUPERNET}DIR", PROXY)
 
 
 class Evaluator(Protocol):
@@ -97,8 +97,22 @@ def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Eva
 
 
 def table_of(space: Space[Any]) -> str | None:
-    """The first known table of the space."""
-    return next((name for name in tables.names() if source(name).space == space.name), None)
+    """The first known table of the space, or of a space that it is the known part of."""
+    own = addresses.named(space.name)  # a table of it may name it by another address
+    known = (source(name) for name in tables.names())
+    return next(
+        (
+            one.name
+            for one in known
+            if space.name in (one.space, one.drawn_from)
+            or (own is not None and _is_at(own, one.space))
+        ),
+        None,
+    )
+
+
+def _is_at(own: Space[Any], address: str) -> bool:
+    return addresses.is_address(address) and addresses.find(address) == own
 
 
 def default(space: Space[Any], table: str | None, data: str | None) -> str:
