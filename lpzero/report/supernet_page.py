@@ -28,7 +28,7 @@ Lines = Sequence[Sequence[float]]
 
 def content(run: SupernetRun) -> Content:
     """What the page of a training says."""
-    trained = [*drawings(run), pairs("Settings", _settings(run))]
+    trained: list[Markup | Drawn] = [*drawings(run), pairs("Settings", _settings(run))]
     return Content(
         f"{run.request['space']}: supernet training",
         run.remarks,
