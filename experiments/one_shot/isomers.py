@@ -4,8 +4,8 @@
 
 Tables 7 and 8: all networks of width 64 and depth 4 that differ in where the larger MLP ratio (case
 1: 1 or 2, two heads) or the larger number of heads (case 2: 1 or 4, ratio 2) is, grouped by how
-many layers have it. Accuracies are those in redundant supernets, on test fonts. Table 4: of two
-groups the isomer of layer-normalised SNIP, that of plain SNIP and a random one, each trained alone.
+many layers have it. Accuracies are those in redundant supernets, on test fonts. Table 4: of one
+group the isomer of layer-normalised SNIP, that of plain SNIP and a random one, each trained alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from lpzero.supernet.trainer import Trainer, measure
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer
 from spaces.training.shared_tasks import task_of
 
-DRAWS, ALONE_STEPS = 2000, 500
+DRAWS, ALONE_STEPS, WIDTHS = 2000, 500, (64,)
 CASES = {
     "case 1 (ratios)": [AutoFormerLayer(2, ratio) for ratio in (1.0, 2.0)],
     "case 2 (heads)": [AutoFormerLayer(heads, 2.0) for heads in (1, 4)],
@@ -83,7 +83,7 @@ def table4(out: Path, seeds: int, form: str) -> None:
     """Train isomers alone and print their accuracies and paired differences."""
     space, found = spaces.get(SPACE), {}
     heads, ratios = (1, 1, 2, 4), (0.5, 1.0, 2.0, 2.0)
-    for seed, hidden in itertools.product(range(seeds), (48, 64)):
+    for seed, hidden in itertools.product(range(seeds), WIDTHS):
         every = [
             AutoFormerArch(hidden, tuple(map(AutoFormerLayer, h, r)))
             for h in sorted(set(itertools.permutations(heads)))
@@ -101,7 +101,7 @@ def table4(out: Path, seeds: int, form: str) -> None:
     rows = []
     names = dict.fromkeys(name for name, _, _ in found)
     by_seed = {
-        name: np.array([np.mean([found[name, h, s] for h in (48, 64)]) for s in range(seeds)])
+        name: np.array([np.mean([found[name, h, s] for h in WIDTHS]) for s in range(seeds)])
         for name in names
     }
     for name, values in by_seed.items():
