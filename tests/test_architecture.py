@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "supernet": _RUN,
     "export": _RUN | {"discover", "exhaust"},
     "proxies": _RUN | {"supernet", "export"},
-    "hf": _BASE | {"statistics"},
+    "hf": _BASE | {"statistics", "own"},
     "search": _RUN | {"supernet", "proxies"},
     "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search"},
 }

@@ -52,6 +52,12 @@ def _constants(command: Any) -> Any:
 @click.command()
 @click.argument("space", required=False)
 @click.option(
+    "--hf",
+    type=click.Path(dir_okay=False),
+    metavar="SPACE.yaml",
+    help="Search Hugging Face configurations: a file with choices for fields (see docs/search.md).",
+)
+@click.option(
     "--loop",
     "loops",
     multiple=True,
@@ -119,6 +125,8 @@ def search(context: click.Context, /, **given: Any) -> None:
     if given["seeds"] and not given["compare"]:
         raise click.UsageError("--seeds is for --compare; use --seed for one search")
     given["constants"] = given_settings(context, CONSTANTS, given)
+    if given["hf"]:
+        given["space"] = _hf_space(given)
     try:
         _compare(given) if given["compare"] else _search(given)
     except KeyboardInterrupt:
@@ -126,6 +134,18 @@ def search(context: click.Context, /, **given: Any) -> None:
         again = compared if given["compare"] else _resume_command(given)
         output.note(f"stopped; continue with: {again}" if given["out"] else "stopped")
         context.exit(CODE)
+
+
+def _hf_space(given: dict[str, Any]) -> str:
+    """The name under which the space of configurations is known from now on."""
+    from lpzero import hf
+    from spaces import addresses
+
+    if given["space"]:
+        raise click.UsageError("give a space or --hf, not both")
+    space = hf.read_space(given["hf"])
+    addresses.remember(str(given["hf"]), space)
+    return space.name
 
 
 def _search(given: dict[str, Any]) -> None:
@@ -343,7 +363,7 @@ def _resume_command(given: dict[str, Any]) -> str:
     from lpzero import plugins
 
     words = ["lpzero", "search", "--out", str(given["out"]), "--resume", *plugins.arguments()]
-    for name in ("data", "cache"):
+    for name in ("hf", "data", "cache"):
         if given[name]:
             words += [f"--{name}", str(given[name])]
     return shlex.join(words)

@@ -121,8 +121,16 @@ class OwnSpace(Space[Configuration]):
     @cached_property
     def absent_statistics(self) -> frozenset[str]:  # type: ignore[override]
         tapped = {n for n, one in STATISTICS.items() if one.source is StatisticSource.TAP}
-        example = self.choices.sample(random.Random(0))
-        return frozenset(tapped - self._measured(example).taps)
+        example = self.sample(random.Random(0))
+        marked = self._measured(example).taps
+        return frozenset(tapped - (marked or self._found(example)))
+
+    def _found(self, arch: Configuration) -> set[str]:
+        """The statistics that can be read in a module without taps."""
+        from lpzero.statistics.layout_finder import layout_for
+
+        found = layout_for(self, self.build(arch, 0), self.batch(0))
+        return set() if found is None else {name for name in "AHS" if found.readings(name)}
 
     def validate(self, arch: Configuration) -> None:
         if not isinstance(arch, Configuration):
