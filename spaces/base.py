@@ -24,6 +24,9 @@ from spaces.errors import ArchitectureError, shown
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from spaces.sharing import WeightSharing
+    from spaces.supernet import Supernet
+
 A = TypeVar("A")
 T = TypeVar("T")
 EMBEDDING, HEAD = ENDS = ("embedding", "head")  # the positions beside the blocks
@@ -94,6 +97,16 @@ class Space(ABC, Generic[A]):
     @abstractmethod
     def build(self, arch: A, seed: int) -> nn.Module:
         """The untrained model in eval mode; equal seeds give equal weights in any process."""
+
+    def weight_sharing(self) -> WeightSharing[A] | None:
+        """How architectures inherit from one supernet; None where they share no weights."""
+        return None
+
+    def supernet(self, seed: int) -> Supernet[A]:
+        """The supernet: untrained weights of which every architecture inherits a part."""
+        from spaces.supernet import Supernet
+
+        return Supernet(self, seed)
 
     @abstractmethod
     def block_sizes(self, arch: A) -> list[Sizes]:

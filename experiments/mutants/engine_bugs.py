@@ -19,13 +19,15 @@ BUGS = (
     Bugs("lpzero/statistics/extraction.py", [_T + "statistics/test_statistics.py"], [
         ("values = sum(part.values for part in parts)", "values = parts[0].values", "gradients of a split batch are those of its first part"),
         ("rows = round(values.numel() / width * n_parts)", "rows = round(values.numel() / width)", "a split batch keeps more columns than a whole one"),
-        ("state = {EMBEDDING: seen.inputs[0], HEAD: first_tensor(seen.output)}[end]", "state = seen.inputs[0]", "the head reads the embedding's state"),
+        ("state = {EMBEDDING: seen.inputs[0], HEAD: final}[end]", "state = seen.inputs[0]", "the head reads the embedding's state"),
         ("return CutTensor(values.reshape(-1, width).clone(), width)", "return CutTensor(values.reshape(-1, width), width)", "a statistic shares memory with the model"),
     ]),
     Bugs("lpzero/statistics/trace.py", [_T + "statistics/test_statistics.py", *_PROXIES], [
         ("weight.ndim >= 2]", "weight.ndim >= 1]", "biases count as weight matrices"),
         ("handle.remove()\n\n\n@contextmanager", "pass\n\n\n@contextmanager", "hooks stay in the model"),
-        ("return \"pooling\" if first in self.pooling else \"attention\"", "return \"attention\"", "pooling counts as attention"),
+    ]),
+    Bugs("lpzero/statistics/layout.py", [_T + "statistics/test_statistics.py", *_PROXIES], [
+        ("return \"pooling\" if _begins(name, self.pooling) else \"attention\"", "return \"attention\"", "pooling counts as attention"),
     ]),
     Bugs("lpzero/sketches/sketch.py", [_T + "sketches/test_sketch.py", _T + "sketches/test_store.py"], [
         ("start += rows * kept", "start += rows * true", "matrices are read from the wrong place"),
@@ -221,12 +223,12 @@ BUGS = (
         ("np.argsort(-scores[inside], kind=\"stable\")", "np.argsort(scores[inside], kind=\"stable\")", "the worst of a bin"),
     ]),
     Bugs("lpzero/supernet/saliency.py", [_T + "supernet/test_saliency.py"], [
-        ("self.attention.max(axis=(1, 2)) + self.mlp.max(axis=(1, 2))", "self.attention.max(axis=(1, 2))", "layers are normalised by their attention alone"),
-        ("np.where(layer < depths, values, 0.0)", "values", "layers beyond the depth count"),
+        ("self.block_scores(self.sharing.largest())", "self.block_scores(self.sharing.largest()) + 1.0", "layers are not normalised by the supernet's own"),
+        ("if layout.part(n) == term.part", "if layout.part(n) != term.part", "terms have the matrices of the other part"),
     ]),
     Bugs("lpzero/supernet/isomers.py", [_T + "supernet/test_isomers.py"], [
         ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
-        ("saliency.mlp[:depth, at] / scale", "saliency.mlp[:depth, at]", "ratios are placed by plain SNIP"),
+        ("saliency.table(factor, group.width, depth) / saliency.totals[:depth, None]", "saliency.table(factor, group.width, depth)", "choices are placed by plain SNIP"),
     ]),
     Bugs("lpzero/parallel/worker.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [
         ("while os.getppid() == driver:", "while True:", "orphans live on"),

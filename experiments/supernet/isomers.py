@@ -32,7 +32,7 @@ def main(seeds: int, form: str, data: str | None) -> None:
     tables = [load(name, data) for name in names() if name.startswith("autoformer-")]
     archs, space = tables[0].archs, tables[0].space
     passes = [Saliency.of(space, seed=seed, batch_seed=seed) for seed in range(seeds)]
-    groups = [isomers(arch) for arch in archs]
+    groups = [isomers(space, arch) for arch in archs]
     sizes = Counter(n for n in Counter(groups).values() if n > 1)
     print_rows([{"isomers": n, "groups": sizes[n]} for n in sorted(sizes)], form)
     rows = []

@@ -338,7 +338,9 @@ def _number(value: float | None) -> str:
 
 def _resume_command(given: dict[str, Any]) -> str:
     """The command that continues a stopped search."""
-    words = ["lpzero", "search", "--out", str(given["out"]), "--resume"]
+    from lpzero import plugins
+
+    words = ["lpzero", "search", "--out", str(given["out"]), "--resume", *plugins.arguments()]
     for name in ("data", "cache"):
         if given[name]:
             words += [f"--{name}", str(given[name])]

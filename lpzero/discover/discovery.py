@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lpzero import plugins
 from lpzero.discover import report
 from lpzero.discover.campaign import Callback, CampaignOutcome, run
 from lpzero.discover.campaign_columns import ProxyScores, table_columns
@@ -286,6 +287,15 @@ def _stored_request(folder: Path) -> dict[str, Any] | None:
     found.check_kind(KIND)
     if not found.request.keys() >= {"tables", "split_seed", "sketch", "settings"}:
         raise RunError(f"{folder} has a broken {CONFIG}: restore it, or start another campaign")
+    known = plugins.own_primitives()
+    for name, digest in found.request.get("primitives", {}).items():
+        if known.get(name) != digest:
+            state = "changed since" if name in known else "is of a plug-in of"
+            files = " ".join(f"--plugin {path}" for path in found.request.get("plugins", []))
+            raise RunError(
+                f"operation {name} {state} the campaign in {folder}: resume with {files or 'it'} as"
+                " it was, or start another campaign"
+            )
     return dict(found.request)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.errors import InputError
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Proxy, Terms
 from lpzero.statistics.extraction import PositionStatistics, extract
@@ -86,8 +85,6 @@ def _positions(
     network: Network, formula: AnyFormula, limit: int | None, with_ends: bool
 ) -> formulas.NetworkValues:
     """The formula's statistics of a network, which runs once, and its sizes if they are known."""
-    if callable(network.loss):
-        raise InputError("a formula needs one of the named losses, not a function")
     found = extract(
         network.model,
         network.tokens,
@@ -96,6 +93,7 @@ def _positions(
         chunk=network.chunk,
         limit=limit,
         with_ends=with_ends,
+        layout=network.layout if network.has_layout else None,
         names=formula.statistics,
     )
     sizes = network.sizes or {"blocks": [{}] * len(found.blocks), "ends": {}}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.arrays import FloatArray
 from lpzero.proxies.registry import Needs, register
 from lpzero.supernet.saliency import has_supernet
+from spaces.autoformer import AutoFormerSpace
 from spaces.base import Space
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class ReleasedSupernetProxy:
     has_blocks: bool = False
 
     def applies_to(self, space: Space[Any]) -> bool:
-        """Whether the space has a supernet."""
-        return has_supernet(space)
+        """Whether it is an AutoFormer space, which the public code is for."""
+        return isinstance(space, AutoFormerSpace)
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements

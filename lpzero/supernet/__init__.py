@@ -5,14 +5,15 @@ Saliency.of(space)  ->  scores of any architectures  ->  select: the best of eve
 
 from lpzero.supernet.isomers import Isomers, allocate, isomers, representative
 from lpzero.supernet.metrics import mean_best_rank
-from lpzero.supernet.saliency import Saliency, has_supernet
-from lpzero.supernet.selection import Preferred, draw, representatives, select
+from lpzero.supernet.saliency import Saliency, has_supernet, sharing_of
+from lpzero.supernet.selection import Preferred, candidates, draw, representatives, select
 
 __all__ = [
     "Isomers",
     "Preferred",
     "Saliency",
     "allocate",
+    "candidates",
     "draw",
     "has_supernet",
     "isomers",
@@ -20,4 +21,5 @@ __all__ = [
     "representative",
     "representatives",
     "select",
+    "sharing_of",
 ]

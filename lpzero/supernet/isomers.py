@@ -1,40 +1,41 @@
-"""Isomers: architectures that differ only in which layer has which number of heads and ratio.
+"""Isomers: architectures that differ only in which layer has which choices.
 
-They have the same parameters and flops (section 3.2 and appendix B of PreNAS). Heads and ratios are
-permuted independently. Because a layer's score is the sum of its attention's and its MLP's, the
-best isomer is found separately for each. PreNAS does so greedily: the layers that gain most get the
-larger choices. That is optimal for two choices, but not always for three; the method here is
-optimal for any number.
+They have the same parameters and flops (section 3.2 and appendix B of PreNAS). The factors (in
+AutoFormer heads and ratios) are permuted independently. Because a layer's score is the sum of its
+attention's and its MLP's, the best isomer is found separately for each. PreNAS does so greedily:
+the layers that gain most get the larger choices. That is optimal for two choices, but not always
+for three; the method here is optimal for any number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lpzero.arrays import FloatArray
-from lpzero.supernet.saliency import Saliency
-from spaces.autoformer import AutoFormerArch, AutoFormerLayer
-
-C = TypeVar("C", int, float)
+from lpzero.supernet.saliency import Saliency, sharing_of
+from spaces.base import Space
+from spaces.sharing import Split
 
 
 class Isomers(NamedTuple):
-    """What isomers share: the width, and the choices of all layers in ascending order."""
+    """What isomers share: the width, and by factor the choices of all layers in ascending order."""
 
-    hidden: int
-    heads: tuple[int, ...]
-    ratios: tuple[float, ...]
+    width: Any
+    choices: tuple[tuple[str, tuple[Any, ...]], ...]
 
 
-def isomers(arch: AutoFormerArch) -> Isomers:
+def isomers(space: Space[Any], arch: Any) -> Isomers:
     """The group that the architecture belongs to."""
-    heads = tuple(sorted(layer.heads for layer in arch.layers))
-    ratios = tuple(sorted(layer.ratio for layer in arch.layers))
-    return Isomers(arch.hidden, heads, ratios)
+    return group_of(sharing_of(space).split(arch))
+
+
+def group_of(split: Split) -> Isomers:
+    """The group that an architecture of these choices belongs to."""
+    return Isomers(split.width, tuple((f, tuple(sorted(c))) for f, c in split.choices.items()))
 
 
 def allocate(values: FloatArray, counts: Sequence[int]) -> npt.NDArray[np.intp]:
@@ -57,18 +58,22 @@ def allocate(values: FloatArray, counts: Sequence[int]) -> npt.NDArray[np.intp]:
     return choices
 
 
-def representative(saliency: Saliency, group: Isomers) -> AutoFormerArch:
+def representative(saliency: Saliency, group: Isomers) -> Any:
     """The isomer that layer-normalised SNIP prefers (equation 13, algorithm 1 of appendix B)."""
-    space, depth = saliency.space, len(group.heads)
-    at = space.hidden.index(group.hidden)
-    scale = saliency.totals[:depth, None]
-    heads = _placed(saliency.attention[:depth, at] / scale, space.heads, group.heads)
-    ratios = _placed(saliency.mlp[:depth, at] / scale, space.ratios, group.ratios)
-    layers = zip(heads, ratios, strict=True)
-    return AutoFormerArch(group.hidden, tuple(AutoFormerLayer(*pair) for pair in layers))
+    return saliency.sharing.joined(Split(group.width, best_places(saliency, group)))
 
 
-def _placed(values: FloatArray, choices: Sequence[C], wanted: Sequence[C]) -> list[C]:
+def best_places(saliency: Saliency, group: Isomers) -> Mapping[str, tuple[Any, ...]]:
+    """By factor, the group's choices layer by layer."""
+    found = {}
+    for factor, wanted in group.choices:
+        depth = len(wanted)
+        values = saliency.table(factor, group.width, depth) / saliency.totals[:depth, None]
+        found[factor] = placed(values, saliency.sharing.choices(factor, group.width), wanted)
+    return found
+
+
+def placed(values: FloatArray, choices: Sequence[Any], wanted: Sequence[Any]) -> tuple[Any, ...]:
     """The wanted choices, layer by layer."""
     counts = [list(wanted).count(choice) for choice in choices]
-    return [choices[place] for place in allocate(values, counts)]
+    return tuple(choices[place] for place in allocate(values, counts))

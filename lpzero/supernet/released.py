@@ -24,7 +24,6 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
-from spaces.autoformer.supernet import largest
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -194,7 +193,7 @@ def _pass(
 
     from lpzero.statistics.isolation import single_thread
 
-    model: Any = space.build(largest(space), seed)
+    model: Any = space.build(space.weight_sharing().largest(), seed)
     generator = torch.Generator().manual_seed(seed)
     shape = (n_images, 3, space.image, space.image)
     images = torch.randn(shape, generator=generator)

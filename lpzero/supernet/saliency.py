@@ -1,40 +1,39 @@
 """SNIP of every architecture of a space from one pass of its supernet.
 
-With entangled weights an architecture's part of a matrix is a leading slice, so its part of
-sum |dL/dW * W| is one entry of that matrix's prefix sums. The result of the pass is two small
-tables: each block's attention by (hidden, heads), and its MLP by (hidden, ratio). A score adds one
-entry of each per layer. Gradients are the supernet's, as in PreNAS: subnets inherit them with the
-weights. Only the blocks' matrices count, as in the rest of the engine.
+An architecture's part of sum |dL/dW * W| is the sum over the slices that it inherits, each of
+which is one of few terms: a block, a part of it (attention, feed-forward) and a choice. A
+score adds up one number per term. Gradients are the supernet's, as in PreNAS: subnets inherit them
+with the weights. Only the blocks' matrices count, as in the rest of the engine.
 
-Shapes: L layers of the supernet, H hidden widths, n and r the choices of heads and ratios.
+L is the number of blocks of the supernet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.base import Space
+from spaces.sharing import Box, Split, Term, WeightSharing
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-T = TypeVar("T")
+Measure = Callable[[Any], Mapping[Term, float]]  # from an architecture to all its terms
 
 
 @dataclass(frozen=True, eq=False)
 class Saliency:
-    """The SNIP sums of leading slices: attention (L, H, n) and mlp (L, H, r)."""
+    """The SNIP sums of the terms; those of `values` are known, others are measured when needed."""
 
-    space: AutoFormerSpace
-    attention: FloatArray
-    mlp: FloatArray
+    space: Space[Any]
+    values: dict[Term, float]
+    measure: Measure
 
     @classmethod
     def of(
@@ -52,10 +51,9 @@ class Saliency:
         # Imported here so that code that only reads saliencies does not load torch.
         from lpzero.statistics.extraction import extract
         from lpzero.statistics.isolation import resolve_device, single_thread
-        from lpzero.statistics.trace import Layout, named_weights
+        from lpzero.statistics.trace import named_weights
 
-        if not isinstance(space, AutoFormerSpace):
-            raise InputError(f"space {space.name} has no supernet; use an AutoFormer space")
+        sharing_of(space)
         supernet = space.supernet(seed).to(resolve_device(device))
         with single_thread():
             images = space.batch(batch_seed) if images is None else images
@@ -67,88 +65,132 @@ class Saliency:
                 chunk=chunk,
                 with_ends=False,
             )
-            names = [[name for name, _ in named_weights(b)] for b in supernet.largest.blocks]
-            sums = [
+            blocks: Any = supernet.largest.blocks
+            products = [
                 {
-                    name: _prefix_sums((weight.values * gradient.values).abs())
-                    for name, weight, gradient in zip(own, block["W"], block["G"], strict=True)
+                    name: _Product((w.values * g.values).abs().double().reshape(weight.shape))
+                    for (name, weight), w, g in zip(
+                        named_weights(block), values["W"], values["G"], strict=True
+                    )
                 }
-                for own, block in zip(names, found.blocks, strict=True)
+                for block, values in zip(blocks, found.blocks, strict=True)
             ]
-        layout = Layout()
-        mlp = {name for name in names[0] if layout.part(name) == "feed-forward"}
-        shapes, any_heads, any_ratio = supernet.block_shapes, space.heads[0], space.ratios[0]
-        by_heads = [AutoFormerLayer(heads, any_ratio) for heads in space.heads]
-        by_ratio = [AutoFormerLayer(any_heads, ratio) for ratio in space.ratios]
-        attention = _table(sums, space, by_heads, shapes, sums[0].keys() - mlp)
-        return cls(space, attention, _table(sums, space, by_ratio, shapes, mlp))
+        return cls(space, {}, _Slices(supernet.sharing, products))
 
     @property
     def totals(self) -> FloatArray:
-        """SNIP of each complete layer of the supernet (L,)."""
-        # Larger slices contain the smaller ones, so the largest entries are of the whole layer.
-        whole: FloatArray = self.attention.max(axis=(1, 2)) + self.mlp.max(axis=(1, 2))
-        return whole
+        """SNIP of each complete block of the supernet (L,)."""
+        return self.block_scores(self.sharing.largest())
 
-    def scores(self, archs: Sequence[AutoFormerArch], normalised: bool = False) -> FloatArray:
-        """SNIP of each architecture (N,); `normalised` divides each layer by the supernet's."""
-        return np.array(self._values(archs, normalised).sum(axis=1))
+    @property
+    def sharing(self) -> WeightSharing[Any]:
+        return sharing_of(self.space)
 
-    def block_scores(self, arch: AutoFormerArch, normalised: bool = False) -> FloatArray:
-        """SNIP of each layer (depth,)."""
-        return np.array(self._values([arch], normalised)[0, : len(arch.layers)])
+    def scores(self, archs: Sequence[Any], normalised: bool = False) -> FloatArray:
+        """SNIP of each architecture (N,); `normalised` divides each block by the supernet's."""
+        L = len(self.sharing.terms(self.sharing.largest()))
+        values = np.zeros((len(archs), L))
+        for row, arch in enumerate(archs):
+            for terms in self._terms(arch):
+                values[row, terms[0].block] = self._sum(terms)
+        return np.array((values / self.totals if normalised else values).sum(axis=1))
 
-    def _values(self, archs: Sequence[AutoFormerArch], normalised: bool) -> FloatArray:
-        """SNIP of each architecture's layers (N, L), zero beyond its depth."""
-        space, L = self.space, len(self.attention)
-        for arch in archs:
-            space.validate(arch)
-        hidden, heads, ratios = map(_places, (space.hidden, space.heads, space.ratios))
-        at_hidden = np.array([hidden[arch.hidden] for arch in archs], dtype=np.intp)[:, None]
-        empty = [0] * L
-        at_heads, at_ratio = (
-            np.array([(row + empty)[:L] for row in rows], dtype=np.intp).reshape(len(archs), L)
-            for rows in (
-                [[heads[layer.heads] for layer in arch.layers] for arch in archs],
-                [[ratios[layer.ratio] for layer in arch.layers] for arch in archs],
+    def block_scores(self, arch: Any, normalised: bool = False) -> FloatArray:
+        """SNIP of each block (depth,)."""
+        terms = self._terms(arch)
+        values = np.array([self._sum(of_block) for of_block in terms])
+        if not normalised:
+            return values
+        return np.array(values / self.totals[[of_block[0].block for of_block in terms]])
+
+    def table(self, factor: str, width: Any, depth: int) -> FloatArray:
+        """SNIP of what each choice of the factor resizes, in each layer (depth, choices)."""
+        sharing = self.sharing
+        columns = []
+        for choice in sharing.choices(factor, width):
+            drawn = {
+                other: (choice if other == factor else sharing.choices(other, width)[0],) * depth
+                for other in sharing.parts
+            }
+            arch = sharing.joined(Split(width, drawn))
+            part = sharing.parts[factor]
+            columns.append(
+                [self._sum([t for t in terms if t.part == part]) for terms in self._terms(arch)]
             )
+        found: FloatArray = np.array(columns).T
+        return found
+
+    def _terms(self, arch: Any) -> list[tuple[Term, ...]]:
+        """The terms of a valid architecture, all of which are known now."""
+        self.space.validate(arch)
+        terms = self.sharing.terms(arch)
+        if not all(term in self.values for of_block in terms for term in of_block):
+            self.values.update(self.measure(arch))
+        return terms
+
+    def _sum(self, terms: Sequence[Term]) -> float:
+        return sum(self.values[term] for term in terms)
+
+
+def sharing_of(space: Space[Any]) -> WeightSharing[Any]:
+    """How the space shares weights; raise InputError if it does not."""
+    sharing = space.weight_sharing()
+    if sharing is None:
+        raise InputError(
+            f"space {space.name} has no supernet; use an AutoFormer space, nano-gpt2 or bignas"
         )
-        layer = np.arange(L)
-        values = self.attention[layer, at_hidden, at_heads] + self.mlp[layer, at_hidden, at_ratio]
-        depths = np.array([len(arch.layers) for arch in archs], dtype=np.intp)[:, None]
-        present: FloatArray = np.where(layer < depths, values, 0.0)
-        return present / self.totals if normalised else present
+    return sharing
 
 
 def has_supernet(space: Space[Any]) -> bool:
     """Whether the space's architectures can share weights."""
-    return isinstance(space, AutoFormerSpace)
+    return space.weight_sharing() is not None
 
 
-def _prefix_sums(values: Tensor) -> FloatArray:
-    """The prefix sums in float64: at (i, j) the sum over rows up to i and columns up to j."""
-    sums: FloatArray = values.double().cumsum(0).cumsum(1).cpu().numpy()
-    return sums
+class _Product:
+    """|dL/dW * W| of a matrix in float64, and its prefix sums if it has two axes."""
+
+    def __init__(self, values: Tensor) -> None:
+        self.values = values
+        self.prefix: FloatArray | None = None
+        if values.ndim == 2:
+            self.prefix = values.cumsum(0).cumsum(1).cpu().numpy()
+
+    def sum(self, boxes: Sequence[Box]) -> float:
+        """The sum over the boxes; over a leading box it is an entry of the prefix sums."""
+        [first, *others] = boxes
+        if self.prefix is not None and not others and not any(axis.start for axis in first):
+            rows, columns = (axis.stop for axis in first)
+            return float(self.prefix[rows - 1, columns - 1])
+        return sum(float(self.values[box].sum()) for box in boxes)
 
 
-def _table(
-    sums: Sequence[Mapping[str, FloatArray]],
-    space: AutoFormerSpace,
-    layers: Sequence[AutoFormerLayer],
-    shapes: Callable[[int, AutoFormerLayer], Mapping[str, tuple[int, ...]]],
-    names: Set[str],
-) -> FloatArray:
-    """The named matrices' sums for every block, hidden width and layer choice (L, H, layers)."""
-    table = np.zeros((len(sums), len(space.hidden), len(layers)))
-    for i, hidden in enumerate(space.hidden):
-        for j, layer in enumerate(layers):
-            inside = shapes(hidden, layer)
-            for block, of_block in enumerate(sums):
-                for name in sorted(names):
-                    rows, columns = inside[name]
-                    table[block, i, j] += of_block[name][rows - 1, columns - 1]
-    return table
+class _Slices:
+    """Sums the products of a supernet over what an architecture inherits."""
 
+    def __init__(
+        self, sharing: WeightSharing[Any], products: Sequence[Mapping[str, _Product]]
+    ) -> None:
+        self.sharing, self.products = sharing, products
 
-def _places(choices: Sequence[T]) -> dict[T, int]:
-    return {choice: place for place, choice in enumerate(choices)}
+    def __call__(self, arch: Any) -> dict[Term, float]:
+        import torch
+
+        from lpzero.statistics.trace import Layout, named_weights
+
+        with torch.device("meta"):
+            blocks: Any = self.sharing.layout(arch).blocks
+        layout = Layout()
+        found = {}
+        for terms, block in zip(self.sharing.terms(arch), blocks, strict=True):
+            shapes = {name: tuple(weight.shape) for name, weight in named_weights(block)}
+            for term in terms:
+                inside = [n for n in sorted(shapes) if layout.part(n) == term.part]
+                of_block = self.products[term.block]
+                found[term] = sum(
+                    of_block[name].sum(
+                        self.sharing.boxes(name, tuple(of_block[name].values.shape), shapes[name])
+                    )
+                    for name in inside
+                )
+        return found

@@ -1,35 +1,38 @@
 """The zero-cost selector of PreNAS: one isomer of each group, then the best of each size.
 
 Step one elects an isomer by layer-normalised SNIP, step two the best of a size by plain SNIP
-(equations 8 to 10 and 13). There are few enough groups to score all of them, so none is sampled.
+(equations 8 to 10 and 13). Where there are few enough groups all are scored. Spaces without isomers
+(convolutions), or with too many groups, have a seeded sample of architectures as candidates.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from math import comb, prod
+from typing import Any
 
 import numpy as np
 
 from lpzero.arrays import IntArray
 from lpzero.errors import InputError
-from lpzero.supernet.isomers import Isomers, representative
-from lpzero.supernet.saliency import Saliency
-from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
-
-C = TypeVar("C", int, float)
+from lpzero.supernet.isomers import isomers, placed, representative
+from lpzero.supernet.saliency import Saliency, sharing_of
+from spaces.base import Space
+from spaces.sharing import Split
 
 MARGIN = 1_000_000  # parameters between constraints, section 4.1
+MOST_GROUPS = 250_000  # more groups of isomers than that are sampled
+N_SAMPLED = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Preferred:
     """A selected architecture, its size, the bin [low, high) of sizes and its SNIP."""
 
-    arch: AutoFormerArch
+    arch: Any
     size: int
     low: float
     high: float
@@ -52,7 +55,7 @@ def select(
         raise InputError(f"there are no default bins of {size}; give their edges")
     if per_bin < 1:
         raise InputError(f"{per_bin} architectures per bin were requested; expected at least 1")
-    archs = representatives(saliency)
+    archs = candidates(saliency)
     sizes = np.array([measure(arch) for arch in archs])
     scores = saliency.scores(archs)
     edges = _edges(sizes) if bins is None else list(bins)
@@ -68,48 +71,59 @@ def select(
     return chosen
 
 
-def representatives(saliency: Saliency) -> list[AutoFormerArch]:
+def candidates(saliency: Saliency) -> list[Any]:
+    """The representative of every group of isomers, or a seeded sample where that is not possible.
+
+    Sampled architectures are replaced by their group's representative if there are isomers.
+    """
+    sharing = saliency.sharing
+    if sharing.parts and n_groups(saliency.space) <= MOST_GROUPS:
+        return representatives(saliency)
+    rng = random.Random(0)
+    drawn = [saliency.space.sample(rng) for _ in range(N_SAMPLED)]
+    if sharing.parts:
+        groups = dict.fromkeys(isomers(saliency.space, arch) for arch in drawn)
+        return [representative(saliency, group) for group in groups]
+    return list(dict.fromkeys(drawn))
+
+
+def n_groups(space: Space[Any]) -> int:
+    """How many groups of isomers the space has."""
+    sharing = sharing_of(space)
+    return sum(
+        prod(comb(len(sharing.choices(f, width)) + depth - 1, depth) for f in sharing.parts)
+        for width, depth in sharing.frames()
+    )
+
+
+def representatives(saliency: Saliency) -> list[Any]:
     """One architecture of every group of isomers of the space."""
-    space = saliency.space
-    # There are many groups but few different layers, so layer objects are shared.
-    layer = {pair: AutoFormerLayer(*pair) for pair in itertools.product(space.heads, space.ratios)}
+    sharing = saliency.sharing
     found = []
-    for hidden, depth in itertools.product(space.hidden, space.n_layers):
-        # Heads and ratios are independent, so each is placed once for all groups.
-        smallest = (min(space.heads),) * depth, (min(space.ratios),) * depth
-        heads = [
-            [placed.heads for placed in _placed(saliency, hidden, wanted, smallest[1])]
-            for wanted in _multisets(space.heads, depth)
-        ]
-        ratios = [
-            [placed.ratio for placed in _placed(saliency, hidden, smallest[0], wanted)]
-            for wanted in _multisets(space.ratios, depth)
-        ]
+    for width, depth in sharing.frames():
+        # Factors are independent, so each is placed once for all groups.
+        by_factor = {}
+        for factor in sharing.parts:
+            choices = sharing.choices(factor, width)
+            values = saliency.table(factor, width, depth) / saliency.totals[:depth, None]
+            multisets = itertools.combinations_with_replacement(sorted(choices), depth)
+            by_factor[factor] = [placed(values, choices, wanted) for wanted in multisets]
         found += [
-            AutoFormerArch(hidden, tuple(map(layer.__getitem__, zip(*pair, strict=True))))
-            for pair in itertools.product(heads, ratios)
+            sharing.joined(Split(width, dict(zip(by_factor, chosen, strict=True))))
+            for chosen in itertools.product(*by_factor.values())
         ]
     return found
 
 
-def draw(preferred: Sequence[Preferred], rng: random.Random) -> AutoFormerArch:
-    """A random one of them; every (hidden, depth) that occurs is equally likely (section 3.3)."""
-    groups: dict[tuple[int, int], list[AutoFormerArch]] = {}
-    for found in preferred:
-        groups.setdefault((found.arch.hidden, len(found.arch.layers)), []).append(found.arch)
+def draw(space: Space[Any], preferred: Sequence[Any], rng: random.Random) -> Any:
+    """A random one of them; every width and depth that occurs is equally likely (section 3.3)."""
+    group = sharing_of(space).group
+    groups: dict[tuple[Any, int], list[Any]] = {}
+    for arch in preferred:
+        groups.setdefault(group(arch), []).append(arch)
     if not groups:
         raise InputError("cannot draw: no architecture was selected")
     return rng.choice(groups[rng.choice(sorted(groups))])
-
-
-def _placed(
-    saliency: Saliency, hidden: int, heads: tuple[int, ...], ratios: tuple[float, ...]
-) -> tuple[AutoFormerLayer, ...]:
-    return representative(saliency, Isomers(hidden, heads, ratios)).layers
-
-
-def _multisets(choices: Sequence[C], depth: int) -> Iterator[tuple[C, ...]]:
-    return itertools.combinations_with_replacement(sorted(choices), depth)
 
 
 def _edges(sizes: IntArray) -> list[float]:
@@ -117,12 +131,10 @@ def _edges(sizes: IntArray) -> list[float]:
     return [float(MARGIN * step) for step in range(low, high + 1)]
 
 
-def _measure(space: AutoFormerSpace, size: str) -> Callable[[AutoFormerArch], int]:
-    known = {
-        "parameters": space.parameters,
-        "flops": space.flops,
-        "multiply-adds": space.multiply_adds,
-    }
+def _measure(space: Space[Any], size: str) -> Callable[[Any], int]:
+    known = {"parameters": space.parameters, "flops": space.flops}
+    multiply_adds = getattr(space, "multiply_adds", None)
+    known |= {} if multiply_adds is None else {"multiply-adds": multiply_adds}
     if size not in known:
         raise InputError(f"size {size!r} is unknown; use one of {', '.join(known)}")
     return known[size]

@@ -17,7 +17,7 @@ from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
     from spaces.autoformer.model import AutoFormer
-    from spaces.autoformer.supernet import Supernet
+    from spaces.autoformer.sharing import AutoFormerSharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +134,10 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
         self.validate(arch)
         return build(self, arch, seed)
 
-    def supernet(self, seed: int) -> Supernet:
-        """The supernet: untrained weights of which every architecture inherits a part."""
-        from spaces.autoformer.supernet import Supernet
+    def weight_sharing(self) -> AutoFormerSharing:
+        from spaces.autoformer.sharing import AutoFormerSharing
 
-        return Supernet(self, seed)
+        return AutoFormerSharing(self)
 
     def inner(self, arch: AutoFormerArch, layer: AutoFormerLayer) -> int:
         """The width f of the layer's MLP."""

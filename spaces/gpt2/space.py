@@ -12,6 +12,7 @@ from spaces.errors import ArchitectureError, shown
 
 if TYPE_CHECKING:
     from spaces.gpt2.model import Gpt2
+    from spaces.gpt2.sharing import Gpt2Sharing
 
 EMBED_LIKE_MODEL = -1
 
@@ -156,6 +157,13 @@ class Gpt2Space(Space[Gpt2Arch]):
 
         self.validate(arch)
         return build(self, arch, seed)
+
+    def weight_sharing(self) -> Gpt2Sharing | None:
+        """Spaces with one embedding table, as wide as the model, share weights."""
+        from spaces.gpt2.sharing import Gpt2Sharing
+
+        is_plain = tuple(self.d_embed) == (EMBED_LIKE_MODEL,) and tuple(self.div_val) == (1,)
+        return Gpt2Sharing(self) if is_plain and not self.cutoffs else None
 
     def cluster_sizes(self) -> tuple[int, ...]:
         """The number of words in each cluster of the adaptive embedding, frequent ones first."""

@@ -20,6 +20,8 @@ import spaces
 from spaces.autoformer import AutoFormerSpace
 from spaces.autoformer.model import AutoFormer
 from spaces.base import Space
+from spaces.bignas import BigNasSpace
+from spaces.bignas.model import BigNas
 from spaces.errors import ArchitectureError, UnknownNameError
 from spaces.flexibert import FlexiBertSpace
 from spaces.flexibert.model import FlexiBert
@@ -32,6 +34,8 @@ from spaces.nlp_rnn import RnnSpace
 from spaces.nlp_rnn.model import RecurrentModel
 from spaces.pit import PitSpace
 from spaces.pit.model import Pit
+from spaces.shunted import ShuntedSpace
+from spaces.shunted.model import Shunted
 from spaces.taps import Tap
 
 TINY_FLEXIBERT = FlexiBertSpace(
@@ -62,6 +66,10 @@ def layout(space: Space[Any], arch: Any) -> nn.Module:
             return AutoFormer(space, arch)
         if isinstance(space, PitSpace):
             return Pit(space, arch)
+        if isinstance(space, ShuntedSpace):
+            return Shunted(space, arch)
+        if isinstance(space, BigNasSpace):
+            return BigNas(space, arch)
         if isinstance(space, RnnSpace):
             return RecurrentModel(space, arch)
         assert isinstance(space, Gpt2Space)
@@ -153,8 +161,12 @@ def test_blocks_can_be_exchanged(space: Space[Any]) -> None:
     assert len(blocks) == space.depth(arch)
     same = space.with_block(arch, 1, blocks[1])
     assert same == arch
+    stage = getattr(blocks[1], "stage", None)  # where the choices of stages differ
     other = next(
-        block for a in samples(space, 50) for block in space.blocks(a) if block != blocks[1]
+        block
+        for a in samples(space, 50)
+        for block in space.blocks(a)
+        if block != blocks[1] and getattr(block, "stage", None) == stage
     )
     changed = space.with_block(arch, 1, other)
     space.validate(changed)
@@ -314,9 +326,19 @@ def test_build_gives_eval_mode_and_leaves_the_global_generator_alone(space: Spac
     assert n_parameters(model) == space.parameters(arch)
     with torch.no_grad():
         hidden = model(space.batch()[:1])
-    T = space.grids[-1] ** 2 + 1 if isinstance(space, PitSpace) else space.batch_shape[1]
-    assert hidden.shape == (1, T, space.width(arch))
+    assert hidden.shape == (1, last_tokens(space, arch), space.width(arch))
     assert torch.isfinite(hidden).all()
+
+
+def last_tokens(space: Space[Any], arch: Any) -> int:
+    """The number of tokens of the final hidden state of the default batch."""
+    if isinstance(space, PitSpace):
+        return space.grids[-1] ** 2 + 1
+    if isinstance(space, ShuntedSpace):
+        return space.grids[-1] ** 2
+    if isinstance(space, BigNasSpace):
+        return int(arch.resolution // 32) ** 2
+    return space.batch_shape[1]
 
 
 @pytest.mark.slow

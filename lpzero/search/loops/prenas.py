@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lpzero.errors import InputError
 from lpzero.options import OneOf, Whole, check, option
 from lpzero.search.best import best
-from lpzero.supernet import has_supernet, representatives
+from lpzero.supernet import candidates, has_supernet
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
@@ -51,7 +51,7 @@ class PreNas:
         if not has_supernet(space):
             raise InputError(
                 f"loop prenas needs a supernet and space {space.name} has none: use an AutoFormer"
-                " space, or another loop"
+                " space, nano-gpt2 or bignas, or another loop"
             )
         return cls()
 
@@ -71,7 +71,7 @@ class PreNas:
         if self.selector == "released":
             return self._run_released(environment)
         saliency = environment.scorer.measurements.saliency(environment.space)
-        elected = dict.fromkeys(map(environment.sampler.snap_to_pool, representatives(saliency)))
+        elected = dict.fromkeys(map(environment.sampler.snap_to_pool, candidates(saliency)))
         allowed = [arch for arch in elected if environment.sampler.allows(arch)]
         if not allowed:
             raise InputError("no elected isomer is within the bounds; choose wider ones")

@@ -32,9 +32,11 @@ from lpzero.proxies import (
 from lpzero.proxies.ranking import measures_of
 from lpzero.proxies.registry import Measure, NetworkProxy
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
+from spaces.bignas import BigNasArch, BigNasSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.nlp_rnn import RnnSpace
 from spaces.pit import PitArch, PitSpace
+from spaces.shunted import ShuntedArch, ShuntedBlock, ShuntedSpace
 
 pytestmark = pytest.mark.slow
 
@@ -76,6 +78,34 @@ TINY_STAGES = PitSpace(
     n_images=3,
 )
 STAGES = PitArch(4, 2, (2, 1, 1), (1, 2, 4))
+# Attention to merged tokens, at two scales.
+TINY_SCALES = ShuntedSpace(
+    name="tiny-scales",
+    bases=(8,),
+    stems=(0,),
+    depths=((1,), (1,), (1,), (1,)),
+    ratios=(1, 2),
+    image=32,
+    classes=5,
+    n_images=3,
+)
+SCALES = ShuntedArch(8, 0, tuple((ShuntedBlock(2, ratio),) for ratio in (2, 1, 2, 1)))
+# Convolutions: no heads and no attention.
+TINY_CONVOLUTIONS = BigNasSpace(
+    name="tiny-convolutions",
+    resolutions=(16,),
+    stems=(4,),
+    channels=((4,), (8,)),
+    depths=((1,), (2,)),
+    kernels=((3,), (3, 5)),
+    expansions=(1, 2),
+    strides=(1, 2),
+    lasts=(16,),
+    image=16,
+    classes=5,
+    n_images=3,
+)
+CONVOLUTIONS = BigNasArch(16, 4, (4, 8), (1, 2), (3, 5), 16)
 # A layer of another width than its input, and two states.
 TINY_CELLS = RnnSpace(
     name="tiny-cells",
@@ -116,6 +146,15 @@ def staged(chunk: int | None = None) -> Network:
     return Network(TINY_STAGES.build(STAGES, 0).double(), TINY_STAGES.batch(0), chunk=chunk)
 
 
+def scaled(chunk: int | None = None) -> Network:
+    return Network(TINY_SCALES.build(SCALES, 0).double(), TINY_SCALES.batch(0), chunk=chunk)
+
+
+def convolved(chunk: int | None = None) -> Network:
+    model = TINY_CONVOLUTIONS.build(CONVOLUTIONS, 0).double()
+    return Network(model, TINY_CONVOLUTIONS.batch(0), chunk=chunk)
+
+
 def recurrent(chunk: int | None = None) -> Network:
     model = TINY_CELLS.build(CELL, 0).double()
     wide = TINY_CELLS.wide_batch(0)
@@ -133,6 +172,8 @@ NETWORKS = {
     decoder: spaces.get("nano-gpt2"),
     vision: TINY_VISION,
     staged: TINY_STAGES,
+    scaled: TINY_SCALES,
+    convolved: TINY_CONVOLUTIONS,
     recurrent: TINY_CELLS,
 }
 # Every measure on every network that a proxy with it applies to.

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lpzero.errors import FitnessError
 from lpzero.supernet import Isomers, Saliency, allocate, isomers, mean_best_rank, representative
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
+from spaces.sharing import Term
 
 TWO = AutoFormerSpace(
     name="two", hidden=(8, 12), n_layers=(2, 3, 4), heads=(2, 1), ratios=(1.5, 2.0), head_width=4
@@ -33,22 +34,32 @@ def drawn(space: AutoFormerSpace, seed: int) -> Saliency:
         grown = steps.cumsum(1).cumsum(2)
         return grown[:, :, np.argsort(np.argsort(choices))]
 
-    return Saliency(space, table(space.heads), table(space.ratios))
+    values = {
+        Term(layer, part, (hidden, choice)): float(numbers[layer, at, place])
+        for part, choices, numbers in (
+            ("attention", space.heads, table(space.heads)),
+            ("feed-forward", space.ratios, table(space.ratios)),
+        )
+        for layer in range(L)
+        for at, hidden in enumerate(space.hidden)
+        for place, choice in enumerate(choices)
+    }
+    return Saliency(space, values, lambda arch: {})
 
 
 def members(group: Isomers) -> Iterator[AutoFormerArch]:
-    orders = (set(itertools.permutations(choices)) for choices in (group.heads, group.ratios))
+    orders = (set(itertools.permutations(choices)) for _, choices in group.choices)
     for heads, ratios in itertools.product(*orders):
         layers = zip(heads, ratios, strict=True)
-        yield AutoFormerArch(group.hidden, tuple(AutoFormerLayer(*pair) for pair in layers))
+        yield AutoFormerArch(group.width, tuple(AutoFormerLayer(*pair) for pair in layers))
 
 
 def test_isomers_have_equal_sizes() -> None:
     arch = TWO.sample(random.Random(3))
-    group = isomers(arch)
+    group = isomers(TWO, arch)
     same = list(members(group))
     assert arch in same
-    assert {isomers(other) for other in same} == {group}
+    assert {isomers(TWO, other) for other in same} == {group}
     assert len({(TWO.parameters(other), TWO.flops(other)) for other in same}) == 1
 
 
@@ -56,9 +67,9 @@ def test_isomers_have_equal_sizes() -> None:
 @given(space=st.sampled_from([TWO, THREE]), seed=st.integers(0, 10**6))
 def test_the_representative_is_the_best_of_all_isomers(space: AutoFormerSpace, seed: int) -> None:
     saliency = drawn(space, seed)
-    group = isomers(space.sample(random.Random(seed)))
+    group = isomers(space, space.sample(random.Random(seed)))
     found = representative(saliency, group)
-    assert isomers(found) == group
+    assert isomers(space, found) == group
     every = list(members(group))
     best = saliency.scores(every, normalised=True).max()
     assert saliency.scores([found], normalised=True)[0] == pytest.approx(best, rel=1e-12)

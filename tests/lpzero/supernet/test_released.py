@@ -10,7 +10,6 @@ import pytest
 import spaces
 from lpzero.supernet.released import ReleasedSelector, _counts, _placed
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
-from spaces.autoformer.supernet import largest
 
 TINY = AutoFormerSpace(
     name="autoformer-tiny",
@@ -64,7 +63,7 @@ def test_the_score_of_the_largest_is_the_sum_of_all_it_counts(selector: Released
         if not any(part in name for part in left_out)
     )
     whole += float(selector.products["head.bias"].sum())  # five classes, fewer than the width
-    assert selector.scores([largest(TINY)])[0] == pytest.approx(whole)
+    assert selector.scores([TINY.weight_sharing().largest()])[0] == pytest.approx(whole)
 
 
 def test_the_score_of_a_subnet_is_that_of_its_slices(selector: ReleasedSelector) -> None:

@@ -15,7 +15,6 @@ from lpzero.proxies import Context, Measurements, Network, applies, evaluate, fi
 from lpzero.proxies.ranking import measures_of
 from lpzero.supernet import Saliency, has_supernet
 from spaces.autoformer import AutoFormerArch, AutoFormerSpace
-from spaces.autoformer.supernet import largest
 from spaces.errors import ArchitectureError
 
 SPACE = AutoFormerSpace(
@@ -59,7 +58,7 @@ def naive_blocks(arch: AutoFormerArch) -> list[float]:
 @pytest.mark.parametrize("arch", SAMPLES[:8])
 def test_scores_are_sums_over_slices(saliency: Saliency, arch: AutoFormerArch) -> None:
     expected = naive_blocks(arch)
-    whole = naive_blocks(largest(SPACE))[: len(expected)]
+    whole = naive_blocks(SPACE.weight_sharing().largest())[: len(expected)]
     np.testing.assert_allclose(saliency.block_scores(arch), expected, rtol=1e-6)
     np.testing.assert_allclose(saliency.scores([arch]), [sum(expected)], rtol=1e-6)
     normalised = np.array(expected) / whole
@@ -70,7 +69,7 @@ def test_scores_are_sums_over_slices(saliency: Saliency, arch: AutoFormerArch) -
 def test_the_supernets_own_score_is_its_snip(saliency: Saliency) -> None:
     network = Network(SPACE.supernet(1).largest, SPACE.batch(2), seed=2)
     [snip] = measures_of(get("snip"))
-    whole = largest(SPACE)
+    whole = SPACE.weight_sharing().largest()
     assert saliency.scores([whole])[0] == pytest.approx(evaluate(snip, network).score, rel=1e-6)
     np.testing.assert_allclose(saliency.block_scores(whole, normalised=True), 1.0)
 
@@ -82,10 +81,11 @@ def test_many_architectures_are_scored_as_one_by_one(saliency: Saliency) -> None
 
 
 def test_a_larger_slice_never_scores_less(saliency: Saliency) -> None:
-    for table in (saliency.attention, saliency.mlp):
-        wide = table[:, [1, 0]]  # hidden widths in ascending order
-        assert (np.diff(wide, axis=1) > 0).all()
-    assert (saliency.attention[:, :, 1] > saliency.attention[:, :, 2]).all()
+    for factor in ("heads", "ratio"):
+        narrow, wide = (saliency.table(factor, hidden, 3) for hidden in (12, 16))
+        assert narrow.shape == (3, len(SPACE.weight_sharing().choices(factor, 12)))
+        assert (wide > narrow).all()
+    assert (wide[:, 1] > wide[:, 0]).all()  # a ratio of 2 against 1.5
 
 
 def test_an_architecture_outside_the_space_is_refused(saliency: Saliency) -> None:
@@ -94,9 +94,9 @@ def test_an_architecture_outside_the_space_is_refused(saliency: Saliency) -> Non
 
 
 def test_a_space_without_supernet_is_refused() -> None:
-    assert not has_supernet(spaces.get("nano-gpt2"))
-    with pytest.raises(InputError, match="space nano-gpt2 has no supernet; use an AutoFormer"):
-        Saliency.of(spaces.get("nano-gpt2"))
+    assert not has_supernet(spaces.get("gpt2"))
+    with pytest.raises(InputError, match="space gpt2 has no supernet; use an AutoFormer"):
+        Saliency.of(spaces.get("gpt2"))
 
 
 def test_splitting_the_batch_changes_rounding_only(saliency: Saliency) -> None:
@@ -125,8 +125,10 @@ def test_one_pass_serves_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_only_spaces_with_a_supernet_have_these_proxies() -> None:
-    left_out = [n for n in names() if not applies(get(n), spaces.get("nano-gpt2"))]
+    left_out = [n for n in names() if not applies(get(n), spaces.get("gpt2"))]
     assert set(left_out) == {*SUPERNET_PROXIES, "supernet-snip-released"}
+    left_out = [n for n in names() if not applies(get(n), spaces.get("nano-gpt2"))]
+    assert left_out == ["supernet-snip-released"]  # the public code is for AutoFormer
     assert all(applies(get(name), SPACE) for name in names())
     combined = find("rank-mean(snip, supernet-snip)")
     assert not applies(combined, spaces.get("flexibert"))

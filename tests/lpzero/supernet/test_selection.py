@@ -9,10 +9,21 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
+import spaces
 from lpzero.errors import InputError
-from lpzero.supernet import draw, isomers, representative, representatives, select
+from lpzero.supernet import (
+    Saliency,
+    candidates,
+    draw,
+    isomers,
+    representative,
+    representatives,
+    select,
+)
+from lpzero.supernet.selection import MOST_GROUPS, N_SAMPLED, n_groups
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from tests.lpzero.supernet.test_isomers import drawn
+from tests.spaces.bignas.test_bignas import TINY as BIGNAS_TINY
 
 SPACE = AutoFormerSpace(
     name="two",
@@ -39,10 +50,10 @@ def every() -> list[AutoFormerArch]:
 
 def test_every_group_has_one_representative() -> None:
     found = representatives(SALIENCY)
-    groups = {isomers(arch) for arch in every()}
+    groups = {isomers(SPACE, arch) for arch in every()}
     assert len(found) == len(groups)
-    assert {isomers(arch) for arch in found} == groups
-    assert all(representative(SALIENCY, isomers(arch)) == arch for arch in found)
+    assert {isomers(SPACE, arch) for arch in found} == groups
+    assert all(representative(SALIENCY, isomers(SPACE, arch)) == arch for arch in found)
 
 
 @pytest.mark.parametrize("size", ["parameters", "flops", "multiply-adds"])
@@ -62,7 +73,7 @@ def test_two_steps_equal_a_look_at_everything(size: str, per_bin: int) -> None:
         groups = defaultdict(list)
         for arch, n in zip(archs, sizes, strict=True):
             if low <= n < high:
-                groups[isomers(arch)].append(arch)
+                groups[isomers(SPACE, arch)].append(arch)
         elected = [
             max(group, key=lambda arch: SALIENCY.scores([arch], True)[0])
             for group in groups.values()
@@ -93,7 +104,9 @@ def test_widths_and_depths_are_drawn_alike() -> None:
     assert len(wide) > 1
     assert len(set(wide.values())) > 1
     rng = random.Random(0)
-    seen = Counter((a.hidden, len(a.layers)) for a in (draw(preferred, rng) for _ in range(3000)))
+    archs = [p.arch for p in preferred]
+    drawn_archs = [draw(SPACE, archs, rng) for _ in range(3000)]
+    seen = Counter((a.hidden, len(a.layers)) for a in drawn_archs)
     assert set(seen) == set(wide)
     assert max(seen.values()) < 1.2 * min(seen.values())
 
@@ -108,7 +121,7 @@ def test_bad_requests_are_refused() -> None:
     with pytest.raises(InputError, match="0 architectures per bin"):
         select(SALIENCY, per_bin=0)
     with pytest.raises(InputError, match="cannot draw"):
-        draw([], random.Random(0))
+        draw(SPACE, [], random.Random(0))
 
 
 def test_a_bin_has_its_lower_edge_and_not_its_upper_one() -> None:
@@ -119,3 +132,14 @@ def test_a_bin_has_its_lower_edge_and_not_its_upper_one() -> None:
     assert min(in_first) == low
     assert max(in_first) < middle == min(in_second)
     assert max(in_second) < high
+
+
+def test_spaces_without_isomers_or_with_too_many_are_sampled() -> None:
+    gpt2, convolutions = spaces.get("nano-gpt2"), BIGNAS_TINY
+    assert n_groups(SPACE) == len(representatives(SALIENCY))
+    assert n_groups(gpt2) > MOST_GROUPS
+    found = candidates(Saliency.of(gpt2))
+    assert 100 < len(found) <= N_SAMPLED
+    assert len({isomers(gpt2, arch) for arch in found}) == len(found)
+    drawn_archs = candidates(Saliency.of(convolutions))
+    assert len(drawn_archs) == convolutions.cardinality()  # a tiny one is exhausted
