@@ -31,7 +31,7 @@ VERBS = {
     "exhaust": "Judge every formula of the paper's space on a table.",
     "discover": "Search for the formula that best ranks a table.",
     "search": "Search a space for the best architecture, by any proxy.",
-    "train": "Train the architectures of a nano space and write them as a table.",
+    "train": "Train architectures of a space and write them as a table.",
     "report": "Write one HTML page and the figures of a run.",
     "dashboard": "Show every run below a folder in a browser, live.",
     "export": "Export a formula as a file: code, mathematics or data.",
