@@ -42,6 +42,7 @@ class UserModule:
 
 _LOADED: dict[str, UserModule] = {}
 _FORGET: list[Callable[[str], None]] = []
+_RUNNING: list[str] = []
 
 
 def on_forget(callback: Callable[[str], None]) -> None:
@@ -55,6 +56,11 @@ def on_forget(callback: Callable[[str], None]) -> None:
 def loaded() -> tuple[UserModule, ...]:
     """The user's modules of this process, in the order in which they were run."""
     return tuple(_LOADED.values())
+
+
+def running() -> str | None:
+    """The user's module that is being run now, if any."""
+    return _RUNNING[-1] if _RUNNING else None
 
 
 def digest_of(module: str) -> str | None:
@@ -111,11 +117,14 @@ def _run(found: UserModule) -> ModuleType:
     module = module_from_spec(spec)
     sys.modules[found.name] = module
     _LOADED[found.name] = found
+    _RUNNING.append(found.name)
     try:
         exec(_code(found), module.__dict__)  # noqa: S102 (the user's own code, as import runs it)
     except (Exception, SystemExit) as error:  # whatever the user's code does
         _forget(found.name)
         raise UserCodeError(f"{path.name} fails: {_reason(error)}") from error
+    finally:
+        _RUNNING.pop()
     return module
 
 

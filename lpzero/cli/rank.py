@@ -10,7 +10,6 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
-from lpzero.parallel import Workers
 from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
         given["device"],
         given["chunk"],
         Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
-        Workers(given["jobs"]),
+        output.workers(given),
         label=given["table"],
         batch=output.chosen_batch(given),
     )

@@ -131,7 +131,8 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
                 f"{place} names the architecture {shown(named)}, which transformers"
                 f" {transformers.__version__} does not have"
             )
-        if not isinstance(config, found.config_class):
+        asked: Any = found
+        if not isinstance(config, asked.config_class):
             raise InputError(f"{place}: {named} is not a model of type {config.model_type}")
         return found
     kinds: tuple[Any, ...]

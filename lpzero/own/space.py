@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Build = Callable[[Any], Any]  # from a Configuration to a torch module
 DrawBatch = Callable[[int], Any]  # from a seed to a tensor, one input per row
 Count = Callable[[Any], int]  # from a Configuration to a number
+Train = Callable[[Any, int], float]  # from a Configuration and a seed to a target
 
 _TOKENS = (4, 32)
 _IMAGE_AXES = 4
@@ -46,6 +47,8 @@ def space(
     layout: Any = None,
     parameters: Count | None = None,
     flops: Count | None = None,
+    train: Train | None = None,
+    target: str = "target",
     version: int = 1,
 ) -> OwnSpace:
     """The space of these choices, whose networks `build` makes from a configuration.
@@ -54,11 +57,17 @@ def space(
     the choice that is the number of layers, "layers" unless named. batch: (sequences, tokens) of
     ids below `vocabulary`, (images, 3, height, width), or a function from a seed to a tensor.
     layout: where statistics are read in modules that have no taps. parameters, flops: functions of
-    a configuration, for where they are not to be measured. version: raise it when code that `build`
-    imports changes what it builds; its own file is watched.
+    a configuration, for where they are not to be measured. train: from a configuration and a seed
+    to the trained quality, larger is better, for `lpzero train`; target: what that is called.
+    version: raise it when code that `build` imports changes what it builds; its own file is
+    watched.
     """
     if not callable(build):
         raise InputError(f"build is {shown(build)}, expected a function of a configuration")
+    if train is not None and not callable(train):
+        raise InputError(
+            f"train is {shown(train)}, expected a function of an architecture and seed"
+        )
     draw = batch if callable(batch) else None
     digests = tuple(
         source_digest(function)
@@ -77,6 +86,9 @@ def space(
         layout=layout,
         count=parameters,
         operations=flops,
+        train=train,
+        target=target,
+        train_source=None if train is None else source_digest(train),
     )
 
 
@@ -98,6 +110,9 @@ class OwnSpace(Space[Configuration]):
     layout: Any = field(compare=False)
     count: Count | None = field(compare=False)
     operations: Count | None = field(compare=False)
+    train: Train | None = field(compare=False, default=None)
+    target: str = field(compare=False, default="target")
+    train_source: str | None = field(compare=False, default=None)
     reads_text: bool = False
 
     def identity(self) -> dict[str, Any]:
@@ -256,17 +271,10 @@ class OwnSpace(Space[Configuration]):
 @lru_cache(maxsize=1 << 16)
 def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> Measured:
     """The sizes of an architecture's network, measured once in a process."""
-    import torch
-
     from lpzero.own.measurement import measure
 
-    if tokens is not None:
-        inputs = torch.zeros((1, tokens), dtype=torch.int64)
-    elif of._is_tokens:
-        inputs = torch.zeros((1, of.inputs[1]), dtype=torch.int64)
-    else:
-        inputs = of.batch(0)[:1]
-    found = measure(lambda: of._made(arch), inputs)
+    inputs = of.batch(0) if tokens is None else of.draw_batch((2, tokens), 0)
+    found = measure(lambda: of.build(arch, 0), inputs[:1], of.layout)
     stated = of.choices.depth
     if stated is not None and len(found.blocks) != arch[stated]:
         raise ArchitectureError(

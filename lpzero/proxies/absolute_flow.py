@@ -36,8 +36,8 @@ def gradients(network: Network) -> list[list[Tensor]]:
     with without_norms(network.blocks):
         for block, parameters, call in zip(network.blocks, positive, calls, strict=True):
             scale = x.detach().abs().max()
-            arguments = call.arguments(x / scale)
             state = parameters | _double_buffers(block)
+            arguments = call.arguments(x / scale)
             x = scale * first_tensor(torch.func.functional_call(block, state, *arguments))
     wanted = [p for parameters in positive for p in parameters.values() if p.ndim >= 2]
     found = iter(torch.autograd.grad(x.sum(), wanted, materialize_grads=True))

@@ -54,10 +54,19 @@ def project_sources(folder: Path | None = None) -> dict[str, Source]:
     tables = content.get("tables", {}) if isinstance(content, Mapping) else None
     if not isinstance(tables, Mapping) or set(content) - {"tables"}:
         refuse(str(path), "expected an object with one field, `tables`: name, file, target")
-    return {str(name): _source(path, str(name), given) for name, given in tables.items()}
+    return sources_of(tables, path, str(path))
 
 
-def _source(path: Path, name: str, given: Any) -> Source:
+def sources_of(tables: Any, path: Path, declared_in: str) -> dict[str, Source]:
+    """The tables that a file declares, by name; their files are relative to its folder."""
+    if not isinstance(tables, Mapping):
+        refuse(str(path), f"tables are {shown(tables)}, expected an object by name")
+    return {
+        str(name): _source(path, str(name), given, declared_in) for name, given in tables.items()
+    }
+
+
+def _source(path: Path, name: str, given: Any, declared_in: str) -> Source:
     where = f"{path}: table {name}"
     if not _NAME.fullmatch(name):
         refuse(where, "a name has lower-case letters, digits and hyphens")
@@ -92,7 +101,7 @@ def _source(path: Path, name: str, given: Any) -> Source:
         path=file,
         read=partial(_read, entry),
         count=_count,
-        declared_in=str(path),
+        declared_in=declared_in,
     )
 
 

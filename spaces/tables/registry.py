@@ -8,13 +8,14 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import spaces
 from spaces.declarations import declared
+from spaces.entry_points import load_group
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.project_file import project_sources
 from spaces.tables.source import Source
@@ -49,7 +50,6 @@ _SOURCES: dict[str, Source] = {
     for source in sources
 }
 _ADDED: dict[str, Source] = {}
-_LOADERS: list[Callable[[], None]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +90,26 @@ def source(name: str) -> Source:
     """The source of the table of that name."""
     if name in _SOURCES:
         return _SOURCES[name]
-    for load in _LOADERS if name not in _ADDED else ():
-        load()
+    if name not in _ADDED:
+        _load_plugins()
     known = {**project_sources(), **_ADDED}
     if name not in known:
         raise UnknownNameError("table", name, {**_SOURCES, **known})
     return known[name]
 
 
-def add_loader(load: Callable[[], None]) -> None:
-    """Call `load`, which adds more tables, when an unknown name is asked for."""
-    _LOADERS.append(load)
+@lru_cache(maxsize=1)
+def _load_plugins() -> None:
+    """Know the tables of the entry-point group `lpzero.tables`: sources, or a module of them."""
+
+    def take(name: str, offered: Any) -> None:
+        found = getattr(offered, "SOURCES", offered)
+        for entry in found if isinstance(found, (tuple, list)) else (found,):
+            if not isinstance(entry, Source):
+                raise TypeError(f"{type(entry).__name__} is not a Source")
+            add(replace(entry, declared_in=entry.declared_in or name))
+
+    load_group("lpzero.tables", take)
 
 
 def _of_project() -> dict[str, Source]:
@@ -123,8 +132,7 @@ def data_root(data: str | os.PathLike[str] | None = None) -> Path | None:
 
 def describe(data: str | os.PathLike[str] | None = None) -> list[Description]:
     """A description of every table, without loading any; an unreadable one is not present."""
-    for load in _LOADERS:
-        load()
+    _load_plugins()
     known = {**_SOURCES, **_ADDED, **_of_project()}
     return [_describe(entry, data_root(data)) for _, entry in sorted(known.items())]
 
