@@ -52,7 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "export": _RUN | {"discover", "exhaust"},
     "proxies": _RUN | {"supernet", "export"},
     "search": _RUN | {"supernet", "proxies"},
-    "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search"},
+    "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search", "training"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 
