@@ -30,7 +30,8 @@ def content_of(
     a page that is refreshed while the run goes on.
     """
     for other in beside:
-        if type(other) is not type(run):
+        are_of_formulas = isinstance(run, FormulaRun) and isinstance(other, FormulaRun)
+        if type(other) is not type(run) and not are_of_formulas:
             raise InputError(
                 f"{other.folder} is a {other.kind}: it cannot be compared with a {run.kind}"
             )
