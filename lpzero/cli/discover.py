@@ -6,6 +6,8 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from lpzero.options import options
 
 if TYPE_CHECKING:
     from lpzero.discover.campaign import Progress
+    from lpzero.trackers.tracker import Tracker
 
 _MUCH = 0.05  # in rho
 _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
@@ -58,6 +61,12 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
 @permutations_option
+@click.option(
+    "--track",
+    multiple=True,
+    metavar="TOOL:FOLDER",
+    help="Write every generation for another tool, tensorboard or mlflow; repeatable.",
+)
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
 @output.batch_options
@@ -70,8 +79,9 @@ def discover(context: click.Context, /, **given: Any) -> None:
     end (--choose), and the test rows are read once, for the report. Give several tables to search
     for one formula that ranks all of them. --out is required.
 
-    TABLE may be a file of numbers without networks: a CSV file (--target, --columns-only), or a
-    zero-cost file of NASLib (--task). Formulas then combine its columns.
+    TABLE may be a file of your own: CSV, JSON lines or Parquet, a row per architecture of --space,
+    with a --target. Without networks (--columns-only, or a zero-cost file of NASLib and its --task)
+    formulas combine the columns of the file.
     """
     from lpzero.discover.discovery import Discovery
 
@@ -82,17 +92,21 @@ def discover(context: click.Context, /, **given: Any) -> None:
     _check_files(given)
     show = _GenerationLine(quiet)
     stopping = _Stop()
-    with handling((signal.SIGINT, signal.SIGTERM), stopping), stopped_with(context, "--resume"):
+    with (
+        _trackers(given["track"]) as trackers,
+        handling((signal.SIGINT, signal.SIGTERM), stopping),
+        stopped_with(context, "--resume"),
+    ):
         found = Discovery(
             list(given["tables"]) or None,
             preset=given["preset"],
             out=given["out"],
             resume=given["resume"],
             data=given["data"],
-            space="flexibert-upstream" if given["upstream_dims"] else None,
+            space="flexibert-upstream" if given["upstream_dims"] else given["space"],
             cache=given["cache"],
             device=given["device"],
-            jobs=given["jobs"],
+            jobs=output.workers(given),
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
             batch=output.chosen_batch(given),
@@ -100,7 +114,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             proxy_scores=_ProxyScores(given),
             time_limit=given["time_limit"],
             permutations=given["permutations"],
-            callbacks=[stopping.after_generation, *([] if quiet else [show])],
+            callbacks=[stopping.after_generation, *([] if quiet else [show]), *trackers],
             progress=not quiet,
             lock=not given["no_lock"],
             **_settings(context, given),
@@ -117,13 +131,25 @@ def discover(context: click.Context, /, **given: Any) -> None:
     _print(result, given)
 
 
+@contextmanager
+def _trackers(given: Sequence[str]) -> Iterator[list[Tracker]]:
+    """The trackers of --track, closed at the end."""
+    from lpzero.trackers.tracker import tracker
+
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(tracker(text))) for text in given]
+
+
 def _check_files(given: dict[str, Any]) -> None:
-    """Raise UsageError if a CSV file is given without saying that it holds columns alone."""
+    """Raise UsageError if a file of rows is given, and neither a space nor that it has none."""
+    from spaces.tables.row_files import ENDINGS
+
     for name in given["tables"]:
-        if name.lower().endswith(".csv") and not given["columns_only"]:
+        is_of_rows = name.lower().endswith(ENDINGS)
+        if is_of_rows and not given["columns_only"] and given["space"] is None:
             raise click.UsageError(
-                f"{name} names no space, so there are no networks: give --columns-only to combine"
-                " its columns"
+                f"{name} names no space, so there are no networks: give --space my_module:SPACE, or"
+                " --columns-only to combine its columns"
             )
 
 
@@ -134,7 +160,6 @@ class _ProxyScores:
         self.given = given
 
     def __call__(self, table: Any, names: Any, options: Any) -> Any:
-        from lpzero.parallel import Workers
         from lpzero.proxies import Context
         from lpzero.proxies.columns import ProxyColumns
         from lpzero.sketches.store import default_folder
@@ -143,7 +168,7 @@ class _ProxyScores:
         context = Context(
             device=given["device"],
             folder=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
-            workers=Workers(given["jobs"]),
+            workers=output.workers(given),
             label=None if given["quiet"] else table.name,
         )
         return ProxyColumns(context)(table, names, options)
@@ -231,10 +256,13 @@ def _clock(seconds: float) -> str:
 
 
 def _resume_command(given: dict[str, Any]) -> str:
-    words = ["lpzero", "discover", "--out", str(given["out"]), "--resume"]
+    from lpzero import plugins
+
+    words = ["lpzero", "discover", "--out", str(given["out"]), "--resume", *plugins.arguments()]
     for name in ("data", "cache"):
         if given[name]:
             words += [f"--{name}", str(given[name])]
+    words += [word for text in given["track"] for word in ("--track", text)]
     return shlex.join(words)
 
 

@@ -11,7 +11,6 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
-from lpzero.parallel import Workers
 from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ _MILLI = 1000
 @click.option(
     "--released", is_flag=True, help="Without --proxy: also rank the authors' released recipes."
 )
-@click.option("--space", help="The space to build and count in.  [default: the table's own]")
 @click.option(
     "--upstream-dims",
     is_flag=True,
@@ -97,7 +95,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
 
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
     start = time.monotonic()
-    is_of_columns = has_no_networks(given["table"])  # its columns are proxies by name, too
+    is_of_columns = has_no_networks(given["table"], space)  # its columns are proxies by name, too
     proxies = [] if is_of_columns else [find(text) for text in given["texts"]]
     sources = TableSources(
         lambda name, space: load_any(name, given["data"], space), output.reading(given)
@@ -119,7 +117,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
         given["device"],
         given["chunk"],
         Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
-        Workers(given["jobs"]),
+        output.workers(given),
         label=given["table"],
         batch=output.chosen_batch(given),
     )
