@@ -13,6 +13,7 @@ Length and depth are limited, so hostile text costs neither time nor stack.
 
 from __future__ import annotations
 
+from primitives import entry_points
 from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, Leaf
@@ -45,7 +46,12 @@ def parse(text: str) -> AnyFormula:
     >>> parse("mul(sqrt(inner(params)), depth)").columns
     ('depth',)
     """
-    return _Reader(_checked(text)).formula()
+    try:
+        return _Reader(_checked(text)).formula()
+    except FormulaError:
+        if not _has_new_names():
+            raise
+    return _Reader(text).formula()
 
 
 def parse_paper_formula(text: str) -> Formula:
@@ -54,6 +60,13 @@ def parse_paper_formula(text: str) -> Formula:
     For callers that cannot evaluate other reductions, sizes, columns or products of terms.
     """
     return _Reader(_checked(text), leaves=frozenset(STATISTICS)).paper_formula()
+
+
+def _has_new_names() -> bool:
+    """Whether other packages offer primitives that were not loaded yet; they are now."""
+    before = len(UNARIES) + len(BINARIES)
+    entry_points.load()
+    return len(UNARIES) + len(BINARIES) > before
 
 
 def _checked(text: str) -> str:

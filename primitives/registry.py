@@ -9,6 +9,9 @@ A declaration is a decorated function over `xp`, which is numpy or torch:
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
@@ -63,8 +66,10 @@ class Binary:
 
 
 _unaries: dict[str, Unary] = {}
+_origins: dict[str, str] = {}  # of primitives from outside this package: digests of their source
 _binaries: dict[str, Binary] = {}
 UNARIES: Mapping[str, Unary] = MappingProxyType(_unaries)
+_PACKAGE = "primitives."
 BINARIES: Mapping[str, Binary] = MappingProxyType(_binaries)
 # Words with another meaning; the reduction `mean` is told from the unary one by its place.
 _RESERVED = (frozenset(POSITION_REDUCTIONS) | frozenset(SIZES)) - {"mean"}
@@ -82,8 +87,7 @@ def unary(*, latex: str, sympy: Symbolic | None = None, **traits: Any) -> Callab
 
         name = _fresh_name(body)
         primitive = probe(Unary(name, body, Traits(**traits), latex, sympy, "itself"))
-        _unaries[name] = primitive
-        announce_change()
+        _add(primitive)
         return primitive
 
     return declare
@@ -105,8 +109,7 @@ def binary(
         name = _fresh_name(body)
         primitive = Binary(name, body, latex, sympy, commutes, is_linear, contracts)
         probe_binary(primitive)
-        _binaries[name] = primitive
-        announce_change()
+        _add(primitive)
         return primitive
 
     return declare
@@ -132,7 +135,50 @@ def forget(name: str) -> None:
     """Remove a primitive: for tests and notebooks that declare and redeclare."""
     _unaries.pop(name, None)
     _binaries.pop(name, None)
+    _origins.pop(name, None)
     announce_change()
+
+
+def forget_module(module: str) -> None:
+    """Remove the primitives that a module of the user's declared."""
+    known: list[Unary | Binary] = [*_unaries.values(), *_binaries.values()]
+    for one in known:
+        if one.body.__module__ == module:
+            forget(one.name)
+
+
+def foreign() -> dict[str, tuple[Unary | Binary, str]]:
+    """The primitives that are not of this package, by name, with digests of their source."""
+    known: dict[str, Unary | Binary] = {**_unaries, **_binaries}
+    return {name: (known[name], digest) for name, digest in _origins.items()}
+
+
+def adopt(primitive: Unary | Binary, digest: str) -> None:
+    """Declare what another process declared, in place of one of the same name."""
+    if _origins.get(primitive.name) != digest:
+        _add(primitive, digest)
+
+
+def _add(primitive: Unary | Binary, digest: str | None = None) -> None:
+    name = primitive.name
+    if isinstance(primitive, Unary):
+        _unaries[name] = primitive
+    else:
+        _binaries[name] = primitive
+    if digest is not None or not primitive.body.__module__.startswith(_PACKAGE):
+        _origins[name] = digest or source_digest(primitive.body)
+    announce_change()
+
+
+def source_digest(body: Body) -> str:
+    """SHA-256 of the file that declares the body, else of its source, else of its byte code."""
+    for found in (sys.modules.get(body.__module__), body):
+        try:
+            return hashlib.sha256(inspect.getsource(found).encode()).hexdigest()  # type: ignore[arg-type]
+        except (OSError, TypeError):
+            continue
+    code = body.__code__
+    return hashlib.sha256(repr([body.__name__, code.co_code, code.co_names]).encode()).hexdigest()
 
 
 def _fresh_name(body: Body) -> str:

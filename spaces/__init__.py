@@ -5,12 +5,15 @@ A family of spaces is a sub-package that declares its members as `SPACES`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
+from spaces.addresses import find, is_address, named
 from spaces.autoformer import AUTOFORMER_BASE, AUTOFORMER_SMALL, AUTOFORMER_TINY
 from spaces.base import Space
 from spaces.bert import BERT
 from spaces.declarations import declared
+from spaces.entry_points import load_group
 from spaces.errors import UnknownNameError
 from spaces.flexibert import FLEXIBERT, FLEXIBERT_UPSTREAM, NANO_FLEXIBERT
 from spaces.gpt2 import GPT2, GPT2_LM1B, GPT2_RELEASED, NANO_GPT2
@@ -52,12 +55,37 @@ _SPACES: dict[str, Space[Any]] = {
 
 
 def names() -> list[str]:
-    """Every space's name, sorted."""
+    """Every space's name, sorted; those of installed plug-ins included."""
+    _load_plugins()
     return sorted(_SPACES)
 
 
+@lru_cache(maxsize=1)
+def _load_plugins() -> None:
+    """Know the spaces of the entry-point group `lpzero.spaces`: a space, several, or a module."""
+
+    def take(name: str, offered: Any) -> None:
+        found = getattr(offered, "SPACES", offered)
+        for space in found if isinstance(found, (tuple, list)) else (found,):
+            if not isinstance(space, Space):
+                raise TypeError(f"{type(space).__name__} is not a space")
+            if space.name in _SPACES:
+                raise ValueError(f"there is a space {space.name} already")
+            _SPACES[space.name] = space
+
+    load_group("lpzero.spaces", take)
+
+
 def get(name: str) -> Space[Any]:
-    """The space of that name."""
+    """The space of that name, or of the user's at the address `my_module:SPACE`."""
+    if name in _SPACES:
+        return _SPACES[name]
+    if is_address(name):
+        return find(name)
+    own = named(name)
+    if own is not None:
+        return own
+    _load_plugins()
     if name not in _SPACES:
         raise UnknownNameError("space", name, _SPACES)
     return _SPACES[name]

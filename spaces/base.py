@@ -166,6 +166,10 @@ class Space(ABC, Generic[A]):
         fields: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(arch)))  # type: ignore[call-overload]
         return fields
 
+    def identity(self) -> dict[str, Any]:
+        """What determines its networks, by name: the fields; stored sketches depend on it."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
     def batch(self, seed: int = 0) -> Tensor:
         """The default minibatch of token ids, int64 (B, T): text for byte spaces, else Zipf.
 

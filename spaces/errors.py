@@ -30,6 +30,17 @@ class ArchitectureError(SpaceError, ValueError):
     """An architecture has a field outside its space."""
 
 
+class FieldError(ArchitectureError):
+    """One named field of an architecture is outside its space."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field, self.reason = field, reason
+        super().__init__(f"{field}: {reason}")
+
+    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str]]:
+        return FieldError, (self.field, self.reason)
+
+
 class BatchError(SpaceError, ValueError):
     """A minibatch that cannot be made: a wrong size, or a corpus that cannot be read."""
 

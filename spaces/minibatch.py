@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spaces.base import Space
-from spaces.batches import text_windows, zipf_tokens
+from spaces.batches import text_windows
 from spaces.errors import BatchError
 from spaces.images import ImageSpace
 
@@ -101,7 +101,7 @@ class Minibatch:
         if space.reads_text:
             other: Any = replace(space, batch_shape=shape)  # type: ignore[type-var]
             return other.batch(seed)  # type: ignore[no-any-return]
-        return zipf_tokens(space.vocabulary, shape, seed)
+        return space.draw_batch(shape, seed)
 
     def shape(self, space: Space[Any]) -> tuple[int, int]:
         """The number of inputs, and of tokens per input."""

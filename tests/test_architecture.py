@@ -28,7 +28,7 @@ FORBIDDEN = {
 
 # What each sub-package (or module) of lpzero may import of the others, from the bottom up.
 _BASE = {"errors", "version", "arrays", "files", "seals", "options"}
-_MEASURED = _BASE | {"parallel", "judgement", "statistics", "sketches", "scores"}
+_MEASURED = _BASE | {"parallel", "plugins", "judgement", "statistics", "sketches", "scores"}
 _RUN = _MEASURED | {"runs"}
 MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"version"},
@@ -39,9 +39,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "seals": {"errors", "files", "arrays"},
     "options": {"errors"},
     "parallel": _BASE,
+    "plugins": _BASE | {"parallel"},
     "judgement": _BASE | {"parallel"},
     "statistics": _BASE | {"parallel"},
     "sketches": _BASE | {"parallel", "statistics"},
+    "own": _BASE | {"parallel", "statistics"},
     "scores": _BASE | {"parallel", "judgement", "statistics", "sketches"},
     "runs": _MEASURED,
     "downloads": _BASE,
@@ -52,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "supernet": _RUN,
     "export": _RUN | {"discover", "exhaust"},
     "proxies": _RUN | {"supernet", "export"},
+    "hf": _BASE | {"statistics", "own"},
     "search": _RUN | {"supernet", "proxies"},
     "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search"},
 }

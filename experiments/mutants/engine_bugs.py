@@ -19,13 +19,15 @@ BUGS = (
     Bugs("lpzero/statistics/extraction.py", [_T + "statistics/test_statistics.py"], [
         ("values = sum(part.values for part in parts)", "values = parts[0].values", "gradients of a split batch are those of its first part"),
         ("rows = round(values.numel() / width * n_parts)", "rows = round(values.numel() / width)", "a split batch keeps more columns than a whole one"),
-        ("state = {EMBEDDING: seen.inputs[0], HEAD: first_tensor(seen.output)}[end]", "state = seen.inputs[0]", "the head reads the embedding's state"),
+        ("state = {EMBEDDING: seen.inputs[0], HEAD: final}[end]", "state = seen.inputs[0]", "the head reads the embedding's state"),
         ("return CutTensor(values.reshape(-1, width).clone(), width)", "return CutTensor(values.reshape(-1, width), width)", "a statistic shares memory with the model"),
     ]),
     Bugs("lpzero/statistics/trace.py", [_T + "statistics/test_statistics.py", *_PROXIES], [
         ("weight.ndim >= 2]", "weight.ndim >= 1]", "biases count as weight matrices"),
         ("handle.remove()\n\n\n@contextmanager", "pass\n\n\n@contextmanager", "hooks stay in the model"),
-        ("return \"pooling\" if first in self.pooling else \"attention\"", "return \"attention\"", "pooling counts as attention"),
+    ]),
+    Bugs("lpzero/statistics/layout.py", [_T + "statistics/test_statistics.py", *_PROXIES], [
+        ("return \"pooling\" if _begins(name, self.pooling) else \"attention\"", "return \"attention\"", "pooling counts as attention"),
     ]),
     Bugs("lpzero/sketches/sketch.py", [_T + "sketches/test_sketch.py", _T + "sketches/test_store.py"], [
         ("start += rows * kept", "start += rows * true", "matrices are read from the wrong place"),

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from lpzero.cli.output import data_option, format_option, judged_columns, print_rows
+from lpzero.cli import output
 
 
 @click.command()
 @click.argument("table")
-@click.option("--space", help="The space to count in.  [default: the table's own]")
-@format_option
-@data_option
-def counters(table: str, space: str | None, form: str, data: str | None) -> None:
+@output.file_options
+@output.format_option
+@output.data_option
+def counters(**given: Any) -> None:
     """Correlate counters (parameters, depth, ...) with the targets of TABLE."""
     from lpzero.judgement.table import ALL, JudgedTable
-    from spaces.tables import load
 
-    loaded = load(table, data, space)
+    loaded = output.load_table(given)
     lines = JudgedTable(loaded).counters()
-    rows = [{"proxy": line["proxy"], **judged_columns(line["judged"][ALL])} for line in lines]
+    rows = [
+        {"proxy": line["proxy"], **output.judged_columns(line["judged"][ALL])} for line in lines
+    ]
     ceiling = "" if loaded.ceiling is None else f", noise ceiling {loaded.ceiling:.3f}"
     title = f"{loaded.name}: {loaded.target}, space {loaded.space.name}{ceiling}"
-    print_rows(rows, form, title=title)
+    output.print_rows(rows, given["form"], title=title)

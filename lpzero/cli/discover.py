@@ -79,8 +79,9 @@ def discover(context: click.Context, /, **given: Any) -> None:
     end (--choose), and the test rows are read once, for the report. Give several tables to search
     for one formula that ranks all of them. --out is required.
 
-    TABLE may be a file of numbers without networks: a CSV file (--target, --columns-only), or a
-    zero-cost file of NASLib (--task). Formulas then combine its columns.
+    TABLE may be a file of your own: CSV, JSON lines or Parquet, a row per architecture of --space,
+    with a --target. Without networks (--columns-only, or a zero-cost file of NASLib and its --task)
+    formulas combine the columns of the file.
     """
     from lpzero.discover.discovery import Discovery
 
@@ -102,10 +103,10 @@ def discover(context: click.Context, /, **given: Any) -> None:
             out=given["out"],
             resume=given["resume"],
             data=given["data"],
-            space="flexibert-upstream" if given["upstream_dims"] else None,
+            space="flexibert-upstream" if given["upstream_dims"] else given["space"],
             cache=given["cache"],
             device=given["device"],
-            jobs=given["jobs"],
+            jobs=output.workers(given),
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
             batch=output.chosen_batch(given),
@@ -140,12 +141,15 @@ def _trackers(given: Sequence[str]) -> Iterator[list[Tracker]]:
 
 
 def _check_files(given: dict[str, Any]) -> None:
-    """Raise UsageError if a CSV file is given without saying that it holds columns alone."""
+    """Raise UsageError if a file of rows is given, and neither a space nor that it has none."""
+    from spaces.tables.row_files import ENDINGS
+
     for name in given["tables"]:
-        if name.lower().endswith(".csv") and not given["columns_only"]:
+        is_of_rows = name.lower().endswith(ENDINGS)
+        if is_of_rows and not given["columns_only"] and given["space"] is None:
             raise click.UsageError(
-                f"{name} names no space, so there are no networks: give --columns-only to combine"
-                " its columns"
+                f"{name} names no space, so there are no networks: give --space my_module:SPACE, or"
+                " --columns-only to combine its columns"
             )
 
 
@@ -156,7 +160,6 @@ class _ProxyScores:
         self.given = given
 
     def __call__(self, table: Any, names: Any, options: Any) -> Any:
-        from lpzero.parallel import Workers
         from lpzero.proxies import Context
         from lpzero.proxies.columns import ProxyColumns
         from lpzero.sketches.store import default_folder
@@ -165,7 +168,7 @@ class _ProxyScores:
         context = Context(
             device=given["device"],
             folder=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
-            workers=Workers(given["jobs"]),
+            workers=output.workers(given),
             label=None if given["quiet"] else table.name,
         )
         return ProxyColumns(context)(table, names, options)
@@ -253,7 +256,9 @@ def _clock(seconds: float) -> str:
 
 
 def _resume_command(given: dict[str, Any]) -> str:
-    words = ["lpzero", "discover", "--out", str(given["out"]), "--resume"]
+    from lpzero import plugins
+
+    words = ["lpzero", "discover", "--out", str(given["out"]), "--resume", *plugins.arguments()]
     for name in ("data", "cache"):
         if given[name]:
             words += [f"--{name}", str(given[name])]

@@ -15,7 +15,6 @@ from lpzero.cli.settings_options import given_settings, settings_options
 from lpzero.cli.verdict import permutations_option, print_verdict
 from lpzero.exhaust import Exhaustion, Query
 from lpzero.options import options
-from lpzero.parallel import Workers
 from lpzero.sketches.sketch import SketchOptions
 from primitives.statistics import gradient_statistics
 
@@ -47,6 +46,7 @@ _UPSTREAM = "flexibert-upstream"
     "--forward-only", is_flag=True, help="Same as --without GJ: no statistics that need gradients."
 )
 @permutations_option
+@output.file_options
 @output.batch_options
 @output.running_options
 @output.no_lock_option
@@ -65,7 +65,7 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
     check_permutations(given["permutations"])
     asked = Exhaustion(
         **given_settings(context, options(Exhaustion), given),
-        workers=Workers(given["jobs"]),
+        workers=output.workers(given),
         progress=True,
         lock=not given["no_lock"],
     )
@@ -86,10 +86,10 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     from lpzero.scores.best_count import best_count
     from lpzero.sketches.builder import Builder, sketches
     from lpzero.sketches.store import Store, default_folder
-    from spaces.tables import load, split
+    from spaces.tables import split
 
     start = time.perf_counter()
-    table = load(given["table"], given["data"], _UPSTREAM if given["upstream_dims"] else None)
+    table = output.load_table(given, _UPSTREAM if given["upstream_dims"] else None)
     seed, batch = given["seed"], output.chosen_batch(given)
     sketch = SketchOptions(seed=seed, batch_seed=seed, batch=batch)
     store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
@@ -98,7 +98,7 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     other = replace(sketch, seed=sketch.seed + 1, batch_seed=sketch.batch_seed + 1)
     repeated = sketches(table, replace(builder, options=other, label="sketches, other seed"))
     parts = split(table, given["split_seed"])
-    folder = Path(given["out"] or _default_folder(given, asked))
+    folder = Path(given["out"] or _default_folder(given, asked, table.name))
     run = engine.exhaust(table, found, parts, folder, asked, sketch)
     count = best_count(table, parts.train)
     result = engine.report(table, parts, found, run, asked, query, count, repeated)
@@ -114,8 +114,8 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     return {**result, "out": str(folder)}
 
 
-def _default_folder(given: dict[str, Any], asked: Exhaustion) -> Path:
-    name = f"exhaust-{given['table']}"
+def _default_folder(given: dict[str, Any], asked: Exhaustion, table: str) -> Path:
+    name = f"exhaust-{table}"
     name += "-upstream" if given["upstream_dims"] else ""
     name += f"-{asked.unaries}"
     name += "-terms2" if asked.terms == 2 else ""

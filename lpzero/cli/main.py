@@ -19,6 +19,7 @@ from lpzero.version import VERSION
 
 # Set it to see where an unexpected error comes from.
 TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
+PLUGIN = "--plugin"
 
 # Each verb with one line for --help; the command is the function of that name in its module here.
 VERBS = {
@@ -26,10 +27,11 @@ VERBS = {
     "counters": "Correlate counters (sizes) with the targets of a table.",
     "stats": "Extract the statistics of a table's networks, once.",
     "rank": "Correlate every proxy with the targets of a table.",
+    "score": "Score a model of your own, or a Hugging Face configuration.",
     "exhaust": "Judge every formula of the paper's space on a table.",
     "discover": "Search for the formula that best ranks a table.",
     "search": "Search a space for the best architecture, by any proxy.",
-    "train": "Train the architectures of a nano space and write them as a table.",
+    "train": "Train architectures of a space and write them as a table.",
     "report": "Write one HTML page and the figures of a run.",
     "dashboard": "Show every run below a folder in a browser, live.",
     "export": "Export a formula as a file: code, mathematics or data.",
@@ -49,6 +51,7 @@ class LazyGroup(click.Group):
             return None
         command = getattr(import_module(f"lpzero.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
+        add_plugin_option(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -83,7 +86,7 @@ def _print_log() -> None:
     """Print what the packages log as notes on stderr."""
     from lpzero.cli.output import NoteHandler
 
-    for name in ("lpzero", "spaces"):
+    for name in ("lpzero", "primitives", "spaces"):
         log = logging.getLogger(name)
         if not any(isinstance(handler, NoteHandler) for handler in log.handlers):
             log.addHandler(NoteHandler(logging.WARNING))
@@ -99,6 +102,7 @@ def run(arguments: Sequence[str]) -> int:
     _print_log()
     try:
         with terminable():
+            run_plugins(arguments)
             # A verb that is stopped prints these arguments again.
             given = list(arguments)
             result = cli.main(given, prog_name="lpzero", standalone_mode=False, obj=tuple(given))
@@ -146,6 +150,34 @@ def _project_errors() -> tuple[type[Exception], ...]:
     if "primitives.errors" in sys.modules:
         roots.append(sys.modules["primitives.errors"].PrimitiveError)
     return tuple(roots)
+
+
+def run_plugins(arguments: Sequence[str]) -> None:
+    """Run the files of --plugin, before a command derives its options from what they declare."""
+    from itertools import takewhile
+
+    words = list(takewhile(lambda word: word != "--", arguments))
+    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word == PLUGIN]
+    named += [word.partition("=")[2] for word in words if word.startswith(f"{PLUGIN}=")]
+    if named:
+        from lpzero import plugins
+        from lpzero.cli.output import note
+
+        for name in named:
+            note(f"note: running your plug-in {name}")
+            plugins.load(name)
+
+
+def add_plugin_option(command: click.Command) -> None:
+    """Give the command, and those below it, the option that `run_plugins` has read."""
+    if not any(PLUGIN in parameter.opts for parameter in command.params):
+        text = "A Python file or module of your own, which is run first; repeatable."
+        command.params.append(
+            click.Option([PLUGIN], multiple=True, expose_value=False, metavar="FILE.py", help=text)
+        )
+    if isinstance(command, click.Group):
+        for name in list(command.commands):
+            add_plugin_option(command.commands[name])
 
 
 def _one_line(message: Any) -> str:

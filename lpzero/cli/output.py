@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from lpzero.parallel import Workers
     from spaces.minibatch import Minibatch
+    from spaces.tables import Table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -32,6 +34,12 @@ data_option = click.option(
     envvar="LPZERO_DATA",
     show_envvar=True,
     help="The data root: the folder of the released tables.",
+)
+space_option = click.option(
+    "--space",
+    metavar="NAME|MODULE:NAME",
+    help="The space to build and count in; my_module:SPACE is one of your own, and runs its module."
+    "  [default: the table's own]",
 )
 seed_option = click.option(
     "--seed",
@@ -55,6 +63,16 @@ device_option = click.option(
     help="The device that networks run on; auto is CUDA if available.",
 )
 
+_CLUSTER_OPTIONS = (
+    click.option(
+        "--backend",
+        type=click.Choice(["loky", "dask", "ray"]),
+        default="loky",
+        show_default=True,
+        help="The library that runs the processes.",
+    ),
+    click.option("--scheduler", help="The address of the cluster, tcp://HOST:PORT."),
+)
 no_lock_option = click.option(
     "--no-lock",
     is_flag=True,
@@ -102,41 +120,65 @@ def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
 
 
 _FILE_OPTIONS = (
-    click.option("--target", metavar="COLUMN", help="A file of columns: the column to rank by."),
+    click.option("--target", metavar="COLUMN", help="A file as table: the column to rank by."),
     click.option(
-        "--smaller-is-better", is_flag=True, help="A file of columns: a small target is good."
+        "--smaller-is-better", is_flag=True, help="A file as table: a small target is good."
     ),
     click.option(
         "--id",
         "ids",
         metavar="COLUMN",
-        help="A CSV file: the column of ids.  [default: one called id, name or arch, else lines]",
+        help="A file as table: the column of ids.  [default: one called id or name, else lines]",
     ),
     click.option("--task", help="A zero-cost file of NASLib: the task.  [default: the only one]"),
 )
 
 
 def file_options(command: Command) -> Command:
-    """Add the options that say how a file of columns is read."""
-    for option in reversed(_FILE_OPTIONS):
+    """Add the options that say how a user's file is read, and in which space."""
+    for option in reversed((*_FILE_OPTIONS, space_option)):
         command = option(command)
     return command
 
 
 def reading(given: Mapping[str, Any]) -> Any:
-    """How a file of columns is read, or None if no option says anything about it."""
-    from spaces.tables.column_files import Reading
+    """How a user's file is read, or None if no option says anything about it."""
+    from spaces.tables.reading import Reading
 
     fields = {name: given[name] for name in ("target", "smaller_is_better", "ids", "task")}
     return Reading(**fields) if any(fields.values()) else None
 
 
+def load_table(given: Mapping[str, Any], space: str | None = None) -> Table:
+    """The table that the options name, with networks: by name, or a file with --space."""
+    from lpzero.discover.table_sources import TableSources
+    from lpzero.errors import InputError
+    from spaces.tables import load
+
+    sources = TableSources(lambda name, space: load(name, given["data"], space), reading(given))
+    table = sources.load(given["table"], space or given["space"])
+    if table.space is None:
+        raise InputError(
+            f"{given['table']} names no space, so there are no networks: "
+            " give --space my_module:SPACE"
+        )
+    return table
+
+
 def running_options(command: Command) -> Command:
     """Add the options that every verb that runs networks has."""
-    shared = (cache_option, format_option, jobs_option, device_option, data_option)
+    jobs = (jobs_option, *_CLUSTER_OPTIONS)
+    shared = (cache_option, format_option, *jobs, device_option, data_option)
     for option in reversed(shared):
         command = option(command)
     return command
+
+
+def workers(given: Mapping[str, Any]) -> Workers:
+    """Where the options of `running_options` let work run."""
+    from lpzero.parallel import Workers
+
+    return Workers(given["jobs"], given["backend"], given["scheduler"])
 
 
 # Rich truncates to the width it assumes for a pipe, so a pipe gets a large width.

@@ -10,7 +10,6 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
-from lpzero.parallel import Workers
 from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ _MILLI = 1000
 @click.option(
     "--released", is_flag=True, help="Without --proxy: also rank the authors' released recipes."
 )
-@click.option("--space", help="The space to build and count in.  [default: the table's own]")
 @click.option(
     "--upstream-dims",
     is_flag=True,
@@ -93,7 +91,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
     from spaces.tables import load_any
 
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
-    is_of_columns = has_no_networks(given["table"])  # its columns are proxies by name, too
+    is_of_columns = has_no_networks(given["table"], space)  # its columns are proxies by name, too
     proxies = [] if is_of_columns else [find(text) for text in given["texts"]]
     sources = TableSources(
         lambda name, space: load_any(name, given["data"], space), output.reading(given)
@@ -115,7 +113,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
         given["device"],
         given["chunk"],
         Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
-        Workers(given["jobs"]),
+        output.workers(given),
         label=given["table"],
         batch=output.chosen_batch(given),
     )

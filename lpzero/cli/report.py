@@ -83,7 +83,6 @@ def report(
 
 def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
     from lpzero.errors import InputError
-    from lpzero.parallel import Workers
     from lpzero.report import transfer
     from lpzero.runs.formula_run import FormulaRun
 
@@ -92,7 +91,7 @@ def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
             raise InputError(
                 f"{run.folder} is a {run.kind}: --transfer needs runs that found formulas"
             )
-    workers = Workers(running["jobs"])
+    workers = output.workers(running)
     return transfer.measure(runs, running["data"], running["cache"], running["device"], workers)
 
 

@@ -9,7 +9,6 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
-from lpzero.parallel import BACKENDS, Workers
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.losses import LOSSES
 
@@ -36,20 +35,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="The loss to differentiate; auto is next-token for language models, else cotangent.",
 )
-@click.option("--space", help="The space to build in.  [default: the table's own]")
+@output.file_options
 @click.option(
     "--chunk",
     type=click.IntRange(min=1),
     help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
-@click.option(
-    "--backend",
-    type=click.Choice(BACKENDS),
-    default="loky",
-    show_default=True,
-    help="The library that runs the processes.",
-)
-@click.option("--scheduler", help="The address of the cluster, tcp://HOST:PORT.")
 @click.option("--retry-failed", is_flag=True, help="Retry the architectures that failed before.")
 @click.option("--list", "list_", is_flag=True, help="List the contents of the cache instead.")
 @click.option("--prune", "what", help="Remove 'stale' sketches, 'all', or those of a space.")
@@ -77,7 +68,6 @@ def stats(context: click.Context, /, **given: Any) -> None:
 
 def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> None:
     from lpzero.sketches.builder import Builder, build
-    from spaces.tables import load
 
     limit = None if given["exact"] else given["elements"]
     builder = Builder(
@@ -85,13 +75,13 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
             limit, given["loss"], given["seed"], given["seed"], output.chosen_batch(given)
         ),
         store,
-        Workers(given["jobs"], given["backend"], given["scheduler"]),
+        output.workers(given),
         given["device"],
         given["chunk"],
         given["retry_failed"],
         label=given["table"],
     )
-    table = load(given["table"], given["data"], given["space"])
+    table = output.load_table(given)
     with stopped_with(context):
         report, _ = build(table.space, table.archs, builder)
     _print(table, store, report, given["form"])

@@ -51,6 +51,7 @@ class CampaignRun(FormulaRun):
         words = ["lpzero", "discover"]
         for table in self.tables:
             words += _file_words(files.get(table["name"])) or [table["name"]]
+        words += [w for path in self.request.get("plugins", []) for w in ("--plugin", str(path))]
         words += ["--preset", preset]
         words += to_arguments(Settings, self.settings, to_json(PRESETS[preset]))
         return words + self.shared_options("--sketch-seed")
@@ -92,6 +93,7 @@ def _file_words(source: Mapping[str, Any] | None) -> list[str]:
         return []
     reading = source["reading"]
     words = [str(source["path"])]
+    words += ["--space", str(source["space"])] if "space" in source else []
     for flag, name in (("--target", "target"), ("--id", "ids"), ("--task", "task")):
         words += [flag, str(reading[name])] if reading[name] is not None else []
     return [*words, "--smaller-is-better"] if reading["smaller_is_better"] else words

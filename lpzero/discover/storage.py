@@ -11,6 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from lpzero import plugins
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.generation import State
 from lpzero.discover.settings import Settings
@@ -44,6 +45,10 @@ def campaign_config(
     growing: tuple[tuple[str, ...], ...] = (("settings", "generations"),)
     if files:
         request["files"], growing = dict(files), (*growing, ("files",))
+    if plugins.own_primitives():
+        # The digests are part of the run, the files may have moved.
+        request["primitives"] = plugins.own_primitives()
+        request["plugins"], growing = plugins.given(), (*growing, ("plugins",))
     return RunConfig(KIND, request, growing=growing)
 
 

@@ -1,4 +1,4 @@
-"""Tables of a campaign by name, or by the path of a file of columns, and how to read them again."""
+"""Tables by name, or by the path of a user's file, and how to read them again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
-    from spaces.tables.column_files import Reading
+    from spaces.tables.reading import Reading
 
 
 class TableSources:
@@ -29,8 +29,9 @@ class TableSources:
         self.files: dict[str, Any] = {}
 
     def load(self, name: str, space: str | None = None) -> Table | ColumnTable:
-        """The table of that name or in that file."""
-        from spaces.tables.column_files import Reading, is_file, read_columns
+        """The table of that name or in that file; with a space its rows are architectures."""
+        from spaces.tables.column_files import is_file
+        from spaces.tables.reading import Reading
 
         known = self._kept.get(name)
         if known is None and not is_file(name):
@@ -39,15 +40,43 @@ class TableSources:
         reading = self._reading or Reading()
         if self._reading is None and known is not None:
             reading = Reading(**known["reading"])
-        table = read_columns(path, reading)
-        self.files[table.name] = {"path": str(path), "reading": asdict(reading)}
+        # The entry of a stored campaign has the space's name, its file the space's address.
+        wanted = space if known is None else known.get("space")
+        table, address = read_file(path, reading, wanted)
+        entry = {"path": str(path), "reading": asdict(reading)}
+        self.files[table.name] = entry if address is None else {**entry, "space": address}
         return table
 
 
-def has_no_networks(name: str) -> bool:
-    """Whether the name is that of a file of columns, or of a registered table of columns."""
+def read_file(
+    path: Path, reading: Reading, space: str | None
+) -> tuple[Table | ColumnTable, str | None]:
+    """The table in a user's file, and the address of its space if its rows are architectures."""
+    from spaces.addresses import address_of
+    from spaces.tables.nano import is_trained, read_trained
+
+    if is_trained(path):
+        table = read_trained(path, space)
+        return table, address_of(table.space)
+    if space is None:
+        from spaces.tables.column_files import read_columns
+
+        return read_columns(path, reading), None
+    import spaces
+    from spaces.tables.architecture_files import read_architectures
+
+    found = spaces.get(space)
+    return read_architectures(path, found, reading), address_of(found)
+
+
+def has_no_networks(name: str, space: str | None = None) -> bool:
+    """Whether the name is that of a file without a space, or of a known table of columns."""
     from spaces.tables import names, source
     from spaces.tables.column_files import is_file
     from spaces.tables.source import NO_SPACE
 
-    return is_file(name) or (name in names() and source(name).space == NO_SPACE)
+    if is_file(name):
+        from spaces.tables.nano import is_trained
+
+        return space is None and not is_trained(Path(name).expanduser())
+    return name in names() and source(name).space == NO_SPACE

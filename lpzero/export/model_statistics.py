@@ -28,7 +28,8 @@ def statistics(
 ) -> list[Block]:
     """The blocks for `score`, from one forward and, if needed, one backward pass in eval mode.
 
-    `loss(output, inputs)` returns one number; the default is the engine's own loss. `blocks`
+    `loss(output, inputs)` returns one number, or one per sample, which are averaged; the default
+    is the engine's own loss. `blocks`
     defaults to `model.blocks`, or the members of the largest ModuleList. `taps` names the
     sub-modules of a block whose outputs are A (FFN activations), H (inputs of the heads) and S
     (attention probabilities), as in {"A": ["mlp.act"]}; the default is modules with an attribute
@@ -57,7 +58,7 @@ def statistics(
                         needed = "name its sub-modules in `taps`"
                         raise ValueError(f"block {index} has no {name}: {needed}")
             if needs_gradient:
-                value = engine_loss(model, output, inputs) if loss is None else loss(output, inputs)
+                value = mean_loss(model, output, inputs, loss)
                 wanted = [x for statistic in taken for name in GRADIENTS for x in statistic[name]]
                 gradients = iter(torch.autograd.grad(value, wanted, materialize_grads=True))
                 for statistic in taken:
@@ -130,6 +131,17 @@ def find_blocks(model: nn.Module) -> list[nn.Module]:
         raise ValueError(f"{type(model).__name__} has no list of blocks; give blocks=[...]")
     sizes = [sum(p.numel() for p in found.parameters()) for found in lists]
     return list(lists[sizes.index(max(sizes))].children())
+
+
+def mean_loss(model: nn.Module, output: Any, inputs: Any, loss: Loss | None) -> Tensor:
+    """The given loss as one number, or the engine's own."""
+    if loss is None:
+        return engine_loss(model, output, inputs)
+    value = loss(output, inputs)
+    if not isinstance(value, Tensor) or value.ndim > 1:
+        found = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(f"the loss gave {found}, expected one number or one per sample")
+    return value.mean()
 
 
 def engine_loss(model: Any, output: Tensor, inputs: Tensor) -> Tensor:

@@ -17,8 +17,8 @@ from lpzero.export.model_statistics import (
     SOURCES,
     USES,
     Loss,
-    engine_loss,
     find_blocks,
+    mean_loss,
     set_up,
 )
 
@@ -48,7 +48,8 @@ def statistics(
 ) -> Positions:
     """What `score` takes, from one forward and, if needed, one backward pass in eval mode.
 
-    `loss(output, inputs)` gives one number; without it the engine's own is taken. `blocks` are
+    `loss(output, inputs)` gives one number, or one per sample, which are averaged; without it the
+    engine's own is taken. `blocks` are
     `model.blocks`, or the members of the largest ModuleList. `taps` names the sub-modules of a
     block that put out A (FFN activations), H (what feeds the heads) and S (attention
     probabilities), as in {"A": ["mlp.act"]}; without it, modules with an attribute `statistic`.
@@ -81,8 +82,7 @@ def statistics(
                 of_end: dict[bool, list[Any]] = {True: [*at_ends[end]], False: [states[end]]}
                 taken.append({name: list(of_end[SOURCES[name] == "weights"]) for name in names})
             if GRADIENTS:
-                value = engine_loss(model, output, inputs) if loss is None else loss(output, inputs)
-                differentiate(value, taken)
+                differentiate(mean_loss(model, output, inputs, loss), taken)
         positions: list[dict[str, Any]] = [
             {name: [matrix(x) for x in of] for name, of in own.items()} for own in taken
         ]

@@ -27,6 +27,11 @@ class Workers:
     backend: str = "loky"
     scheduler: str | None = None
 
+    @property
+    def is_this_process(self) -> bool:
+        """Whether work is done here: one job, and no cluster."""
+        return self.backend == "loky" and self.jobs == 1
+
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
             known = ", ".join(BACKENDS)
@@ -46,7 +51,7 @@ def backend(workers: Workers) -> Iterator[Errors]:
             chosen, lost = _dask(workers, stack)
         elif workers.backend == "ray":
             chosen, lost = _ray(workers)
-        elif workers.jobs == 1:
+        elif workers.is_this_process:
             # A single job runs in this process.
             chosen, lost = "sequential", ()
         else:

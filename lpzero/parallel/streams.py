@@ -16,6 +16,7 @@ import joblib
 
 from lpzero.parallel.backends import Workers, backend
 from lpzero.parallel.progress_bar import progress
+from lpzero.parallel.shipment import Packed, Shipment, pack
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,9 +69,14 @@ def _attempts(pending: dict[int, T]) -> Iterator[dict[int, T]]:
 def _run(
     function: Callable[[T], R], items: Mapping[int, T], workers: Workers
 ) -> Generator[tuple[int, R], None, None]:
-    task = joblib.delayed(_Task(function))
     parallel = joblib.Parallel(n_jobs=workers.jobs, batch_size=1, return_as="generator_unordered")
-    yield from parallel(task(index, item) for index, item in items.items())
+    shipment = Shipment.of_this_process()
+    if workers.is_this_process or shipment.is_empty:
+        task = joblib.delayed(_Task(function))
+        yield from parallel(task(index, item) for index, item in items.items())
+    else:
+        packed = joblib.delayed(Packed.of(shipment, _Task(function)))
+        yield from parallel(packed(pack(pair)) for pair in items.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from lpzero.statistics.inputs import main_tensor
 from lpzero.statistics.trace import first_tensor, without_norms
 
 if TYPE_CHECKING:
@@ -31,12 +32,13 @@ def gradients(network: Network) -> list[list[Tensor]]:
         }
         for block in network.blocks
     ]
-    x = _first_input(network)
+    x, calls = _first_input(network), network.opening.calls
     with without_norms(network.blocks):
-        for block, parameters in zip(network.blocks, positive, strict=True):
+        for block, parameters, call in zip(network.blocks, positive, calls, strict=True):
             scale = x.detach().abs().max()
             state = parameters | _double_buffers(block)
-            x = scale * first_tensor(torch.func.functional_call(block, state, (x / scale,)))
+            arguments = call.arguments(x / scale)
+            x = scale * first_tensor(torch.func.functional_call(block, state, *arguments))
     wanted = [p for parameters in positive for p in parameters.values() if p.ndim >= 2]
     found = iter(torch.autograd.grad(x.sum(), wanted, materialize_grads=True))
     return [[next(found).flatten(1) for _ in block] for block in network.matrices]
@@ -44,11 +46,11 @@ def gradients(network: Network) -> list[list[Tensor]]:
 
 def _first_input(network: Network) -> Tensor:
     """The input of the first block (1, T, d)."""
-    embedding = getattr(network.model, "embedding", None)
-    if network.tokens.is_floating_point() and isinstance(embedding, nn.Module):
+    embedding, one = getattr(network.model, "embedding", None), main_tensor(network.tokens[:1])
+    if one.is_floating_point() and isinstance(embedding, nn.Module):
         positive = {n: p.detach().abs().double() for n, p in embedding.named_parameters()}
         positive |= _double_buffers(embedding)
-        image = torch.ones_like(network.tokens[:1], dtype=torch.float64)
+        image = torch.ones_like(one, dtype=torch.float64)
         return first_tensor(torch.func.functional_call(embedding, positive, (image,)))
     return torch.ones(1, *network.entry, dtype=torch.float64, device=network.device)
 

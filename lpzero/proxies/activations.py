@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lpzero.errors import InputError
 from lpzero.proxies.jacobian import correlations
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, Terms, proxy
@@ -44,7 +43,7 @@ def linear_regions(network: Network) -> Terms:
 
 def _activations(network: Network) -> list[list[Tensor]]:
     if not all(network.passed.A):
-        raise InputError("no activations: a block has no taps; name them in Layout.A")
+        raise network.missing("A")
     return network.passed.A
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from lpzero.errors import InputError
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, Terms, proxy
 
@@ -63,7 +62,7 @@ def _heads(network: Network, block: int, gradients: bool = False) -> tuple[Tenso
     passed = network.passed
     found = (passed.head_gradients if gradients else passed.heads)[block]
     if not found:
-        raise InputError("the outputs of the heads are unknown: name a module in Layout.heads")
+        raise network.missing("heads")
     return found[0].chunk(_n_heads(network, block), dim=-1)
 
 
@@ -71,5 +70,5 @@ def _n_heads(network: Network, block: int) -> int:
     B, T, _ = network.passed.outputs[block].shape
     rows = sum(S.numel() // S.shape[-1] for S in network.passed.S[block])
     if rows == 0:
-        raise InputError("the heads are unknown: the blocks have no taps; name them in Layout.S")
+        raise network.missing("S")
     return rows // (B * T)

@@ -21,14 +21,20 @@ from torch import Tensor, nn
 
 from lpzero.errors import InputError
 from lpzero.proxies import absolute_flow, input_noise, released_flow, sample_gradients
-from lpzero.statistics.isolation import as_input, untouched
-from lpzero.statistics.objective import objective
-from lpzero.statistics.trace import Layout, Part, Trace, find_blocks, named_weights, trace
+from lpzero.statistics.inputs import read_inputs, split
+from lpzero.statistics.isolation import untouched
+from lpzero.statistics.layout import Layout, Part, look_alikes
+from lpzero.statistics.objective import Loss, objective
+from lpzero.statistics.trace import BlockCall, Trace, named_weights, trace
 
 V = TypeVar("V")
 _TAPS = ("A", "S")  # the statistics that hand-made proxies read
-# (the model's output, its tokens (n, T) or images) -> the loss of each sequence (n,)
-Loss = Callable[[Any, Tensor], Tensor]
+_MEANINGS = {
+    "A": "FFN activations (A)",
+    "H": "projections that feed heads (H)",
+    "S": "attention probabilities (S)",
+    "heads": "outputs of the heads",
+}
 
 
 class WeightMatrix(NamedTuple):
@@ -55,6 +61,14 @@ class Passed(NamedTuple):
     heads: list[list[Tensor]]
     A_gradients: list[list[Tensor]]
     head_gradients: list[list[Tensor]]
+
+
+class Opening(NamedTuple):
+    """Of one input: the tokens that the first block sees, their width, each block's arguments."""
+
+    n_tokens: int
+    width: int
+    calls: list[BlockCall]
 
 
 class HiddenStates(NamedTuple):
@@ -88,9 +102,11 @@ class Shared(Generic[V]):
 class Network:
     """An untrained model, a batch of tokens (B, T) or images (B, 3, H, W), and a loss.
 
-    `loss` is "auto", "next-token", "labels", "cotangent" or "ones" for models of our spaces,
-    for any other model a function (see `Loss`). `blocks` are found if not given. `chunk` sequences
-    go through at a time, to save memory. `seed` draws labels, cotangents, probes and noise.
+    The batch may also be tensors by the names of the model's arguments. `loss` is "auto",
+    "next-token", "labels", "cotangent" or "ones", or a function of what the model returns and its
+    batch that gives one number, or one per sample. `blocks` are found if not given. `chunk`
+    sequences go through at a time, to save memory. `seed` draws labels, cotangents, probes and
+    noise.
     `sizes` are a space's `block_sizes` under "blocks" and `end_sizes` under "ends", for formulas.
     `wide_tokens` are a larger batch, for proxies that compare units over tokens.
     """
@@ -98,7 +114,7 @@ class Network:
     def __init__(
         self,
         model: nn.Module,
-        tokens: Tensor,
+        tokens: Tensor | Mapping[str, Tensor],
         loss: str | Loss = "auto",
         *,
         blocks: Sequence[nn.Module] | None = None,
@@ -109,12 +125,13 @@ class Network:
         wide_tokens: Tensor | None = None,
     ) -> None:
         self.model, self.layout, self.seed = model, layout or Layout(), seed
+        self.has_layout = layout is not None
         self.sizes = sizes
-        self.blocks = find_blocks(model) if blocks is None else list(blocks)
+        self.blocks = self.layout.find_blocks(model) if blocks is None else list(blocks)
         self.device = next(model.parameters()).device
-        self.tokens = as_input(tokens, model)
-        self.wide_tokens = self.tokens if wide_tokens is None else as_input(wide_tokens, model)
-        self.chunk = chunk or len(tokens)
+        self.tokens = read_inputs(tokens, model)
+        self.wide_tokens = self.tokens if wide_tokens is None else read_inputs(wide_tokens, model)
+        self.chunk = chunk or len(self.tokens)
         self.loss = loss
         self.matrices = [
             [WeightMatrix(name, w, self.layout.part(name)) for name, w in named_weights(block)]
@@ -134,14 +151,18 @@ class Network:
         return untouched(self.model, self.weights, self.device)
 
     def trace(
-        self, part: slice, source: Tensor | None = None, with_steps: bool = False
+        self,
+        part: slice,
+        source: Tensor | None = None,
+        with_steps: bool = False,
+        taps: Sequence[str] = _TAPS,
     ) -> Trace[Tensor]:
         """The forward pass over a part of the batch."""
         return trace(
             self.model,
             self.blocks,
             self.tokens[part],
-            _TAPS,
+            taps,
             lambda _, tensor: tensor,
             layout=self.layout,
             source=source,
@@ -150,11 +171,6 @@ class Network:
 
     def part_loss(self, output: Any, part: slice) -> Tensor:
         """The part's contribution to the loss; contributions add up to the mean over sequences."""
-        if callable(self.loss):
-            losses = self.loss(output, self.tokens[part])
-            if losses.shape != (part.stop - part.start,):
-                raise InputError(f"the loss gave {tuple(losses.shape)}, expected one per sequence")
-            return losses.sum() / len(self.tokens)
         whole = objective(self.model, self.loss, self.tokens, self.seed)
         return whole(output, self.tokens[part], part)
 
@@ -162,12 +178,25 @@ class Network:
         """A random generator that depends only on the network's seed and the stream."""
         return np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, stream])))
 
+    def missing(self, tap: str) -> InputError:
+        """The error that says which tap the model has not, with modules that look alike."""
+        return InputError(
+            f"{type(self.model).__name__} has no {_MEANINGS[tap]} that can be read: name the"
+            f" sub-module of a block that has them in Layout.{tap}{look_alikes(self.blocks, tap)}"
+        )
+
     @Shared
+    def opening(self) -> Opening:
+        """The pass over the first input alone, without gradients."""
+        with self.untouched(), torch.no_grad():
+            found = self.trace(slice(0, 1))
+        T, d = found.inputs[0].shape[1:]
+        return Opening(T, d, found.calls)
+
+    @property
     def entry(self) -> tuple[int, int]:
         """How many tokens of an input the first block sees, and how wide they are."""
-        with self.untouched(), torch.no_grad():
-            _, T, d = self.trace(slice(0, 1)).inputs[0].shape
-        return T, d
+        return self.opening.n_tokens, self.opening.width
 
     @Shared
     def passed(self) -> Passed:
@@ -180,7 +209,7 @@ class Network:
     @Shared
     def wide_outputs(self) -> list[Tensor]:
         """The output of each block (B, T, d) for the wide batch, without gradients."""
-        parts = self.wide_tokens.split(max(self.chunk, len(self.wide_tokens) // 2))
+        parts = split(self.wide_tokens, max(self.chunk, len(self.wide_tokens) // 2))
         with self.untouched(), torch.no_grad():
             traces = [
                 trace(self.model, self.blocks, part, (), lambda _, tensor: tensor) for part in parts

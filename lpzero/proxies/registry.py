@@ -25,6 +25,7 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
+from spaces import user_modules
 from spaces.base import Space
 from spaces.errors import UnknownNameError
 
@@ -148,6 +149,7 @@ class SizeProxy:
 
 _PROXIES: dict[str, Proxy] = {}
 _LOADERS: list[Callable[[], None]] = []
+_OWNERS: dict[str, str] = {}  # of a user's proxy the module that declared it
 
 
 def register(proxy: Proxy) -> Proxy:
@@ -155,7 +157,20 @@ def register(proxy: Proxy) -> Proxy:
     if proxy.name in _PROXIES:
         raise InputError(f"there is a proxy {proxy.name} already; choose another name")
     _PROXIES[proxy.name] = proxy
+    owner = user_modules.running()
+    if owner is not None:
+        _OWNERS[proxy.name] = owner
     return proxy
+
+
+def _forget_module(module: str) -> None:
+    """Remove the proxies that a module of the user's declared."""
+    for name in [name for name, owner in _OWNERS.items() if owner == module]:
+        _OWNERS.pop(name)
+        _PROXIES.pop(name, None)
+
+
+user_modules.on_forget(_forget_module)
 
 
 def proxy(

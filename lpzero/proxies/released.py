@@ -7,17 +7,19 @@ another one is chosen. The released code trains with dropout, which our models d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from lpzero.errors import InputError
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, get, proxy, register
 from lpzero.proxies.released_flow import FlowedMatrix
 from lpzero.proxies.saliency import grasp, nuclear_norm
+from lpzero.statistics.default_loss import next_token
+from lpzero.statistics.trace import by_token
 from spaces.taps import Tap
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
@@ -127,8 +129,8 @@ def attention_confidence_released(network: Network) -> Terms:
 
     H: the projections of queries, keys and values, of the linear transforms and of WMA's weight.
     """
-    is_decoder = hasattr(network.model, "token_losses")
-    return _maxima(network, _matrix_modules(network) if is_decoder else _projections(network))
+    is_decoder = hasattr(network.model, "token_losses") or network.loss is next_token
+    return _module_maxima(network) if is_decoder else head_confidence_released(network)
 
 
 @proxy(
@@ -140,19 +142,36 @@ def attention_confidence_released(network: Network) -> Terms:
 )
 def head_confidence_released(network: Network) -> Terms:
     """sum over the projections H of the mean of the maximum over tokens"""
-    return _maxima(network, _projections(network))
+    if network.layout.H:
+        return _maxima(network, partial(_read_projections, network))
+    return _maxima(network, partial(_outputs, network, modules=_projections(network)))
 
 
-def _maxima(network: Network, modules: list[list[nn.Module]]) -> Terms:
+def _module_maxima(network: Network) -> Terms:
+    return _maxima(network, partial(_outputs, network, modules=_matrix_modules(network)))
+
+
+def _maxima(network: Network, outputs: Callable[[slice], Iterable[list[Tensor]]]) -> Terms:
+    """For each tensor (b, T, features) of a block the mean of the maximum over tokens."""
     B = len(network.tokens)
-    terms = [[0.0] * len(block) for block in modules]
+    terms: Terms = []
     for start in range(0, B, network.chunk):
-        part = slice(start, min(start + network.chunk, B))
-        for sums, block in zip(terms, _outputs(network, part, modules), strict=True):
-            for index, output in enumerate(block):
-                largest = output.amax(1).double()  # (b, features)
-                sums[index] += float(largest.mean(1).sum()) / B
+        found = [
+            [float(output.amax(1).double().mean(1).sum()) / B for output in block]
+            for block in outputs(slice(start, min(start + network.chunk, B)))
+        ]
+        terms = _added(terms, found) if terms else found
     return terms
+
+
+def _added(first: Terms, second: Terms) -> Terms:
+    return [[a + b for a, b in zip(*of, strict=True)] for of in zip(first, second, strict=True)]
+
+
+def _read_projections(network: Network, part: slice) -> list[list[Tensor]]:
+    """The projections (b, T, features) where the layout reads them."""
+    with network.untouched(), torch.no_grad():
+        return [block["H"] for block in network.trace(part, taps=("H",)).taps]
 
 
 @proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True)
@@ -210,7 +229,7 @@ def _projections(network: Network) -> list[list[nn.Module]]:
         for block in network.blocks
     ]
     if not any(found):
-        raise InputError("the projections are unknown: no block has taps of H")
+        raise network.missing("H")
     return found
 
 
@@ -233,9 +252,10 @@ def _outputs(
     handles = [module.register_forward_hook(keep) for block in modules for module in block]
     try:
         with network.untouched(), torch.no_grad():
-            network.trace(part)
+            inputs = network.trace(part).inputs
     finally:
         for handle in handles:
             handle.remove()
-    for block in modules:
-        yield [seen[id(module)] for module in block if id(module) in seen]
+    for block, entered in zip(modules, inputs, strict=True):
+        found = [seen[id(module)] for module in block if id(module) in seen]
+        yield [by_token(output, entered) for output in found]

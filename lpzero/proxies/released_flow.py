@@ -11,13 +11,17 @@ is left). Runs in float64 on one input as long as the batch's.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from lpzero.statistics.trace import trace
+from lpzero.statistics.inputs import call, main_tensor
+from lpzero.statistics.open_attention import open_attention
+from lpzero.statistics.trace import first_tensor, trace
 from spaces.gpt2.model import Attention
 
 if TYPE_CHECKING:
@@ -60,7 +64,7 @@ def released_flow(network: Network) -> ReleasedFlow:
         if isinstance(module, nn.Linear)
     }
     wanted |= linears
-    with torch.enable_grad():
+    with open_attention(model), torch.enable_grad():
         gradients = torch.autograd.grad(
             _total(network, model, blocks), list(wanted.values()), materialize_grads=True
         )
@@ -98,8 +102,13 @@ def _absolute(model: nn.Module) -> nn.Module:
 def _total(network: Network, model: Any, blocks: list[nn.Module]) -> Tensor:
     """R, the sum of the logits."""
     one = network.tokens[:1]
-    if one.is_floating_point():
-        return _logits(model, model(torch.ones_like(one, dtype=torch.float64))).sum()
+    if main_tensor(one).is_floating_point():
+        image = torch.ones_like(main_tensor(one), dtype=torch.float64)
+        return _logits(model, model(image)).sum()
+    words = _word_table(network, model)
+    if words is not None:
+        with _made_ones(words):
+            return _logits(model, call(model, one)).sum()
     T, d = network.entry
     source = torch.ones(1, T, d, dtype=torch.float64, device=network.device)
     position = getattr(model, "position", None)
@@ -109,7 +118,25 @@ def _total(network: Network, model: Any, blocks: list[nn.Module]) -> Tensor:
     return _logits(model, seen.output).sum()
 
 
+def _word_table(network: Network, model: nn.Module) -> nn.Embedding | None:
+    """The table of words that the layout names at the embedding: the longest one."""
+    modules = dict(model.named_modules())
+    named = (modules.get(name) for name in network.layout.embedding)
+    tables = [found for found in named if isinstance(found, nn.Embedding)]
+    return max(tables, key=lambda table: table.num_embeddings, default=None)
+
+
+@contextmanager
+def _made_ones(words: nn.Embedding) -> Iterator[None]:
+    """A context in which every word's vector is ones; the model adds what it adds to it."""
+    handle = words.register_forward_hook(lambda _, __, output: torch.ones_like(output))
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
 def _logits(model: Any, output: Any) -> Tensor:
     read = getattr(model, "logits", None) or getattr(model, "head_logits", None)
-    logits: Tensor = output if read is None else read(output)
+    logits: Tensor = first_tensor(output) if read is None else read(output)
     return logits

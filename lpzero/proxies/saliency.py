@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from lpzero.errors import InputError
 from lpzero.proxies.network import Network, flat
 from lpzero.proxies.registry import Needs, Terms, proxy
 from lpzero.statistics.trace import Part
@@ -136,7 +135,7 @@ def fisher(network: Network) -> Terms:
     """
     passed = network.passed
     if not any(passed.A):
-        raise InputError("fisher needs activations: no block has taps; name them in Layout.A")
+        raise network.missing("A")
     B = len(network.tokens)
     return [
         [

@@ -192,6 +192,7 @@
     const isTouched = matchMedia("(pointer: coarse)").matches;
     made.layout.dragmode = isTouched ? false : "zoom";
     const options = { responsive: true, displayModeBar: false, displaylogo: false };
+    plotly.setPlotConfig({ logging: 0 }); // a reader can do nothing about its remarks on margins
     await plotly.react(plot, made.data, made.layout, options);
     plot.dataset.drawn = "yes";
     if (plot.tabIndex === 0) return;

@@ -6,10 +6,13 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
+from primitives.changes import on_change
 from primitives.enumeration import statistic_pairs, surviving_branches
 from primitives.naive import Axis
 from primitives.properties import Kind
+from primitives.registry import foreign
 from primitives.statistics import STATISTICS
 
 # Incremented whenever the numbers in a stored table would change.
@@ -62,7 +65,16 @@ class ChainSet:
     @cached_property
     def digest(self) -> str:
         """A digest of everything that determines a table of these chains."""
-        content = [SCHEMA, self.chains, self.n_matrices, self.pairs, self.softmax_axis]
+        content: list[Any] = [
+            SCHEMA,
+            self.chains,
+            self.n_matrices,
+            self.pairs,
+            self.softmax_axis,
+        ]
+        used = {name for chains in self.chains.values() for chain in chains for name in chain}
+        own = {name: digest for name, (_, digest) in foreign().items() if name in used}
+        content += [own] if own else []  # a user's operation may change under its name
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -83,6 +95,9 @@ def surviving(
     group = {name: statistic.group for name, statistic in STATISTICS.items()}
     pairs = tuple(p for p in statistic_pairs(same_statistic) if group[p[0]] == group[p[1]])
     return ChainSet(chains, n_matrices, pairs, softmax_axis)
+
+
+on_change(surviving.cache_clear)
 
 
 def bare_chains() -> ChainSet:

@@ -18,7 +18,7 @@ import numpy as np
 
 from lpzero import files
 from lpzero.errors import InputError, LPZeroError, RunError
-from lpzero.parallel import Lost, Workers, stream
+from lpzero.parallel import Lost, stream
 from lpzero.runs.layout import LOCK
 from lpzero.search import evaluators, metrics
 from lpzero.search.latency import Stopwatch
@@ -62,11 +62,11 @@ def compare(
         files.sweep(out.rglob(f".*{files.TEMPORARY}"))
     threshold = _threshold(arms[0], resources)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
-    alone = replace(resources, jobs=1, label=None, show=_nothing)
+    here = replace(resources, jobs=1, backend="loky", scheduler=None)
+    alone = replace(here, label=None, show=_nothing, say=None)
     task = _SearchTask(alone, out)
     found: list[Result | None] = [None] * len(todo)
-    workers = Workers(resources.jobs)
-    with closing(stream(task, todo, workers, resources.label)) as results:
+    with closing(stream(task, todo, resources.workers, resources.label)) as results:
         for index, result in results:
             if isinstance(result, Lost):
                 raise LostRunError(f"a run was lost: {result.reason}")

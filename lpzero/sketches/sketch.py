@@ -8,7 +8,6 @@ equal bytes.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -124,9 +123,9 @@ def address_of(header: Mapping[str, Any]) -> str | None:
 @lru_cache(maxsize=32)
 def space_identity(space: Space[Any]) -> dict[str, Any]:
     """The space's version, its fields (batch shape and vocabulary among them) and its text."""
-    fields = {f.name: getattr(space, f.name) for f in dataclasses.fields(space)}  # type: ignore[arg-type]
     named: dict[str, Any] = {
-        name: str(value) if isinstance(value, range) else value for name, value in fields.items()
+        name: str(value) if isinstance(value, range) else value
+        for name, value in space.identity().items()
     }
     named |= {"kind": type(space).__name__, "version": space.version}
     if space.reads_text:

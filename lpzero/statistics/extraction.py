@@ -1,8 +1,9 @@
 """The statistics of an untrained network, by position, from one forward and one backward.
 
-In: any torch model with blocks whose taps (see `spaces.taps`) mark the tapped statistics, and a
-batch of token ids (B, T) or images (B, 3, H, W). Out: for each block, and for the embedding and the
-head of a model that names them (see `spaces.ends`), a dict from statistic to a list of matrices.
+In: any torch model with blocks whose taps (see `spaces.taps`) or whose `Layout` mark the tapped
+statistics, and a batch of token ids (B, T) or images (B, 3, H, W). Out: for each block, and for the
+embedding and the head of a model that names them (see `spaces.ends`), or whose layout does, a dict
+from statistic to a list of matrices.
 Tensors become two-dimensional: weights of a block as the model stores them with trailing axes
 joined, those of an end features x the rest, all other tensors rows x features; the batch is the
 outermost axis of the rows.
@@ -14,7 +15,7 @@ flags and random state are as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -22,10 +23,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lpzero.statistics.default_loss import named_loss
 from lpzero.statistics.errors import StatisticsError
-from lpzero.statistics.isolation import as_input, resolve_device, single_thread, untouched
-from lpzero.statistics.objective import Objective, objective
-from lpzero.statistics.trace import Trace, find_blocks, first_tensor, named_weights, trace
+from lpzero.statistics.inputs import Inputs, NamedInputs, read_inputs
+from lpzero.statistics.isolation import resolve_device, single_thread, untouched
+from lpzero.statistics.layout import Layout, find_blocks, first_tensor
+from lpzero.statistics.layout_finder import layout_for
+from lpzero.statistics.objective import Loss, Objective, objective
+from lpzero.statistics.trace import Trace, named_weights, trace
 from primitives.statistics import STATISTICS, Statistic, StatisticSource
 from primitives.tensors import columns_that_fit, kept_columns
 from spaces.base import Space
@@ -88,32 +93,44 @@ def of_architecture(
     model = space.build(arch, seed).to(resolve_device(device))
     batch = space.batch(batch_seed) if batch is None else batch
     with single_thread():
-        return extract(model, batch, loss=loss, seed=batch_seed, chunk=chunk, limit=limit)
+        layout = layout_for(space, model, batch)
+        known = loss if layout is None else named_loss(model, loss, read_inputs(batch, model))
+        return extract(
+            model, batch, loss=known, seed=batch_seed, chunk=chunk, limit=limit, layout=layout
+        )
 
 
 def extract(
     model: nn.Module,
-    tokens: Tensor,
+    tokens: Tensor | NamedInputs,
     *,
-    loss: str = "auto",
+    loss: str | Loss = "auto",
     seed: int = 0,
     chunk: int | None = None,
     limit: int | None = None,
     with_ends: bool = True,
+    layout: Layout | None = None,
+    names: Collection[str] | None = None,
 ) -> NetworkStatistics:
     """The statistics of each position on `tokens` (B, T), or images; the model is left as it was.
 
-    `loss`: "next-token", "labels", "cotangent", "ones", or "auto" (next-token where the model has
-    it, else cotangent). `seed` draws the labels or the cotangent. `chunk` sequences go through the
-    model at a time, to save memory; the result differs by rounding only. `limit` keeps as many
-    columns as fit in that many elements per matrix; None keeps all. Without `with_ends` the ends
-    are left out and nothing before the first block is differentiated.
+    `loss`: "next-token", "labels", "cotangent", "ones", "auto" (next-token where the model has
+    it, else cotangent), or a function (see `objective.Loss`). `seed` draws the labels or the
+    cotangent. `chunk` sequences go through the model at a time, to save memory; the result differs
+    by rounding only. `limit` keeps as many columns as fit in that many elements per matrix; None
+    keeps all. Without `with_ends` the ends are left out and nothing before the first block is
+    differentiated. `layout` is for models without taps. `names` are the statistics to take, None
+    all of them: without gradients among them nothing is differentiated at all.
     """
-    blocks = find_blocks(model)
-    _check_taps(model, blocks)
-    ends = ends_of(model) if with_ends else {}
+    wanted = {key: one for key, one in STATISTICS.items() if names is None or key in names}
+    if layout is None:
+        blocks = find_blocks(model)
+        _check_taps(model, blocks)
+    else:
+        blocks = layout.find_blocks(model)
+    ends = _ends(model, layout) if with_ends else {}
     device = next(model.parameters()).device
-    tokens = as_input(tokens, model)
+    tokens = read_inputs(tokens, model)
     step = chunk or len(tokens)
     parts: list[list[PositionStatistics]] = []
     weights: list[Tensor] = [w for block in blocks for w in weight_matrices(block)]
@@ -122,7 +139,9 @@ def extract(
         part_loss = objective(model, loss, tokens, seed)
         for start in range(0, len(tokens), step):
             part = slice(start, min(start + step, len(tokens)))
-            parts.append(_one_pass(model, blocks, ends, tokens, part, part_loss, limit))
+            parts.append(
+                _one_pass(model, blocks, ends, tokens, part, part_loss, limit, layout, wanted)
+            )
     joined = [_joined(list(of_position)) for of_position in zip(*parts, strict=True)]
     n = len(blocks)
     return NetworkStatistics(joined[:n], dict(zip(ends, joined[n:], strict=True)))
@@ -131,6 +150,10 @@ def extract(
 def weight_matrices(block: nn.Module) -> list[nn.Parameter]:
     """The block's parameters with at least two axes, in the order of their names in the model."""
     return [weight for _, weight in named_weights(block)]
+
+
+def _ends(model: nn.Module, layout: Layout | None) -> EndWeights:
+    return (layout.ends(model) if layout is not None else {}) or ends_of(model)
 
 
 def _check_taps(model: nn.Module, blocks: Sequence[nn.Module]) -> None:
@@ -149,10 +172,12 @@ def _one_pass(
     model: nn.Module,
     blocks: Sequence[nn.Module],
     ends: EndWeights,
-    tokens: Tensor,
+    tokens: Inputs,
     part: slice,
     part_loss: Objective,
     limit: int | None,
+    layout: Layout | None,
+    wanted: Mapping[str, Statistic],
 ) -> list[PositionStatistics]:
     """One forward and one backward of a part of the batch: the blocks, then the ends."""
     cut = _Cut(limit, len(tokens) / (part.stop - part.start))
@@ -162,15 +187,18 @@ def _one_pass(
         statistic = STATISTICS[name]
         return tensor if statistic.is_gradient else cut(statistic, tensor)
 
-    tapped = [name for name, one in STATISTICS.items() if one.source is StatisticSource.TAP]
-    seen = trace(model, blocks, tokens[part], tapped, keep, reaches_embedding=bool(ends))
-    loss = part_loss(seen.output, tokens[part], part)
+    tapped = [name for name, one in wanted.items() if one.source is StatisticSource.TAP]
+    seen = trace(
+        model, blocks, tokens[part], tapped, keep, layout=layout, reaches_embedding=bool(ends)
+    )
     read: list[dict[str, Sequence[Read]]] = [
-        {name: RULES[one.source](seen, blocks, index, name) for name, one in STATISTICS.items()}
+        {name: RULES[one.source](seen, blocks, index, name) for name, one in wanted.items()}
         for index in range(len(blocks))
     ]
-    read += [_read_end(end, weights, seen) for end, weights in ends.items()]
-    gradients = _gradients(loss, read)
+    read += [_read_end(end, weights, seen, wanted) for end, weights in ends.items()]
+    gradients: dict[int, Tensor] = {}
+    if any(one.is_gradient for one in wanted.values()):
+        gradients = _gradients(part_loss(seen.output, tokens[part], part), read)
 
     def taken(statistic: Statistic, one: Read) -> CutTensor:
         if isinstance(one, CutTensor):
@@ -185,13 +213,14 @@ def _one_pass(
 
 
 def _read_end(
-    end: str, weights: Sequence[EndWeight], seen: Trace[Any]
+    end: str, weights: Sequence[EndWeight], seen: Trace[Any], wanted: Mapping[str, Statistic]
 ) -> dict[str, Sequence[Read]]:
     """What the statistics that an end has read there: its weights, or the state."""
-    state = {EMBEDDING: seen.inputs[0], HEAD: first_tensor(seen.output)}[end]
+    final = first_tensor(seen.output) if seen.head_input is None else seen.head_input
+    state = {EMBEDDING: seen.inputs[0], HEAD: final}[end]
     return {
         name: weights if one.is_of_weights else [state]
-        for name, one in STATISTICS.items()
+        for name, one in wanted.items()
         if one.at_ends
     }
 

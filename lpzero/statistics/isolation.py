@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics.open_attention import open_attention
 
 _INSIDE: list[int] = []
 _INSIDE_LOCK = threading.Lock()
@@ -29,12 +30,6 @@ def capability(device: str = "cpu") -> str:
     if resolve_device(device).type == "cuda":
         return "CUDA"
     return torch.backends.cpu.get_cpu_capability()
-
-
-def as_input(batch: Tensor, model: nn.Module) -> Tensor:
-    """Token ids or images on the model's device, images in its precision."""
-    parameter = next(model.parameters())
-    return batch.to(parameter) if batch.is_floating_point() else batch.to(parameter.device)
 
 
 @contextmanager
@@ -62,7 +57,10 @@ def single_thread() -> Iterator[None]:
 
 @contextmanager
 def untouched(model: nn.Module, weights: Sequence[Tensor], device: torch.device) -> Iterator[None]:
-    """Eval mode and gradients for `weights` inside; every flag and random state as before after."""
+    """Eval mode and gradients for `weights` inside; every flag and random state as before after.
+
+    Attention that a fused kernel would hide is computed step by step inside (`open_attention`).
+    """
     training = [(module, module.training) for module in model.modules()]
     frozen = [weight for weight in weights if not weight.requires_grad]
     gpus = [device] if device.type == "cuda" else []
@@ -71,6 +69,7 @@ def untouched(model: nn.Module, weights: Sequence[Tensor], device: torch.device)
         for weight in frozen:
             weight.requires_grad_(True)
         with (
+            open_attention(model),
             torch.random.fork_rng(gpus),
             torch.inference_mode(False),
             torch.enable_grad(),

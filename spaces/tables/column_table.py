@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spaces.errors import TableError
-from spaces.tables.table import FloatArray, IntArray, blank, frozen
+from spaces.tables.table import BoolArray, FloatArray, IntArray, blank, frozen
+
+FEW_ROWS = 0.05  # the share of rows that may be left out because numbers are missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,19 +63,27 @@ def make_column_table(
 ) -> ColumnTable:
     """The table of the rows that have a target, without columns that are incomplete or constant.
 
-    What is left out is counted in `remarks`. Raises TableError if nothing is left to rank.
+    Where few rows lack a number, these rows are left out instead of the columns. What is left out
+    is counted in `remarks`. Raises TableError if nothing is left to rank.
     """
     notes, known = list(remarks), np.isfinite(np.array(targets, dtype=np.float64))
     if not known.all():
         notes.append(f"{name}: {int((~known).sum()):,} rows without a {target} are left out")
+    given = {heading: np.array(values, dtype=np.float64) for heading, values in columns.items()}
+    dropped, lacking = _incomplete(given, known)
+    known &= ~lacking
+    if lacking.any():
+        notes.append(
+            f"{name}: {int(lacking.sum()):,} rows that lack a number in some column are left out"
+        )
     kept = frozen(np.array(targets, dtype=np.float64)[known])
     if len(kept) and np.ptp(kept) == 0:
         raise TableError(f"{name}: {target} is {kept[0]:g} in every row; nothing can be ranked")
     usable: dict[str, FloatArray] = {}
-    for heading, values in columns.items():
-        column = frozen(np.array(values, dtype=np.float64)[known])
-        missing = int((~np.isfinite(column)).sum())
-        if missing:
+    for heading, values in given.items():
+        column = frozen(values[known])
+        if heading in dropped:
+            missing = dropped[heading]
             notes.append(f"{name}: column {heading} is left out, {missing:,} rows have no number")
         elif len(column) and np.ptp(column) == 0:
             notes.append(f"{name}: column {heading} is left out, it is the same in every row")
@@ -85,6 +95,25 @@ def make_column_table(
     rows = tuple(str(one) for one, is_kept in zip(ids, known, strict=True) if is_kept)
     digest = _digest(rows, kept, usable)
     return ColumnTable(name, kept, target, licence, rows, digest, usable, remarks=tuple(notes))
+
+
+def _incomplete(
+    columns: Mapping[str, FloatArray], known: BoolArray
+) -> tuple[dict[str, int], BoolArray]:
+    """The columns to leave out, with how many numbers they lack, and the rows (n,) to leave out.
+
+    The emptiest columns go until the rows that still lack a number are few; then these rows go.
+    """
+    holes = {heading: ~np.isfinite(values) & known for heading, values in columns.items()}
+    dropped: dict[str, int] = {}
+    for heading in sorted(holes, key=lambda one: -int(holes[one].sum())):
+        lacking: BoolArray = np.zeros(len(known), dtype=bool)
+        for other, hole in holes.items():
+            lacking |= hole & (other not in dropped)
+        if lacking.sum() <= FEW_ROWS * known.sum():
+            return dropped, lacking
+        dropped[heading] = int(holes[heading].sum())
+    return dropped, np.zeros(len(known), dtype=bool)
 
 
 def _digest(ids: Sequence[str], targets: FloatArray, columns: Mapping[str, FloatArray]) -> str:

@@ -69,7 +69,8 @@ def read_zero_cost(source: Source, path: Path) -> ColumnTable:
     """The zero-cost proxies of NAS-Bench-301; target validation accuracy."""
     from dataclasses import replace
 
-    from spaces.tables.column_files import Reading, read_naslib
+    from spaces.tables.column_files import read_naslib
+    from spaces.tables.reading import Reading
 
     found = read_naslib(path, Reading())
     return replace(found, name=source.name, target=source.target, licence=source.licence)

@@ -36,10 +36,10 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
         raise TableError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, largest: int = LARGEST) -> Any:
     """The file's JSON value."""
     try:
-        return json.loads(read_text(path))
+        return json.loads(read_text(path, largest))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         raise TableError(f"{path}: broken or truncated JSON at {place}: {error.msg}") from error

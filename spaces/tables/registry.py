@@ -8,13 +8,16 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import spaces
 from spaces.declarations import declared
+from spaces.entry_points import load_group
 from spaces.errors import TableError, UnknownNameError
+from spaces.tables.project_file import project_sources
 from spaces.tables.source import Source
 
 if TYPE_CHECKING:
@@ -24,12 +27,14 @@ if TYPE_CHECKING:
 DATA_VARIABLE = "LPZERO_DATA"
 # They import this module, or dependencies that listing the tables does not need.
 _NOT_TABLES = (
+    "architecture_files",
     "archive",
     "column_files",
     "column_table",
     "digests",
     "fetch",
     "registry",
+    "row_files",
     "splits",
     "table",
 )
@@ -44,6 +49,7 @@ _SOURCES: dict[str, Source] = {
     )
     for source in sources
 }
+_ADDED: dict[str, Source] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +68,60 @@ class Description:
     source: str
 
 
+def add(entry: Source) -> None:
+    """Know a plug-in's table."""
+    if entry.name in _SOURCES:
+        raise TableError(f"there is a table {entry.name} already; choose another name")
+    _ADDED[entry.name] = entry
+
+
+def forget(declared_in: str) -> None:
+    """Remove the tables that a plug-in declared."""
+    for name in [name for name, entry in _ADDED.items() if entry.declared_in == declared_in]:
+        del _ADDED[name]
+
+
 def names() -> list[str]:
-    """Every table's name, sorted."""
-    return sorted(_SOURCES)
+    """Every table's name, sorted; those of the working folder's `lpzero.yaml` included."""
+    return sorted({**_SOURCES, **_ADDED, **_of_project()})
 
 
 def source(name: str) -> Source:
-    """The registered source of the table of that name."""
-    if name not in _SOURCES:
-        raise UnknownNameError("table", name, _SOURCES)
-    return _SOURCES[name]
+    """The source of the table of that name."""
+    if name in _SOURCES:
+        return _SOURCES[name]
+    if name not in _ADDED:
+        _load_plugins()
+    known = {**project_sources(), **_ADDED}
+    if name not in known:
+        raise UnknownNameError("table", name, {**_SOURCES, **known})
+    return known[name]
+
+
+@lru_cache(maxsize=1)
+def _load_plugins() -> None:
+    """Know the tables of the entry-point group `lpzero.tables`: sources, or a module of them."""
+
+    def take(name: str, offered: Any) -> None:
+        found = getattr(offered, "SOURCES", offered)
+        for entry in found if isinstance(found, (tuple, list)) else (found,):
+            if not isinstance(entry, Source):
+                raise TypeError(f"{type(entry).__name__} is not a Source")
+            add(replace(entry, declared_in=entry.declared_in or name))
+
+    load_group("lpzero.tables", take)
+
+
+def _of_project() -> dict[str, Source]:
+    """The tables of the project file; a broken one is noted, not fatal, where all are listed."""
+    try:
+        found = project_sources()
+    except TableError as error:
+        logger.warning("%s; its tables are ignored", error)
+        return {}
+    for name in found.keys() & _SOURCES.keys():
+        logger.warning("table %s of %s is that of the package", name, found[name].declared_in)
+    return {name: entry for name, entry in found.items() if name not in _SOURCES}
 
 
 def data_root(data: str | os.PathLike[str] | None = None) -> Path | None:
@@ -82,7 +132,9 @@ def data_root(data: str | os.PathLike[str] | None = None) -> Path | None:
 
 def describe(data: str | os.PathLike[str] | None = None) -> list[Description]:
     """A description of every table, without loading any; an unreadable one is not present."""
-    return [_describe(entry, data_root(data)) for _, entry in sorted(_SOURCES.items())]
+    _load_plugins()
+    known = {**_SOURCES, **_ADDED, **_of_project()}
+    return [_describe(entry, data_root(data)) for _, entry in sorted(known.items())]
 
 
 def load(name: str, data: str | os.PathLike[str] | None = None, space: str | None = None) -> Table:
@@ -106,6 +158,8 @@ def load_any(
     try:
         table = entry.read(entry, path)
     except TableError as error:
+        if entry.declared_in is not None:
+            raise
         raise TableError(f"{error}; {_remedy(entry, root, force=True)}") from error
     if not entry.is_published(path):
         logger.warning("%s differs from the published table %s: so may the results", path, name)
@@ -140,6 +194,8 @@ def locate(entry: Source, root: Path | None) -> Path:
 
 
 def _remedy(entry: Source, root: Path | None, force: bool = False) -> str:
+    if entry.declared_in is not None:
+        return f"it is declared in {entry.declared_in}"
     if entry.origin is None:
         return "it is part of the package: reinstall the package"
     command = f"lpzero tables fetch {entry.name}"

@@ -52,7 +52,9 @@ class Source:
 
     `space` is NO_SPACE for a table of columns, without networks. `path` is relative to the data
     root, or absolute for a table shipped with the package; `shipped_digest` is the SHA-256 of the
-    latter's file. `further` are the other files it needs, which are fetched with it.
+    latter's file. `further` are the other files it needs, which are fetched with it. `drawn_from`
+    is the space that its rows were drawn from, where that is only a part of `space`.
+    `declared_in` is the file or plug-in of a user that names the table; its path is absolute too.
     """
 
     name: str
@@ -66,6 +68,8 @@ class Source:
     origin: Origin | None = None
     shipped_digest: str | None = None
     further: tuple[Further, ...] = ()
+    drawn_from: str | None = None
+    declared_in: str | None = None
 
     def is_published(self, path: Path) -> bool:
         """Whether the content of the path is the published one."""
@@ -81,6 +85,8 @@ class Source:
     @property
     def provenance(self) -> str:
         """Where the table comes from, in one word."""
+        if self.declared_in is not None:
+            return Path(self.declared_in).name
         if self.origin is None:
             return "shipped"
         return self.origin.provenance

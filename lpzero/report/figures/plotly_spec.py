@@ -43,16 +43,24 @@ _AXIS = {"gridcolor": "@line", "linecolor": "@soft", "zerolinecolor": "@line", "
 
 def text(value: object, most: int = 80) -> str:
     """A text of a file for a figure: one line of at most that many letters, never markup."""
-    plain = " ".join(_UNPRINTABLE.sub(" ", str(value)).split())
-    return escape(plain if len(plain) <= most else plain[: most - 1] + "…")
+    plain = _one_line(value)
+    return _escaped(plain if len(plain) <= most else plain[: most - 1] + "…")
 
 
 def lines(value: object, width: int = 60, most: int = 6) -> str:
     """A long text, such as a formula or an architecture, in lines of at most `width` letters."""
-    plain = " ".join(_UNPRINTABLE.sub(" ", str(value)).split())
-    found = wrap(plain, width, break_long_words=True)
+    found = wrap(_one_line(value), width, break_long_words=True)
     kept = found[:most] + (["…"] if len(found) > most else [])
-    return "<br>".join(escape(line) for line in kept)
+    return "<br>".join(_escaped(line) for line in kept)
+
+
+def _one_line(value: object) -> str:
+    return " ".join(_UNPRINTABLE.sub(" ", str(value)).split())
+
+
+def _escaped(line: str) -> str:
+    """The line as Plotly shows it; it knows few entities, and dollars would start mathematics."""
+    return escape(line, quote=False).replace("$", "&#36;")
 
 
 def colour(index: int) -> str:

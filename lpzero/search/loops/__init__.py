@@ -8,12 +8,15 @@ paper; `of_space` may choose others if the paper does.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from lpzero import plugins
 from lpzero.errors import InputError
 from lpzero.options import options, to_json
 from spaces.declarations import declared
+from spaces.entry_points import load_group
 from spaces.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -39,11 +42,35 @@ class Loop(Protocol):
     def last_step(self) -> int | None:
         """The number of the last step if the loop does not stop earlier; None if unknown."""
 
+    def most_scored(self, is_evaluated: bool) -> int | None:
+        """How many architectures it scores at most, with an evaluator or not; None if unknown."""
+
     def run(self, environment: Environment) -> Any:
         """The best architecture found."""
 
 
 LOOPS: dict[str, type[Loop]] = {loop.name: loop for loop in declared(__name__, __path__, "LOOP")}
+
+
+def _add(name: str, loop: Any) -> None:
+    """Know a plug-in's loop; raise InputError unless it is one."""
+    made: Any = loop
+    missing = [part for part in _PARTS if not hasattr(loop, part)]
+    if missing or not dataclasses.is_dataclass(loop) or not isinstance(loop, type):
+        lacks = f"; it has no {missing[0]}" if missing else ""
+        raise InputError(f"plug-in {name}: {loop!r} is not a loop, a dataclass with run{lacks}")
+    if LOOPS.setdefault(made.name, made) is not made:
+        raise InputError(f"plug-in {name}: there is a loop {made.name} already")
+
+
+# Options of `lpzero search` are derived from the loops, so installed ones are known from the start.
+_PARTS = ("name", "needs_blocks", "by_proxy", "usual_proxy", "of_space", "last_step", "run")
+load_group("lpzero.loops", _add)
+for _loop in plugins.offered("LOOPS"):
+    try:
+        _add("LOOPS", _loop)
+    except InputError as _error:  # stops only a search that asks for it
+        logging.getLogger(__name__).warning("%s", _error)
 
 
 def get(name: str) -> type[Loop]:

@@ -127,5 +127,5 @@ def test_heads_by_loops() -> None:
 )
 def test_without_taps_the_error_says_what_to_name(name: str) -> None:
     bare = Network(foreign(), TOKENS, next_token)
-    with pytest.raises(InputError, match=r"name (them|a module) in Layout\."):
+    with pytest.raises(InputError, match=r"name the sub-module .* in Layout\."):
         evaluate(get(name).measure, bare)  # type: ignore[attr-defined]

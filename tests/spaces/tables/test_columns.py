@@ -12,9 +12,10 @@ import pytest
 
 from spaces.errors import TableError
 from spaces.tables import ColumnTable, load, load_any, split
-from spaces.tables import column_files as files
-from spaces.tables.column_files import Reading, read_columns
+from spaces.tables import row_files as files
+from spaces.tables.column_files import read_columns
 from spaces.tables.column_table import make_column_table
+from spaces.tables.reading import Reading
 
 ACCURACY = Reading(target="accuracy")
 
@@ -136,7 +137,7 @@ def test_a_zero_cost_file_of_naslib_is_a_table_of_its_proxies(tmp_path: Path) ->
         ({"a": {"snip": {"score": 1}}}, "there is no 'val_accuracy' (--target)"),
         ({"a": {"val_accuracy": "high", "snip": {"score": 1}}}, "expected a number"),
         ({"a": {"val_accuracy": 1, "snip": {"time": 1}}}, "snip has no score"),
-        ({"a": [1, 2]}, "expected an object of proxies"),
+        ({"a": [1, 2]}, "expected an object: task, architecture, proxy, score"),
         ([1], "expected an object: task, architecture, proxy, score"),
     ],
 )

@@ -1,0 +1,12 @@
+"""Models of Hugging Face's transformers: their layout, and models from configurations and folders.
+
+transformers is imported when a model is built, not before. Nothing is downloaded, and code that a
+configuration brings along is never run.
+"""
+
+from lpzero.hf.batches import batch
+from lpzero.hf.models import build, load
+from lpzero.hf.spaces import read_space
+from lpzero.hf.structure import layout, loss
+
+__all__ = ["batch", "build", "layout", "load", "loss", "read_space"]

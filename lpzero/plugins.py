@@ -1,0 +1,82 @@
+"""Plug-ins that a user names: Python files or modules, which are run in this process.
+
+A plug-in declares primitives with `@unary` and `@binary`, proxies with `@proxy`, spaces as
+`SPACES`, tables as `SOURCES` or as `TABLES` (the fields of `lpzero.yaml`), loops as `LOOPS`. One
+that fails is named, what it declared is removed, and only what needs it stops. Workers run the same
+text (`lpzero.parallel.shipment`). Installed packages use entry points: `spaces.entry_points`.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from primitives import registry as primitives
+from spaces import addresses, user_modules
+from spaces.tables import registry as tables
+from spaces.tables.project_file import sources_of
+
+logger = logging.getLogger(__name__)
+_GIVEN: list[str] = []
+
+user_modules.on_forget(primitives.forget_module)
+
+
+def load(name: str) -> None:
+    """Run the plug-in and declare what it offers; log one line if it fails.
+
+    Raises UserCodeError if there is no such file.
+    """
+    if (name.endswith(".py") or "/" in name) and not Path(name).expanduser().is_file():
+        raise user_modules.UserCodeError(f"there is no plug-in {name}: the file does not exist")
+    try:
+        module = user_modules.load(name)
+        _declare(name, module)
+    except Exception as error:
+        tables.forget(name)
+        reason = " ".join(str(error).split())[:300]
+        logger.warning("plug-in %s is ignored: %s", name, reason)
+        return
+    if name not in _GIVEN:
+        _GIVEN.append(name)
+
+
+def given() -> list[str]:
+    """The plug-ins that were loaded, as they were named."""
+    return list(_GIVEN)
+
+
+def arguments() -> list[str]:
+    """The arguments that name them on the command line."""
+    return [word for name in _GIVEN for word in ("--plugin", name)]
+
+
+def own_primitives() -> dict[str, str]:
+    """The digest of the source of every primitive that is not the package's own, by name."""
+    return {name: digest for name, (_, digest) in sorted(primitives.foreign().items())}
+
+
+def _declare(name: str, module: ModuleType) -> None:
+    for space in _constant(module, "SPACES"):
+        attributes = [key for key, value in vars(module).items() if value is space]
+        addresses.remember(f"{name}:{attributes[0]}" if attributes else space.name, space)
+    for source in _constant(module, "SOURCES"):
+        tables.add(source)
+    declared = getattr(module, "TABLES", None)
+    if declared is not None:
+        path = Path(module.__file__ or name)
+        for source in sources_of(declared, path, name).values():
+            tables.add(source)
+
+
+def offered(constant: str) -> list[Any]:
+    """What the plug-ins that were loaded have under the constant, such as LOOPS."""
+    modules = (user_modules.load(name) for name in _GIVEN)
+    return [one for module in modules for one in _constant(module, constant)]
+
+
+def _constant(module: ModuleType, name: str) -> tuple[Any, ...]:
+    found = getattr(module, name, ())
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)

@@ -1,0 +1,165 @@
+"""A user's own Python files: found, run once, and remembered, so that workers can run them too.
+
+A module is named as Python names it, `my_module` or `package.module`, or by its path,
+`folder/my_module.py`. Names are looked for in the working folder first, then where Python looks.
+What is loaded here is the user's own code, and it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from spaces.errors import SpaceError
+from spaces.regular_files import read_regular
+
+_LARGEST = 8 << 20  # bytes
+
+
+class UserCodeError(SpaceError, ValueError):
+    """A user's module that cannot be found, or that fails when it is run."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserModule:
+    """A file that was run: its module's name, its path, its text and the digest of that."""
+
+    name: str
+    path: str
+    text: bytes
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text).hexdigest()
+
+
+_LOADED: dict[str, UserModule] = {}
+_FORGET: list[Callable[[str], None]] = []
+_RUNNING: list[str] = []
+
+
+def on_forget(callback: Callable[[str], None]) -> None:
+    """Call the function with a module's name when what the module declared no longer holds.
+
+    That is when it fails while it runs, and when its text has changed.
+    """
+    _FORGET.append(callback)
+
+
+def loaded() -> tuple[UserModule, ...]:
+    """The user's modules of this process, in the order in which they were run."""
+    return tuple(_LOADED.values())
+
+
+def running() -> str | None:
+    """The user's module that is being run now, if any."""
+    return _RUNNING[-1] if _RUNNING else None
+
+
+def digest_of(module: str) -> str | None:
+    """The digest of a user's module by its name; None if it is not one of these."""
+    return _LOADED[module].digest if module in _LOADED else None
+
+
+def load(name: str) -> ModuleType:
+    """The module of that name or path, run if it was not yet."""
+    if name.endswith(".py") or "/" in name:
+        return _run_file(Path(name).expanduser())
+    beside = Path(*name.split(".")).with_suffix(".py")
+    if name in _LOADED and name in sys.modules:
+        return sys.modules[name]
+    if "." not in name and beside.is_file():
+        return _run_file(beside, name)
+    _see(Path.cwd())
+    try:
+        module = import_module(name)
+    except (Exception, SystemExit) as error:  # whatever the user's code does
+        raise UserCodeError(f"module {name} cannot be imported: {_reason(error)}") from error
+    return module
+
+
+def restore(module: UserModule) -> ModuleType:
+    """The module, run from its text where this process does not have it: for workers."""
+    known = _LOADED.get(module.name)
+    if known is not None and known.digest == module.digest:
+        return sys.modules[module.name]
+    if known is not None:
+        _forget(module.name)
+    return _run(module)
+
+
+def _run_file(path: Path, name: str | None = None) -> ModuleType:
+    where = path.absolute()
+    for known in _LOADED.values():
+        if known.path == str(where):
+            return sys.modules[known.name]
+    try:
+        text = read_regular(where, _LARGEST)
+    except FileNotFoundError:
+        raise UserCodeError(f"there is no file {path}") from None
+    except OSError as error:
+        raise UserCodeError(f"{path} cannot be read: {error.strerror}") from None
+    return _run(UserModule(name or _free_name(where), str(where), text))
+
+
+def _run(found: UserModule) -> ModuleType:
+    path = Path(found.path)
+    _see(path.parent)
+    spec = spec_from_file_location(found.name, found.path)
+    assert spec is not None, "a .py file has a loader"
+    module = module_from_spec(spec)
+    sys.modules[found.name] = module
+    _LOADED[found.name] = found
+    _RUNNING.append(found.name)
+    try:
+        exec(_code(found), module.__dict__)  # noqa: S102 (the user's own code, as import runs it)
+    except (Exception, SystemExit) as error:  # whatever the user's code does
+        _forget(found.name)
+        raise UserCodeError(f"{path.name} fails: {_reason(error)}") from error
+    finally:
+        _RUNNING.pop()
+    return module
+
+
+def _forget(name: str) -> None:
+    del sys.modules[name], _LOADED[name]
+    for callback in _FORGET:
+        callback(name)
+
+
+def _code(found: UserModule) -> CodeType:
+    # The text is what was read, here or in another process: the file may differ by now.
+    text = found.text.decode("utf-8", errors="replace")
+    lines = text.splitlines(keepends=True)
+    linecache.cache[found.path] = (len(text), None, lines, found.path)
+    return compile(found.text, found.path, "exec")
+
+
+def _free_name(path: Path) -> str:
+    """The file's own name, unless Python means another module by it."""
+    stem = path.stem
+    if not stem.isidentifier():
+        return f"user_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    try:
+        spec = find_spec(stem)
+    except (ImportError, ValueError):
+        spec = None
+    is_other = spec is not None and spec.origin != str(path)
+    return f"user_{stem}" if is_other or stem in sys.modules else stem
+
+
+def _see(folder: Path) -> None:
+    """Let the user's code import what is beside it; after everything that is installed."""
+    if folder.is_dir() and str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
