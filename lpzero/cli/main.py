@@ -32,7 +32,7 @@ VERBS = {
     "discover": "Search for the formula that best ranks a table.",
     "search": "Search a space for the best architecture, by any proxy.",
     "specialise": "Take a network with its weights out of a trained supernet.",
-    "train": "Train the architectures of a nano space as a table, or one supernet of them.",
+    "train": "Train architectures of a space as a table, or one supernet of them.",
     "report": "Write one HTML page and the figures of a run.",
     "dashboard": "Show every run below a folder in a browser, live.",
     "export": "Export a formula as a file: code, mathematics or data.",

@@ -25,7 +25,7 @@ _OF_FAMILY: tuple[tuple[type[Any], str], ...] = (
     (ImageSpace, "dss"),
     (RnnSpace, "hidden-covariance"),
 )
-_ANY = ("engine-universal", "snip", "parameters")
+_ANY = ("snip", "parameters")  # which need neither taps nor ends
 _BY_BLOCK = ("dss++", "snip")
 
 

@@ -102,13 +102,18 @@ class Environment:
             "score": self._score(arch),
         }
         if self.evaluator is not None:
-            entry["target"] = self.ledger.get(facts.TARGET, arch)
+            entry["target"] = self.target(arch)
         entry["best"] = entry["score" if self.evaluator is None else "target"]
         if self.observed:
             top = float(self.values(self.observed).max())
             entry["best"] = top if math.isfinite(top) else None
         self.trace.append(entry)
         self._show(entry)
+
+    def target(self, arch: Any) -> float | None:
+        """The target if it is known and its training did not fail."""
+        found = self.ledger.get(facts.TARGET, arch)
+        return None if found == -math.inf else found
 
     def look_up_target(self, arch: Any) -> None:
         """Record the architecture's target for the trace if that is free; loops do not use it."""

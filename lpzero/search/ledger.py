@@ -7,6 +7,7 @@ again: facts that are in the journal are read from it instead of being computed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -76,7 +77,9 @@ class Ledger:
     def _add(self, fact: str, arch: Any, value: Any) -> None:
         if self._journal is not None:
             line = {"n": self._journal.position, "fact": fact}
-            self._journal.append([{**line, "arch": self.space.to_json(arch), "value": value}])
+            # JSON has no infinity, which is the target of a training that failed.
+            kept = None if value == -math.inf else value
+            self._journal.append([{**line, "arch": self.space.to_json(arch), "value": kept}])
         self._facts[fact, arch] = value
         self._has_any = self._has_any or fact in (SCORE, TARGET)
 
@@ -87,4 +90,5 @@ def _facts(space: Space[Any], records: Sequence[dict[str, Any]]) -> Iterator[tup
             arch = space.from_json(record["arch"])
         except SpaceError:
             return  # not an architecture of this space: the rest is computed again
-        yield (record["fact"], arch), record["value"]
+        is_failed = record["fact"] == TARGET and record["value"] is None
+        yield (record["fact"], arch), -math.inf if is_failed else record["value"]

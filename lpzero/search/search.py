@@ -190,7 +190,7 @@ def _result(
         "score": score if score > float("-inf") else None,
     }
     if environment.evaluator is not None:
-        best["target"] = ledger.get(facts.TARGET, winner)
+        best["target"] = environment.target(winner)
         if best["target"] is None and environment.evaluator.is_free:
             [best["target"]] = environment.evaluator.evaluate([winner])
     for cost in COUNTED:

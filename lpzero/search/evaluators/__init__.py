@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Protocol
 
 from lpzero.errors import InputError
@@ -15,6 +16,7 @@ from lpzero.parallel import Workers
 from spaces import addresses, tables
 from spaces.base import Space
 from spaces.errors import TableError, UnknownNameError
+from spaces.tables.nano import is_trained, read_trained
 from spaces.tables.registry import data_root, locate, source
 
 PROXY, SURROGATE = "proxy", "surrogate"
@@ -92,7 +94,12 @@ def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Eva
     from lpzero.search.evaluators.surrogate import Surrogate
     from lpzero.search.evaluators.table import LookUp
 
-    loaded = tables.load(table, data, space.name)
+    is_written = is_trained(Path(table).expanduser())
+    loaded = (
+        read_trained(Path(table).expanduser(), space.name)
+        if is_written
+        else tables.load(table, data, space.name)
+    )
     return Surrogate(space, loaded) if name == "surrogate" else LookUp(loaded)
 
 
