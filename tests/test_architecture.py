@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "proxies": _RUN | {"supernet", "export"},
     "hf": _BASE | {"statistics", "own"},
     "search": _RUN | {"supernet", "proxies"},
-    "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search"},
+    "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search", "training"},
 }
 MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report", "training"}
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
