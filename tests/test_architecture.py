@@ -31,7 +31,8 @@ _BASE = {"errors", "version", "arrays", "files", "seals", "options"}
 _MEASURED = _BASE | {"parallel", "plugins", "judgement", "statistics", "sketches", "scores"}
 _RUN = _MEASURED | {"runs"}
 MAY_IMPORT: dict[str, set[str]] = {
-    "__init__": {"version"},
+    "__init__": {"version", "siblings"},
+    "siblings": set(),
     "errors": set(),
     "version": set(),
     "arrays": {"errors"},
@@ -57,6 +58,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": _RUN | {"supernet", "proxies"},
     "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search"},
 }
+MAY_IMPORT["notebook"] = MAY_IMPORT["report"] | {"report"}
+MAY_IMPORT["__main__"] = {"cli"}
 MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report", "training"}
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 
