@@ -21,7 +21,17 @@ import time
 import urllib.request
 from pathlib import Path
 
-_CAMPAIGN = ("discover", "nano-gpt2", "--permutations", "0", "--choose", "valid", "--quiet")
+_CAMPAIGN = (
+    "discover",
+    "nano-gpt2",
+    "--terms",
+    "1",
+    "--permutations",
+    "0",
+    "--choose",
+    "valid",
+    "--quiet",
+)
 
 
 def lpzero(*words: str, **options: int) -> subprocess.Popen[str]:

@@ -12,14 +12,16 @@ import argparse
 import random
 import shutil
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from lpzero.discover.discovery import Discovery
+from lpzero.discover.journal_tally import JournalTally
 from lpzero.discover.settings import Settings
 from lpzero.discover.storage import campaign_config, is_candidate
 from lpzero.runs.directory import RunDirectory
+from lpzero.runs.layout import HALL, HISTORY
 from lpzero.sketches.sketch import SketchOptions
 
 _PER_GENERATION = 100
@@ -68,13 +70,12 @@ def write_campaign(folder: Path, evaluations: int, seed: int) -> None:
     settings = Settings(seed=seed, generations=evaluations // _PER_GENERATION + 10)
     config = campaign_config(settings, [_TABLE], 0, SketchOptions().to_json())
     with RunDirectory(folder, config, False, is_candidate) as directory:
-        batch: list[dict[str, Any]] = []
-        for line in records(evaluations, random.Random(seed)):
-            batch.append(line)
-            if len(batch) == 5000:
-                directory.journal.append(batch)
-                batch = []
-        directory.journal.append(batch)
+        tally, lines = JournalTally(), records(evaluations, random.Random(seed))
+        while batch := list(islice(lines, 5000)):
+            directory.journal.append(batch)
+            tally.count(batch)
+        directory.write_json(HALL, tally.hall.rows([_TABLE["name"]]))
+        directory.write_csv(HISTORY, tally.history)
 
 
 def write_runs(folder: Path, n_runs: int, evaluations: int) -> None:

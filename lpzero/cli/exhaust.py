@@ -15,7 +15,6 @@ from lpzero.cli.settings_options import given_settings, settings_options
 from lpzero.cli.verdict import permutations_option, print_verdict
 from lpzero.exhaust import Exhaustion, Query
 from lpzero.options import options
-from lpzero.parallel import Workers
 from lpzero.sketches.sketch import SketchOptions
 from primitives.statistics import gradient_statistics
 
@@ -66,7 +65,7 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
     check_permutations(given["permutations"])
     asked = Exhaustion(
         **given_settings(context, options(Exhaustion), given),
-        workers=Workers(given["jobs"]),
+        workers=output.workers(given),
         progress=True,
         lock=not given["no_lock"],
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from lpzero.parallel import Workers
     from spaces.minibatch import Minibatch
     from spaces.tables import Table
 
@@ -62,6 +63,16 @@ device_option = click.option(
     help="The device that networks run on; auto is CUDA if available.",
 )
 
+_CLUSTER_OPTIONS = (
+    click.option(
+        "--backend",
+        type=click.Choice(["loky", "dask", "ray"]),
+        default="loky",
+        show_default=True,
+        help="The library that runs the processes.",
+    ),
+    click.option("--scheduler", help="The address of the cluster, tcp://HOST:PORT."),
+)
 no_lock_option = click.option(
     "--no-lock",
     is_flag=True,
@@ -156,10 +167,18 @@ def load_table(given: Mapping[str, Any], space: str | None = None) -> Table:
 
 def running_options(command: Command) -> Command:
     """Add the options that every verb that runs networks has."""
-    shared = (cache_option, format_option, jobs_option, device_option, data_option)
+    jobs = (jobs_option, *_CLUSTER_OPTIONS)
+    shared = (cache_option, format_option, *jobs, device_option, data_option)
     for option in reversed(shared):
         command = option(command)
     return command
+
+
+def workers(given: Mapping[str, Any]) -> Workers:
+    """Where the options of `running_options` let work run."""
+    from lpzero.parallel import Workers
+
+    return Workers(given["jobs"], given["backend"], given["scheduler"])
 
 
 # Rich truncates to the width it assumes for a pipe, so a pipe gets a large width.

@@ -52,6 +52,12 @@ def _constants(command: Any) -> Any:
 @click.command()
 @click.argument("space", required=False)
 @click.option(
+    "--hf",
+    type=click.Path(dir_okay=False),
+    metavar="SPACE.yaml",
+    help="Search Hugging Face configurations: a file with choices for fields (see docs/search.md).",
+)
+@click.option(
     "--loop",
     "loops",
     multiple=True,
@@ -119,6 +125,8 @@ def search(context: click.Context, /, **given: Any) -> None:
     if given["seeds"] and not given["compare"]:
         raise click.UsageError("--seeds is for --compare; use --seed for one search")
     given["constants"] = given_settings(context, CONSTANTS, given)
+    if given["hf"]:
+        given["space"] = _hf_space(given)
     try:
         _compare(given) if given["compare"] else _search(given)
     except KeyboardInterrupt:
@@ -126,6 +134,18 @@ def search(context: click.Context, /, **given: Any) -> None:
         again = compared if given["compare"] else _resume_command(given)
         output.note(f"stopped; continue with: {again}" if given["out"] else "stopped")
         context.exit(CODE)
+
+
+def _hf_space(given: dict[str, Any]) -> str:
+    """The name under which the space of configurations is known from now on."""
+    from lpzero import hf
+    from spaces import addresses
+
+    if given["space"]:
+        raise click.UsageError("give a space or --hf, not both")
+    space = hf.read_space(given["hf"])
+    addresses.remember(str(given["hf"]), space)
+    return space.name
 
 
 def _search(given: dict[str, Any]) -> None:
@@ -305,6 +325,8 @@ def _resources(given: dict[str, Any], label: str | None) -> Resources:
         cache=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
         device=given["device"],
         jobs=given["jobs"],
+        backend=given["backend"],
+        scheduler=given["scheduler"],
         label=label,
         lock=not given["no_lock"],
     )
@@ -341,7 +363,7 @@ def _resume_command(given: dict[str, Any]) -> str:
     from lpzero import plugins
 
     words = ["lpzero", "search", "--out", str(given["out"]), "--resume", *plugins.arguments()]
-    for name in ("data", "cache"):
+    for name in ("hf", "data", "cache"):
         if given[name]:
             words += [f"--{name}", str(given[name])]
     return shlex.join(words)
@@ -380,7 +402,8 @@ def _print_result(result: dict[str, Any]) -> None:
 
 def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     """Print the table of arms; write the curves to the directory."""
-    from lpzero.report.search_curves import curve_rows, draw
+    from lpzero.report.search_curves import draw
+    from lpzero.search.comparison import curve_rows
 
     curves = curve_rows(found.results)
     example = next(iter(found.results.values()))[0]["evaluator"]
@@ -401,3 +424,4 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     output.print_rows(found.rows, "table", title=f"{example['target']}{limit}")
     if out is not None:
         click.echo(f"\ncurves and every run are in {output.printable(out)}")
+        click.echo(output.printable(f"a page of them: lpzero report {shlex.quote(out)}"))

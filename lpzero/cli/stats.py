@@ -9,7 +9,6 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
-from lpzero.parallel import BACKENDS, Workers
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.losses import LOSSES
 
@@ -42,14 +41,6 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
-@click.option(
-    "--backend",
-    type=click.Choice(BACKENDS),
-    default="loky",
-    show_default=True,
-    help="The library that runs the processes.",
-)
-@click.option("--scheduler", help="The address of the cluster, tcp://HOST:PORT.")
 @click.option("--retry-failed", is_flag=True, help="Retry the architectures that failed before.")
 @click.option("--list", "list_", is_flag=True, help="List the contents of the cache instead.")
 @click.option("--prune", "what", help="Remove 'stale' sketches, 'all', or those of a space.")
@@ -84,7 +75,7 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
             limit, given["loss"], given["seed"], given["seed"], output.chosen_batch(given)
         ),
         store,
-        Workers(given["jobs"], given["backend"], given["scheduler"]),
+        output.workers(given),
         given["device"],
         given["chunk"],
         given["retry_failed"],

@@ -1,9 +1,9 @@
 "use strict";
-// Asks for a newer state of the page every second and hands it to the page's own script.
+// Asks for a newer state of the page twice a second and hands it to the page's own script.
 (() => {
   const { address } = document.body.dataset;
   let { version } = document.body.dataset;
-  const SHOWN = 1000;
+  const SHOWN = 500;
   const HIDDEN = 5000;
   const said = document.getElementById("connection");
   const say = (text) => {

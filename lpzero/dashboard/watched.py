@@ -22,7 +22,7 @@ from lpzero.runs.layout import CONFIG
 from lpzero.runs.live_run import LiveRun, Now, Stamp, stamp, watch
 from lpzero.runs.run import READERS, Run, report_unexpected_content
 
-PATIENCE = 1.0  # seconds of reading before an answer is given; the next request reads on
+PATIENCE = 0.5  # seconds of reading before an answer is given; the next request reads on
 
 
 @dataclass(frozen=True, slots=True)

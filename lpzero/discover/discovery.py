@@ -61,9 +61,10 @@ class Discovery:
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
     "partial")`; they override the preset, "default" or "paper". With `out` the campaign is stored
     in that directory, and `resume=True` resumes the campaign there. `sketches` (one sequence per
-    table) are used instead of the cache. A table may be a file of columns, read as `reading` says;
-    `proxy_scores` computes the columns of `terms_from`. Without `lock` the directory is not locked,
-    for file systems that cannot. A callback gets a `Progress` after each generation and returns
+    table) are used instead of the cache. A table may be a file, read as `reading` says, of columns
+    or of architectures of `space`; `proxy_scores` computes the columns of `terms_from`. `jobs` may
+    be the `Workers` of a cluster. Without `lock` the directory is not locked, for file systems that
+    cannot. A callback gets a `Progress` after each generation and returns
     True to stop.
 
     After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
@@ -81,7 +82,7 @@ class Discovery:
         space: str | None = None,
         cache: str | Path | None = None,
         device: str = "cpu",
-        jobs: int = 1,
+        jobs: int | Workers = 1,
         split_seed: int | None = None,
         sketch_seed: int | None = None,
         batch: Minibatch | None = None,
@@ -97,7 +98,8 @@ class Discovery:
     ) -> None:
         self.out = None if out is None else Path(out)
         self.resume, self.data, self.cache, self.device = resume, data, cache, device
-        self.workers, self.progress, self.lock = Workers(jobs), progress, lock
+        self.workers = jobs if isinstance(jobs, Workers) else Workers(jobs)
+        self.progress, self.lock = progress, lock
         self.time_limit, self.callbacks = time_limit, tuple(callbacks)
         if time_limit is not None and not time_limit > 0:
             raise InputError(f"time_limit is {time_limit!r}; expected seconds, more than 0")

@@ -66,7 +66,21 @@ class LiveCampaign:
                 self.share = 1.0
                 return finished
         self._follow(deadline)
-        return self._from_journal(result, remarks)
+        published = self._published(result, remarks) if self._journal.is_behind else None
+        return published or self._from_journal(result, remarks)
+
+    def _published(self, result: Row | None, remarks: list[str]) -> CampaignRun | None:
+        """The campaign as it last published itself, to show while a long journal is read."""
+        hall, history = stored_hall(self.config.folder), stored_history(self.config.folder)
+        if not hall or not history or len(history) < len(self._tally.history):
+            return None
+        last = {name: int(history[-1][name]) for name in ("evaluated", "rejected", "repeats")}
+        counts = {"tried": sum(last.values()), **last}
+        del counts["rejected"]
+        waiting = "The journal is being read; until then this is what the campaign last published."
+        return self._made(
+            result, [*remarks, waiting], hall, history, counts, {"any rule": last["rejected"]}
+        )
 
     def now(self) -> Now:
         """The last generation, and what was counted."""

@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def build(configuration: str | Path | Mapping[str, Any], seed: int = 0) -> nn.Mo
         fields = checked_fields(configuration, place)
     else:
         fields = read_configuration(configuration)
-    with _refusing(place):
+    with refusing(place):
         config = make_configuration(fields)
         kind = _model_class(config, fields.get("architectures"), place)
         with torch.random.fork_rng(devices=[]):
@@ -90,7 +91,7 @@ def load(folder: str | Path) -> nn.Module:
     has_safetensors = any(place.glob("*.safetensors"))
     if not has_safetensors and not any(place.glob("*.bin")):
         raise InputError(f"{place} has no weights: expected model.safetensors or pytorch_model.bin")
-    with _refusing(str(place)):
+    with refusing(str(place)):
         kind = _model_class(make_configuration(fields), fields.get("architectures"), str(place))
         model: nn.Module = kind.from_pretrained(
             str(place),
@@ -106,8 +107,12 @@ def load(folder: str | Path) -> nn.Module:
 
 def make_configuration(fields: Mapping[str, Any]) -> Any:
     """The configuration object of these fields."""
-    from transformers import AutoConfig
+    from transformers import CONFIG_MAPPING, AutoConfig
 
+    if fields["model_type"] not in CONFIG_MAPPING:
+        close = get_close_matches(fields["model_type"], list(CONFIG_MAPPING), 3)
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise InputError(f"transformers has no model_type {shown(fields['model_type'])}{hint}")
     others = {name: value for name, value in fields.items() if name != "model_type"}
     return AutoConfig.for_model(fields["model_type"], **others)
 
@@ -116,15 +121,18 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
     """The class that `architectures` names, else the one that fits the configuration."""
     import transformers
 
+    found: Any
     named = architectures[0] if isinstance(architectures, list) and architectures else None
     if named is not None:
-        found: Any = getattr(transformers, named, None) if isinstance(named, str) else None
-        if not isinstance(found, type) or not issubclass(found, transformers.PreTrainedModel):
+        found = getattr(transformers, named, None) if isinstance(named, str) else None
+        is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
+        if not is_model:
             raise InputError(
                 f"{place} names the architecture {shown(named)}, which transformers"
                 f" {transformers.__version__} does not have"
             )
-        if not isinstance(config, found.config_class):
+        asked: Any = found
+        if not isinstance(config, asked.config_class):
             raise InputError(f"{place}: {named} is not a model of type {config.model_type}")
         return found
     kinds: tuple[Any, ...]
@@ -145,17 +153,18 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
 
 
 @contextmanager
-def _refusing(place: str) -> Iterator[None]:
+def refusing(place: str) -> Iterator[None]:
     """Turn whatever transformers raises into one line, and keep its log quiet meanwhile."""
     try:
-        import transformers as transformers
+        import transformers
     except ImportError:
         raise InputError(
             "models of Hugging Face need transformers: pip install 'lpzero[hf]'"
         ) from None
     log = logging.getLogger("transformers")
-    before = log.level
+    before, has_bar = log.level, transformers.utils.logging.is_progress_bar_enabled()
     log.setLevel(logging.CRITICAL)
+    transformers.utils.logging.disable_progress_bar()
     try:
         yield
     except InputError:
@@ -165,3 +174,5 @@ def _refusing(place: str) -> Iterator[None]:
         raise InputError(f"{place} cannot be built: {reason}") from error
     finally:
         log.setLevel(before)
+        if has_bar:
+            transformers.utils.logging.enable_progress_bar()

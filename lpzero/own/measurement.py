@@ -1,15 +1,16 @@
 """The sizes of a user's network, measured on the network: it states none itself.
 
-The module is laid out without memory where that works (torch's device "meta"), and really built
-where it does not. One forward pass of one input gives its floating-point operations, by torch's own
-counter, and which parameters are used before, in and after the blocks.
+A module with taps is laid out without memory where that works (torch's device "meta"), and really
+built where it does not. One forward pass of one input gives its floating-point operations, by
+torch's own counter, and which parameters are used before, in and after the blocks. A module without
+taps is always built, because its layout is found by running it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,10 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from lpzero.statistics.errors import StatisticsError
-from lpzero.statistics.trace import Layout, find_blocks, first_tensor
+from lpzero.statistics.inputs import read_inputs
+from lpzero.statistics.layout import TAPPED, Layout, find_blocks, first_tensor
+from lpzero.statistics.layout_finder import find_layout
+from lpzero.statistics.model_sizes import model_sizes
 from spaces.base import EMBEDDING, HEAD, Sizes
 from spaces.taps import Tap
 
@@ -46,15 +50,54 @@ class Measured:
     taps: frozenset[str]
 
 
-def measure(make: Callable[[], nn.Module], inputs: Tensor) -> Measured:
-    """The sizes of the module that `make` gives, and its flops on `inputs`, one input (1, ...)."""
-    try:
-        with torch.device("meta"):
-            return _measured(make(), inputs.to("meta"))
-    except (
-        Exception
-    ):  # a module may need real numbers: then it gets them, or fails by its own error
-        return _measured(make(), inputs)
+def measure(make: Callable[[], nn.Module], inputs: Tensor, layout: Any = None) -> Measured:
+    """The sizes of the module that `make` gives, and its flops on `inputs`, one input (1, ...).
+
+    `layout` is the user's, for a module without taps.
+    """
+    flops = None
+    # A module that needs real numbers gets them below, or fails there by its own error.
+    with suppress(Exception), torch.device("meta"):
+        model = make().eval()
+        if _has_taps(model):
+            return _measured(model, inputs.to("meta"))
+        flops = _flops(model, inputs.to("meta"))  # here no kernel of a processor hides some
+    model = make().eval()
+    if _has_taps(model):
+        return _measured(model, inputs)
+    found = _without_taps(model, inputs, layout)
+    return found if flops is None else replace(found, flops=flops)
+
+
+def _has_taps(model: nn.Module) -> bool:
+    return any(isinstance(module, Tap) for module in model.modules())
+
+
+def _flops(model: nn.Module, inputs: Tensor) -> int:
+    counter = FlopCounterMode(display=False)
+    with ExitStack() as hooks, torch.no_grad(), counter:
+        for module in model.modules():  # torch's fused layers run apart only under hooks
+            hooks.callback(module.register_forward_pre_hook(lambda *_: None).remove)
+        model(inputs)
+    return int(counter.get_total_flops())
+
+
+def _without_taps(model: nn.Module, inputs: Tensor, given: Any) -> Measured:
+    layout = find_layout(model, inputs, given)
+    blocks, read = layout.find_blocks(model), read_inputs(inputs, model)
+    sizes = model_sizes(model, blocks, read, layout)
+    common = set.intersection(*(set(of) for of in sizes.blocks))
+    return Measured(
+        parameters=sizes.parameters,
+        decoder=sizes.decoder_parameters,
+        attention=sizes.attention_parameters,
+        flops=_flops(model, inputs),
+        projections=sizes.projections,
+        blocks=tuple({k: v for k, v in of.items() if k in common} for of in sizes.blocks),
+        widths=sizes.widths,
+        ends=sizes.ends,
+        taps=frozenset(TAPPED) - sizes.absent,
+    )
 
 
 class _Pass:
@@ -95,7 +138,7 @@ def _measured(model: nn.Module, inputs: Tensor) -> Measured:
     with ExitStack() as hooks, torch.no_grad():
         _hook(model, blocks, seen, hooks)
         with counter:
-            model.eval()(inputs)
+            model(inputs)
     if seen.n_entered != len(blocks) or seen.n_left != len(blocks):
         raise StatisticsError(f"not every block of {type(model).__name__} was run exactly once")
     marked = [[m for m in block.modules() if isinstance(m, Tap)] for block in blocks]

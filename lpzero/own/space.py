@@ -136,8 +136,16 @@ class OwnSpace(Space[Configuration]):
     @cached_property
     def absent_statistics(self) -> frozenset[str]:  # type: ignore[override]
         tapped = {n for n, one in STATISTICS.items() if one.source is StatisticSource.TAP}
-        example = self.choices.sample(random.Random(0))
-        return frozenset(tapped - self._measured(example).taps)
+        example = self.sample(random.Random(0))
+        marked = self._measured(example).taps
+        return frozenset(tapped - (marked or self._found(example)))
+
+    def _found(self, arch: Configuration) -> set[str]:
+        """The statistics that can be read in a module without taps."""
+        from lpzero.statistics.layout_finder import layout_for
+
+        found = layout_for(self, self.build(arch, 0), self.batch(0))
+        return set() if found is None else {name for name in "AHS" if found.readings(name)}
 
     def validate(self, arch: Configuration) -> None:
         if not isinstance(arch, Configuration):
@@ -263,17 +271,10 @@ class OwnSpace(Space[Configuration]):
 @lru_cache(maxsize=1 << 16)
 def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> Measured:
     """The sizes of an architecture's network, measured once in a process."""
-    import torch
-
     from lpzero.own.measurement import measure
 
-    if tokens is not None:
-        inputs = torch.zeros((1, tokens), dtype=torch.int64)
-    elif of._is_tokens:
-        inputs = torch.zeros((1, of.inputs[1]), dtype=torch.int64)
-    else:
-        inputs = of.batch(0)[:1]
-    found = measure(lambda: of._made(arch), inputs)
+    inputs = of.batch(0) if tokens is None else of.draw_batch((2, tokens), 0)
+    found = measure(lambda: of.build(arch, 0), inputs[:1], of.layout)
     stated = of.choices.depth
     if stated is not None and len(found.blocks) != arch[stated]:
         raise ArchitectureError(

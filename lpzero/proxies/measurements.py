@@ -27,8 +27,12 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.sketches.store import Store
+from lpzero.statistics.default_loss import named_loss
 from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics.inputs import read_inputs
 from lpzero.statistics.isolation import resolve_device, single_thread
+from lpzero.statistics.layout_finder import layout_for
+from lpzero.statistics.objective import Loss
 from lpzero.supernet.released import ReleasedSelector
 from lpzero.supernet.saliency import Saliency
 from primitives.naive import Axis
@@ -245,8 +249,20 @@ class _MeasureTask:
         sizes = {"blocks": self.space.block_sizes(arch), "ends": self.space.end_sizes(arch)}
         # A batch that was chosen is that of every proxy.
         wide = self.space.wide_batch(seed) if self.options.batch is None else tokens
-        loss, chunk = self.options.loss, self.chunk
-        return Network(model, tokens, loss, seed=seed, chunk=chunk, sizes=sizes, wide_tokens=wide)
+        layout = layout_for(self.space, model, tokens)
+        loss: str | Loss = self.options.loss
+        if layout is not None:
+            loss = named_loss(model, loss, read_inputs(tokens, model))
+        return Network(
+            model,
+            tokens,
+            loss,
+            layout=layout,
+            seed=seed,
+            chunk=self.chunk,
+            sizes=sizes,
+            wide_tokens=wide,
+        )
 
 
 def evaluate(measure: Measure, network: Network) -> Record:

@@ -199,6 +199,11 @@ def score_networks(networks: Mapping[str, Network], proxies: Sequence[AnyProxy])
     return Scores(tuple(rows))
 
 
+def default_proxies(with_released: bool = False) -> list[AnyProxy]:
+    """Every registered proxy, the released recipes only if asked for."""
+    return [name for name in names() if with_released or not is_released(get(name))]
+
+
 def as_proxy(given: AnyProxy) -> Proxy:
     """The proxy that was given by name, as a formula, a file, a function or an object."""
     if isinstance(given, (str, Path)):
@@ -221,7 +226,7 @@ def is_proxy(given: Any) -> TypeGuard[Proxy]:
 
 def _asked(proxies: Sequence[AnyProxy] | AnyProxy | None) -> Sequence[AnyProxy]:
     if proxies is None:
-        return [name for name in names() if not is_released(get(name))]
+        return default_proxies()
     return list(proxies) if isinstance(proxies, (list, tuple)) else [proxies]  # type: ignore[list-item]
 
 

@@ -19,6 +19,7 @@ from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, get, pr
 from lpzero.proxies.released_flow import FlowedMatrix
 from lpzero.proxies.saliency import grasp, nuclear_norm
 from lpzero.statistics.default_loss import next_token
+from lpzero.statistics.trace import by_token
 from spaces.taps import Tap
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
@@ -251,9 +252,10 @@ def _outputs(
     handles = [module.register_forward_hook(keep) for block in modules for module in block]
     try:
         with network.untouched(), torch.no_grad():
-            network.trace(part)
+            inputs = network.trace(part).inputs
     finally:
         for handle in handles:
             handle.remove()
-    for block in modules:
-        yield [seen[id(module)] for module in block if id(module) in seen]
+    for block, entered in zip(modules, inputs, strict=True):
+        found = [seen[id(module)] for module in block if id(module) in seen]
+        yield [by_token(output, entered) for output in found]

@@ -35,12 +35,15 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
+# Resolved when it is called: the Python face is above this package.
+_FACE = "lpzero.notebook.verbs"
+
+
 class _Callable(ModuleType):
     """This package as the function that `import lpzero` offers under the same name."""
 
     def __call__(self, *words: Any, **options: Any) -> Any:
-        # By name at run time: the Python face is above this package.
-        return getattr(import_module("lpzero.notebook.verbs"), "search")(*words, **options)  # noqa: B009
+        return getattr(import_module(_FACE), "search")(*words, **options)  # noqa: B009
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -45,11 +45,17 @@ class Resources:
     cache: Path = field(default_factory=default_folder)
     device: str = "cpu"
     jobs: int = 1
+    backend: str = "loky"
+    scheduler: str | None = None
     label: str | None = None
     show: Show = lambda entry: None
     lock: bool = True
     # Told, in a line each, what the search will cost and how well its surrogate fits.
     say: Callable[[str], None] | None = None
+
+    @property
+    def workers(self) -> Workers:
+        return Workers(self.jobs, self.backend, self.scheduler)
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def run(
         request.table,
         request.training_steps,
         resources.data,
-        Workers(resources.jobs),
+        resources.workers,
     )
     made_in = time.monotonic() - start
     is_started = out is not None and resume and stored_request(out) is not None
@@ -156,7 +162,7 @@ def _environment(
         seed=request.weights_seed,
         device=resources.device,
         folder=resources.cache,
-        workers=Workers(resources.jobs),
+        workers=resources.workers,
         label=resources.label,
         batch=request.batch,
     )

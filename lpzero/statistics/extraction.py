@@ -23,10 +23,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lpzero.statistics.default_loss import named_loss
 from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.inputs import Inputs, NamedInputs, read_inputs
 from lpzero.statistics.isolation import resolve_device, single_thread, untouched
 from lpzero.statistics.layout import Layout, find_blocks, first_tensor
+from lpzero.statistics.layout_finder import layout_for
 from lpzero.statistics.objective import Loss, Objective, objective
 from lpzero.statistics.trace import Trace, named_weights, trace
 from primitives.statistics import STATISTICS, Statistic, StatisticSource
@@ -91,7 +93,11 @@ def of_architecture(
     model = space.build(arch, seed).to(resolve_device(device))
     batch = space.batch(batch_seed) if batch is None else batch
     with single_thread():
-        return extract(model, batch, loss=loss, seed=batch_seed, chunk=chunk, limit=limit)
+        layout = layout_for(space, model, batch)
+        known = loss if layout is None else named_loss(model, loss, read_inputs(batch, model))
+        return extract(
+            model, batch, loss=known, seed=batch_seed, chunk=chunk, limit=limit, layout=layout
+        )
 
 
 def extract(

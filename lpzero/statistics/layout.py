@@ -257,10 +257,11 @@ def _weights(model: nn.Module, name: str, at_head: bool) -> Iterator[EndWeight]:
 def is_norm(module: nn.Module) -> bool:
     """Whether the module is a norm: a LayerNorm, or a leaf whose weight has one axis.
 
-    That leaf is called a norm, as every published root-mean-square norm is.
+    That leaf is called a norm, as every published root-mean-square norm is. A BatchNorm is none
+    here: it does not depend on its input alone.
     """
-    if isinstance(module, nn.LayerNorm):
-        return True
+    if isinstance(module, (nn.LayerNorm, nn.modules.batchnorm._BatchNorm)):
+        return isinstance(module, nn.LayerNorm)
     own = dict(module.named_parameters(recurse=False))
     is_leaf = next(module.children(), None) is None
     is_vector = "weight" in own and all(one.ndim == 1 for one in own.values())

@@ -24,6 +24,7 @@ from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.inputs import Inputs, call, read_inputs
 from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import Layout, Named, Reading, first_tensor, is_norm
+from spaces.base import Space
 from spaces.taps import Tap
 
 _QUERY, _KEY, _VALUE = "qkv"
@@ -56,6 +57,16 @@ def find_layout(model: nn.Module, batch: Any, given: Layout | None = None) -> La
         embedding=given.embedding or embedding,
         head=given.head or head,
     )
+
+
+def layout_for(space: Space[Any], model: nn.Module, batch: Any) -> Layout | None:
+    """The layout of a space's model that has no taps; None for a model that has them."""
+    stated = getattr(space, "layout", None)
+    given = stated if isinstance(stated, Layout) else Layout()
+    blocks = given.find_blocks(model)
+    if any(isinstance(module, Tap) for block in blocks for module in block.modules()):
+        return None
+    return find_layout(model, batch, given)
 
 
 def _chosen(

@@ -33,6 +33,7 @@ __all__ = [
     "Layout",
     "Part",
     "Trace",
+    "by_token",
     "find_blocks",
     "first_tensor",
     "named_weights",
@@ -161,12 +162,10 @@ class _Recorder(Generic[K]):
         args: Any,
         output: Any,
     ) -> None:
-        B, T = self.inputs[index].shape[:2]
         for tensor in reading.tensors(args[0] if args else None, output):
-            # Some models join the tokens of all inputs before their MLP.
-            is_joined = tensor.ndim == 2 and len(tensor) == B * T and not isinstance(module, Tap)
-            by_token = tensor.unflatten(0, (B, T)) if is_joined else tensor
-            self.taps[index][statistic].append(self.keep(statistic, by_token))
+            is_own = isinstance(module, Tap)
+            read = tensor if is_own else by_token(tensor, self.inputs[index])
+            self.taps[index][statistic].append(self.keep(statistic, read))
 
     def head(self, _: nn.Module, args: tuple[Any, ...]) -> None:
         self.at_head.append(args[0])
@@ -230,6 +229,13 @@ def without_norms(blocks: Iterable[nn.Module]) -> Iterator[None]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+def by_token(tensor: Tensor, entered: Tensor) -> Tensor:
+    """The tensor (B, T, f), where a model has joined the tokens of all inputs: (B T, f)."""
+    B, T = entered.shape[:2]
+    is_joined = tensor.ndim == 2 and len(tensor) == B * T
+    return tensor.unflatten(0, (B, T)) if is_joined else tensor
 
 
 def _taken_apart(

@@ -81,7 +81,7 @@ def test_a_campaign_is_watched_through_kill_and_resume(browser: Browser, tmp_pat
             go(tab, f"{served.address}run/{line['id']}")
             tab.run("window.sameDocument = true")
             delays = []
-            for _ in range(3):
+            for _ in range(5):
                 written, asked = latest(folder), time.monotonic()
                 wait(lambda least=written: tab.run(GENERATION) >= least)
                 delays.append(time.monotonic() - asked)

@@ -176,6 +176,24 @@ def test_a_module_that_needs_real_numbers_is_measured_too() -> None:
     assert own.flops(own.from_json(ARCH)) == SPACE.flops(SPACE.from_json(ARCH))
 
 
+def test_a_module_without_taps_has_the_layout_that_is_found() -> None:
+    def build(config: Configuration) -> nn.Module:
+        model = Model(SPACE.from_json({**ARCH, "layers": 2}))
+        model.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(8, layer.heads, layer.ffn, batch_first=True)
+            for layer in config.per_layer
+        )
+        return model
+
+    own = lpzero.space(CHOICES, build=build, batch=(2, 6))
+    arch = own.from_json(ARCH)
+    assert own.absent_statistics == {"H"}
+    assert [sizes["ffn"] for sizes in own.block_sizes(arch)] == [16, 24]
+    assert [sizes["heads"] for sizes in own.block_sizes(arch)] == [2, 4]
+    assert own.flops(arch) == SPACE.flops(SPACE.from_json(ARCH))
+    assert build_sketch(own, arch, SketchOptions()).shapes(1, "A") == [(12, 24, 24)]
+
+
 def test_images_and_drawn_batches_have_their_own_shapes() -> None:
     images = lpzero.space(CHOICES, Model, batch=(2, 3, 8, 8))
     assert images.batch(1).shape == (2, 3, 8, 8)
