@@ -28,8 +28,8 @@ from lpzero.discover.discovery import Discovery
 from lpzero.judgement import counters
 from lpzero.report.figures import style
 from lpzero.report.search_curves import draw
-from lpzero.search.comparison import curve_rows
 from lpzero.search import Constraints, Request, Resources, run
+from lpzero.search.comparison import curve_rows
 from spaces.tables import load
 
 TABLE = "nano-gpt2"
