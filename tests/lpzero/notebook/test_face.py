@@ -20,14 +20,14 @@ from spaces.tables import load
 PAGE = Path(__file__).parents[3] / "docs" / "in-a-notebook.md"
 
 
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+@pytest.fixture
+def shown(tmp_path: Path) -> Iterator[dict[str, Any]]:
     """The names that the page's code defines."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) == 5
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("notebook"))
+        patch.chdir(tmp_path)
         for block in blocks:
             exec(block, names)  # noqa: S102
         yield names
