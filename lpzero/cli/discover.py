@@ -6,6 +6,8 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ from lpzero.options import options
 
 if TYPE_CHECKING:
     from lpzero.discover.campaign import Progress
+    from lpzero.trackers.tracker import Tracker
 
 _MUCH = 0.05  # in rho
 _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
@@ -69,6 +72,12 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     " their test rows.  [default: 20 for at most 2,000 rows, else 0]",
 )
 @permutations_option
+@click.option(
+    "--track",
+    multiple=True,
+    metavar="TOOL:FOLDER",
+    help="Write every generation for another tool, tensorboard or mlflow; repeatable.",
+)
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
 @output.batch_options
@@ -94,7 +103,11 @@ def discover(context: click.Context, /, **given: Any) -> None:
     _check_files(given)
     show = _GenerationLine(quiet)
     stopping = _Stop()
-    with handling((signal.SIGINT, signal.SIGTERM), stopping), stopped_with(context, "--resume"):
+    with (
+        _trackers(given["track"]) as trackers,
+        handling((signal.SIGINT, signal.SIGTERM), stopping),
+        stopped_with(context, "--resume"),
+    ):
         found = Discovery(
             list(given["tables"]) or None,
             preset=given["preset"],
@@ -112,7 +125,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             proxy_scores=_ProxyScores(given),
             time_limit=given["time_limit"],
             permutations=given["permutations"],
-            callbacks=[stopping.after_generation, *([] if quiet else [show])],
+            callbacks=[stopping.after_generation, *([] if quiet else [show]), *trackers],
             progress=not quiet,
             lock=not given["no_lock"],
             **_settings(context, given),
@@ -162,6 +175,15 @@ def _held_out(found: Any, given: dict[str, Any]) -> dict[str, Any]:
     if not splits:
         return {}
     return {"held_out": held_out(table, found.settings, splits, output.workers(given), label)}
+
+
+@contextmanager
+def _trackers(given: Sequence[str]) -> Iterator[list[Tracker]]:
+    """The trackers of --track, closed at the end."""
+    from lpzero.trackers.tracker import tracker
+
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(tracker(text))) for text in given]
 
 
 def _check_files(given: dict[str, Any]) -> None:
@@ -286,6 +308,7 @@ def _resume_command(given: dict[str, Any]) -> str:
     for name in ("data", "cache"):
         if given[name]:
             words += [f"--{name}", str(given[name])]
+    words += [word for text in given["track"] for word in ("--track", text)]
     return shlex.join(words)
 
 
@@ -304,11 +327,8 @@ def _print_held_out(found: dict[str, Any] | None) -> None:
         return
     best = found["best_column"]
     rows = [
-        {"chosen on train and valid, beam search": "formula", "rho test": found["rho"]},
-        {
-            "chosen on train and valid, beam search": "best single column",
-            "rho test": found["column_rho"],
-        },
+        {"beam search on each split": "formula", "rho test": found["rho"]},
+        {"beam search on each split": "best single column", "rho test": found["column_rho"]},
     ]
     title = f"medians over {found['splits']} splits, the formula ahead in {found['ahead']}"
     click.echo()

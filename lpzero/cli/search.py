@@ -1,10 +1,12 @@
-"""`lpzero search SPACE --loop L --proxy P`: the best architecture a loop finds."""
+"""`lpzero search SPACE`: the best architecture that a loop finds, guided by a proxy."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from lpzero.search import Request, Resources
     from lpzero.search.comparison import Comparison
     from lpzero.search.environment import Entry
+    from spaces.base import Space
 
 CONSTANTS = shared_options(LOOPS)
 _USUAL_PROXIES = "".join(
@@ -49,10 +52,16 @@ def _constants(command: Any) -> Any:
 @click.command()
 @click.argument("space", required=False)
 @click.option(
+    "--hf",
+    type=click.Path(dir_okay=False),
+    metavar="SPACE.yaml",
+    help="Search Hugging Face configurations: a file with choices for fields (see docs/search.md).",
+)
+@click.option(
     "--loop",
     "loops",
     multiple=True,
-    help=f"One of {', '.join(LOOPS)}; required, repeatable with --compare.",
+    help=f"One of {', '.join(LOOPS)}; repeatable with --compare.  [default: etas]",
 )
 @click.option(
     "--proxy",
@@ -60,7 +69,8 @@ def _constants(command: Any) -> Any:
     multiple=True,
     metavar="NAME|FORMULA|FILE",
     help="A proxy, rank-mean(A, B), a formula, an exported file, a run's directory, or none (a"
-    f" random number); repeatable with --compare.  [default: none{_USUAL_PROXIES}]",
+    " random number); repeatable with --compare.  [default: the engine's proxy for the space's"
+    f" family{_USUAL_PROXIES}]",
 )
 @click.option(
     "--evaluator",
@@ -68,6 +78,12 @@ def _constants(command: Any) -> Any:
     f" proxy; {_BY_PROXY}: proxy]",
 )
 @click.option("--table", help="The table of the evaluator.  [default: the space's own]")
+@click.option(
+    "--beyond-table",
+    is_flag=True,
+    help="Let a surrogate predict outside the ranges of its table too.  [default: the search stays"
+    " inside; with --compare it does not]",
+)
 @click.option(
     "--training-steps",
     type=click.IntRange(min=1),
@@ -80,6 +96,11 @@ def _constants(command: Any) -> Any:
 )
 @click.option(
     "--seeds", type=click.IntRange(min=2), help="The number of seeds for --compare.  [default: 20]"
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop after this many seconds with the best so far; --resume continues.  [default: none]",
 )
 @click.option("--out", type=click.Path(file_okay=False), help="Save the search in this directory.")
 @click.option("--resume", is_flag=True, help="Continue the search in --out, if there is one.")
@@ -95,13 +116,17 @@ def search(context: click.Context, /, **given: Any) -> None:
 
     The default constants of a loop are those of its paper, where it gives them: see
     docs/search.md. The evaluator gives the target of an architecture; with `proxy`, only the
-    proxy's score is used.
+    proxy's score is used. SPACE alone is enough: `lpzero search nano-gpt2`.
     """
     if given["resume"] and not given["out"]:
         raise click.UsageError("--resume needs --out, the directory of the search to continue")
+    if given["compare"] and given["time_limit"]:
+        raise click.UsageError("--time-limit is for one search, not for --compare")
     if given["seeds"] and not given["compare"]:
         raise click.UsageError("--seeds is for --compare; use --seed for one search")
     given["constants"] = given_settings(context, CONSTANTS, given)
+    if given["hf"]:
+        given["space"] = _hf_space(given)
     try:
         _compare(given) if given["compare"] else _search(given)
     except KeyboardInterrupt:
@@ -111,17 +136,32 @@ def search(context: click.Context, /, **given: Any) -> None:
         context.exit(CODE)
 
 
+def _hf_space(given: dict[str, Any]) -> str:
+    """The name under which the space of configurations is known from now on."""
+    from lpzero import hf
+    from spaces import addresses
+
+    if given["space"]:
+        raise click.UsageError("give a space or --hf, not both")
+    space = hf.read_space(given["hf"])
+    addresses.remember(str(given["hf"]), space)
+    return space.name
+
+
 def _search(given: dict[str, Any]) -> None:
     from lpzero.search import run
 
     asked = _request(given)
-    around = _resources(given, asked)
-    outcome = run(asked, around, _path(given["out"]), given["resume"])
+    with _display(given, asked) as around:
+        outcome = run(asked, around, _path(given["out"]), given["resume"], given["time_limit"])
     result = {**outcome.result, "seconds": round(outcome.seconds, 3)}
     if given["form"] == "json":
         output.print_json(result)
     else:
         _print_result(result)
+    if "stopped_by" in result:
+        again = f"; continue with: {_resume_command(given)}" if given["out"] else ""
+        output.note(f"stopped by the {result['stopped_by']}{again}")
 
 
 def _compare(given: dict[str, Any]) -> None:
@@ -132,7 +172,8 @@ def _compare(given: dict[str, Any]) -> None:
             raise click.UsageError(f"--compare needs {name}: give --loop and --proxy")
     if given["seed"] is not None:
         raise click.UsageError("--compare runs seeds 0 to N - 1: give --seeds N, not --seed")
-    around = _resources(given, None)
+    is_shown = sys.stderr.isatty() and not given["quiet"]
+    around = _resources(given, "runs" if is_shown else None)
     arms = _requests(given)
     out = _path(given["out"])
     found = compare(arms, given["seeds"] or 20, around, out, given["resume"])
@@ -145,6 +186,7 @@ def _path(out: str | None) -> Path | None:
 
 def _request(given: dict[str, Any]) -> Request:
     """The request for one search; on resuming, options not given keep their stored values."""
+    from lpzero.search.defaults import known_space
     from lpzero.search.storage import resumed, stored_request
 
     for name in ("loops", "proxies"):
@@ -157,6 +199,11 @@ def _request(given: dict[str, Any]) -> Request:
     found = stored_request(Path(given["out"])) if given["resume"] else None
     if found is None:
         return _make_request(asked, given)
+    if given["beyond_table"]:
+        asked["inside_table"] = False
+    elif "space" in asked and found.get("inside_table"):
+        # The search began in the part of the space that its table knows.
+        asked["space"] = known_space(asked["space"], found.get("table"))
     return resumed(Path(given["out"]), found, asked)
 
 
@@ -204,31 +251,75 @@ def _asked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make_request(asked: dict[str, Any], given: dict[str, Any]) -> Request:
+    """The request with a loop, a proxy, an evaluator and bounds where none are named."""
     import spaces
-    from lpzero.search import Constraints, Request, loops
+    from lpzero.search import Constraints, Request, defaults, loops
 
-    for name in ("space", "loop"):
-        if name not in asked:
-            raise click.UsageError(f"no {name} given: lpzero search SPACE --loop L --proxy P")
+    if "space" not in asked:
+        raise click.UsageError("no space given: lpzero search SPACE")
     space = spaces.get(asked["space"])
-    loop = loops.get(asked["loop"])
+    loop = loops.get(asked.setdefault("loop", defaults.LOOP))
     if "evaluator" not in asked:
         table = asked.get("table")
         alone = loop.by_proxy and table is None and not given["compare"]
         found = evaluators.PROXY if alone else evaluators.default(space, table, given["data"])
         asked["evaluator"] = found
+    is_inside = not (given["compare"] or given["beyond_table"])
+    if asked["evaluator"] == evaluators.SURROGATE and is_inside:
+        asked["inside_table"] = True
+        _keep_to_table(asked, space)
+    elif given["beyond_table"] and asked["evaluator"] != evaluators.SURROGATE:
+        raise click.UsageError("--beyond-table is for --evaluator surrogate")
+    if "proxy" not in asked and (proxy := defaults.proxy(space, loop)) is not None:
+        asked["proxy"] = proxy
     bounds = {cost: (low, high) for cost, (low, high) in asked.pop("constraints").items()}
     return Request(**asked, constraints=Constraints(bounds))
 
 
-def _resources(given: dict[str, Any], of: Request | None) -> Resources:
-    """The resources to run on, and the progress display."""
+def _keep_to_table(asked: dict[str, Any], space: Space[Any]) -> None:
+    """Search the part of the space that the table was drawn from, and say so."""
+    from lpzero.search import defaults
+
+    table = asked.get("table") or evaluators.table_of(space)
+    known = defaults.known_space(space.name, table)
+    if known != space.name:
+        output.note(
+            f"{table} was drawn from {known}, a part of {space.name}: searching there"
+            f" (--beyond-table searches all of {space.name})"
+        )
+        # The table is that of the whole space, so it must be named.
+        asked |= {"space": known, "table": table}
+
+
+@contextmanager
+def _display(given: dict[str, Any], request: Request) -> Iterator[Resources]:
+    """What the search runs on, and one bar or, where stderr is no terminal, a line per step."""
+    from dataclasses import replace
+
+    from lpzero.parallel import whole_bar
+    from lpzero.search.scorer import n_measured
+
+    if given["quiet"]:
+        yield _resources(given, None)
+        return
+    loop = request.made_loop
+    line = StepLine(request.loop, loop.last_step)
+    around = _resources(given, "scoring" if sys.stderr.isatty() else None)
+    around = replace(around, say=output.note)
+    if not sys.stderr.isatty():
+        yield replace(around, show=line.note)
+        return
+    total = loop.most_scored(request.evaluator != evaluators.PROXY)
+    first = "fitting the surrogate" if request.evaluator == evaluators.SURROGATE else request.loop
+    with whole_bar(first, total, 1 / max(1, n_measured(request.made_proxy))) as bar:
+        yield replace(around, show=lambda entry: bar.reach(entry["scored"], line.text(entry)))
+
+
+def _resources(given: dict[str, Any], label: str | None) -> Resources:
+    """The resources to run on; scoring has a bar if it has a label."""
     from lpzero.search import Resources
     from lpzero.sketches.store import default_folder
 
-    quiet = given["quiet"]
-    label = "runs" if of is None else "scoring"
-    show = {} if quiet or of is None else {"show": _StepLine(of.loop, of.made_loop.last_step)}
     return Resources(
         data=given["data"],
         cache=Path(given["cache"]).expanduser() if given["cache"] else default_folder(),
@@ -236,28 +327,35 @@ def _resources(given: dict[str, Any], of: Request | None) -> Resources:
         jobs=given["jobs"],
         backend=given["backend"],
         scheduler=given["scheduler"],
-        label=None if quiet or not sys.stderr.isatty() else label,
+        label=label,
         lock=not given["no_lock"],
-        **show,
     )
 
 
-class _StepLine:
-    """A line on stderr whenever a step is done or the best changes."""
+class StepLine:
+    """A step in one line: the loop, how many were scored and evaluated, the best so far."""
 
     def __init__(self, loop: str, last: int | None) -> None:
         self.loop, self.last = loop, "" if last is None else f"/{last}"
         self.shown: tuple[Any, Any] = (None, None)
 
-    def __call__(self, entry: Entry) -> None:
+    def note(self, entry: Entry) -> None:
+        """Print the line if the step or the best has changed."""
         if self.shown == (entry["step"], entry["best"]):
             return
         self.shown = entry["step"], entry["best"]
-        best = "-" if entry["best"] is None else f"{entry['best']:.6g}"
         output.note(
             f"{self.loop} {entry['step']}{self.last}  scored {entry['scored']:,}"
-            f"  evaluated {entry['evaluations']:,}  best {best}"
+            f"  evaluated {entry['evaluations']:,}  best {_number(entry['best'])}"
         )
+
+    def text(self, entry: Entry) -> str:
+        """The text beside a bar, which has the number scored."""
+        return f"{self.loop} {entry['step']}{self.last}  best {_number(entry['best'])}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
 
 
 def _resume_command(given: dict[str, Any]) -> str:
@@ -265,7 +363,7 @@ def _resume_command(given: dict[str, Any]) -> str:
     from lpzero import plugins
 
     words = ["lpzero", "search", "--out", str(given["out"]), "--resume", *plugins.arguments()]
-    for name in ("data", "cache"):
+    for name in ("hf", "data", "cache"):
         if given[name]:
             words += [f"--{name}", str(given[name])]
     return shlex.join(words)

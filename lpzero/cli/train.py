@@ -1,29 +1,41 @@
-"""`lpzero train SPACE`: build a nano table by training its architectures."""
+"""`lpzero train SPACE`: build a table by training architectures of a space."""
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
 
+if TYPE_CHECKING:
+    from spaces.training.recipes import Plan
+
+_FILE = ".json"
+
 
 @click.command()
-@click.argument("space")
+@click.argument("space", metavar="SPACE|MODULE:NAME")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False),
-    help="The run's directory.  [default: runs/train-SPACE]",
+    type=click.Path(),
+    help="The run's directory, or the table's file, TABLE.json; the run is then in TABLE.run."
+    "  [default: runs/train-SPACE]",
 )
 @click.option(
     "--n",
     "n_archs",
     type=click.IntRange(2),
-    help="The number of architectures.  [default: the plan's]",
+    help="The number of architectures.  [default: the plan's; of a space of your own 128]",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    help="The number of trainings whose mean is a target; some architectures get twice as many, for"
+    " the noise of targets.  [default: the plan's; of a space of your own 1]",
 )
 @click.option(
     "--steps", type=click.IntRange(1), help="The number of training steps.  [default: the recipe's]"
@@ -39,33 +51,65 @@ def train(
     space: str,
     out: str | None,
     n_archs: int | None,
+    seeds: int | None,
     steps: int | None,
     quiet: bool,
     no_lock: bool,
     jobs: int,
     form: str,
 ) -> None:
-    """Train the architectures of a nano SPACE and write them as a table.
+    """Train architectures of SPACE and write them as a table.
 
-    The same command continues a build that was stopped.
+    SPACE is a nano space, or one of your own with a `train` function, my_module:SPACE. The same
+    command continues a build that was stopped.
     """
+    from lpzero import files
     from lpzero.parallel import Workers
     from lpzero.training.table_build import build_table
-    from spaces.training.recipes import plan_named
 
-    plan = plan_named(space)
-    if n_archs is not None:
-        repeated = min(plan.n_repeated, n_archs)
-        plan = dataclasses.replace(plan, n_archs=n_archs, n_repeated=repeated)
-    if steps is not None:
-        plan = dataclasses.replace(plan, recipe=dataclasses.replace(plan.recipe, steps=steps))
+    plan = _plan(space, n_archs, seeds, steps)
     start = time.perf_counter()
-    folder = Path(out or Path("runs", f"train-{space}"))
-    label = None if quiet else f"training {space}"
+    given = Path(out or Path("runs", f"train-{plan.name}"))
+    is_file = given.suffix == _FILE
+    folder = given.with_suffix(".run") if is_file else given
+    label = None if quiet else f"training {plan.name}"
     with stopped_with(context):
         path = build_table(plan, folder, Workers(jobs), label, lock=not no_lock)
+    if is_file:
+        files.write_text(given, path.read_text(encoding="utf-8"))
+        path = given
     seconds = round(time.perf_counter() - start, 3)
     if form == "json":
         output.print_json({"table": str(path), "n": plan.n_archs, "seconds": seconds})
     else:
         click.echo(output.printable(f"{path} ({seconds:.0f} s)"))
+
+
+def _plan(space: str, n_archs: int | None, seeds: int | None, steps: int | None) -> Plan:
+    """The space's own training, or the recipe of the nano table of that name."""
+    import dataclasses
+
+    from spaces.addresses import is_address
+    from spaces.training.own_plan import own_plan
+    from spaces.training.recipes import plan_named
+
+    if is_address(space):
+        own = own_plan(space, n_archs, seeds)
+        if own is None:
+            raise click.UsageError(
+                f"{space} has no training: give lpzero.space(..., train=my_train), a function of an"
+                " architecture and a seed"
+            )
+        if steps is not None:
+            raise click.UsageError("--steps is for nano tables; your own train decides its steps")
+        return own
+    plan = plan_named(space)
+    if seeds is not None:
+        most = max(plan.n_repeated_seeds, 2 * seeds)
+        plan = dataclasses.replace(plan, n_seeds=seeds, n_repeated_seeds=most)
+    if n_archs is not None:
+        repeated = min(plan.n_repeated, n_archs)
+        plan = dataclasses.replace(plan, n_archs=n_archs, n_repeated=repeated)
+    if steps is not None:
+        plan = dataclasses.replace(plan, recipe=dataclasses.replace(plan.recipe, steps=steps))
+    return plan

@@ -74,6 +74,18 @@ class CampaignRun(FormulaRun):
                 lowest = min(abs(float(found["rho"])) for found in line["train"].values())
                 yield from pairs_in(parse(line["formula"]), lowest)
 
+    def best_by_size(self) -> Iterator[Row]:
+        best: dict[int, Row] = {}
+        for line in self.lines:
+            if "fitness" not in line:
+                continue
+            size = int(line["complexity"])
+            if size not in best or line["fitness"][0] > best[size]["fitness"][0]:
+                best[size] = line
+        for size, line in best.items():
+            fitness = float(line["fitness"][0])
+            yield {"formula": line["formula"], "complexity": size, "fitness": fitness}
+
 
 def _file_words(source: Mapping[str, Any] | None) -> list[str]:
     """The arguments that name a file of columns and how it is read; none for other tables."""
@@ -89,14 +101,7 @@ def _file_words(source: Mapping[str, Any] | None) -> list[str]:
 
 def read(config: StoredConfig) -> CampaignRun:
     """The campaign with that config."""
-    folder = config.folder
-    try:
-        tables = [
-            {key: str(table[key]) for key in ("name", "space", "target", "digest")}
-            for table in config.request["tables"]
-        ]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{folder / CONFIG} does not name its tables") from error
+    folder, tables = config.folder, tables_of(config)
     remarks: list[str] = []
     lines, torn = read_journal(folder / JOURNAL, is_candidate, place(config.hash, JOURNAL))
     if torn:
@@ -105,7 +110,7 @@ def read(config: StoredConfig) -> CampaignRun:
             " changed, and were ignored."
         )
     result = read_file(config, RESULT, remarks)
-    remarks += _on_result(folder, result, len(lines))
+    remarks += on_result(folder, result, len(lines))
     is_whole = result is not None and result.get("tried") == len(lines)
     digests = result.get("digests", {}) if result is not None and is_whole else {}
     changed = [name for name in DIGESTED if file_digest(folder / name) != digests.get(name)]
@@ -114,7 +119,7 @@ def read(config: StoredConfig) -> CampaignRun:
             f"{name} is missing or was changed; it was made again from {JOURNAL}."
             for name in changed
         ]
-    hall, history = (None, None) if changed else (_hall(folder), _history(folder))
+    hall, history = (None, None) if changed else (stored_hall(folder), stored_history(folder))
     if hall is None or history is None:
         hall, history = _from_journal(lines, [table["name"] for table in tables])
     return CampaignRun(
@@ -135,7 +140,18 @@ def read(config: StoredConfig) -> CampaignRun:
     )
 
 
-def _on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
+def tables_of(config: StoredConfig) -> list[dict[str, str]]:
+    """Name, space, target and digest of each table of the request."""
+    try:
+        return [
+            {key: str(table[key]) for key in ("name", "space", "target", "digest")}
+            for table in config.request["tables"]
+        ]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{config.folder / CONFIG} does not name its tables") from error
+
+
+def on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
     """Remarks on a result that is missing or older than the journal."""
     resume = f"lpzero discover --out {folder} --resume"
     if result is None:
@@ -151,7 +167,8 @@ def _on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
     return []
 
 
-def _hall(folder: Path) -> list[Row] | None:
+def stored_hall(folder: Path) -> list[Row] | None:
+    """The hall of fame as the campaign wrote it; None if it is missing or incomplete."""
     try:
         rows = json.loads((folder / HALL).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -163,7 +180,8 @@ def _hall(folder: Path) -> list[Row] | None:
     return rows if is_whole else None
 
 
-def _history(folder: Path) -> list[Row] | None:
+def stored_history(folder: Path) -> list[Row] | None:
+    """The rows of the history as the campaign wrote it; None if it is missing or incomplete."""
     try:
         text = (folder / HISTORY).read_text(encoding="utf-8")
         rows: list[Row] = list(csv.DictReader(io.StringIO(text)))

@@ -17,11 +17,12 @@ from lpzero.discover.candidate import Candidate
 from lpzero.discover.choice import MEMBERS, order_of, rank_mean
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
-from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields
+from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
 from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.columns import RANK_OF
+from lpzero.scores.published_formulas import formula_rivals
 from primitives.parser import parse
 from primitives.rejection import Rejected
 from primitives.score_canonical import canonical
@@ -100,8 +101,19 @@ def scores(
     for judged, fitness in zip(_opened(tables, objective), objective.tables_fitness, strict=True):
         values = fitness.all_rows.score(parse(text))
         assert not isinstance(values, Rejected), "the winner has a score on every row"
-        columns[judged.table.name] = column(judged.table, judged.parts, values)
+        name = judged.table.name
+        is_counted = judged.table.space is not None
+        rivals = formula_rivals(fitness.all_rows, _count(result, name)) if is_counted else []
+        lines = rival_lines(judged, values, rivals)
+        columns[name] = column(judged.table, judged.parts, values, lines)
     return sheet(text, columns)
+
+
+def _count(result: dict[str, Any], table: str) -> str | None:
+    """The formula of the best count on a table, if the result has one."""
+    found = result.get("count") or {}
+    text = found.get("formula") or found.get("formula_by_table", {}).get(table)
+    return None if text is None else str(text)
 
 
 def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:

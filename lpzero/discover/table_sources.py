@@ -52,12 +52,17 @@ def read_file(
     path: Path, reading: Reading, space: str | None
 ) -> tuple[Table | ColumnTable, str | None]:
     """The table in a user's file, and the address of its space if its rows are architectures."""
+    from spaces.addresses import address_of
+    from spaces.tables.nano import is_trained, read_trained
+
+    if is_trained(path):
+        table = read_trained(path, space)
+        return table, address_of(table.space)
     if space is None:
         from spaces.tables.column_files import read_columns
 
         return read_columns(path, reading), None
     import spaces
-    from spaces.addresses import address_of
     from spaces.tables.architecture_files import read_architectures
 
     found = spaces.get(space)
@@ -71,5 +76,7 @@ def has_no_networks(name: str, space: str | None = None) -> bool:
     from spaces.tables.source import NO_SPACE
 
     if is_file(name):
-        return space is None
+        from spaces.tables.nano import is_trained
+
+        return space is None and not is_trained(Path(name).expanduser())
     return name in names() and source(name).space == NO_SPACE

@@ -9,13 +9,14 @@ from lpzero.arrays import FloatArray
 from lpzero.exhaust.products import PairResults
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import Exhaustion
-from lpzero.judgement.rivals import Contest, Count, contest_fields
+from lpzero.judgement.rivals import Contest, Count, contest_fields, rival_lines
 from lpzero.judgement.table import JudgedTable
 from lpzero.options import to_json
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import bare_chains
 from lpzero.scores.evaluator import MISSING_STATISTIC, FormulaEvaluator
+from lpzero.scores.published_formulas import formula_rivals
 from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
@@ -112,10 +113,13 @@ def scores(
     if result["best"] is None:
         return None
     formula = result["best"]["formula"]
-    values = FormulaEvaluator(sketches, table=branches).score(parse(formula))
+    evaluator = FormulaEvaluator(sketches, table=branches)
+    values = evaluator.score(parse(formula))
     assert not isinstance(values, Rejected), "the winner has a score on every row"
-    parts = JudgedTable(table, split, with_test=True).parts
-    return sheet(formula, {table.name: column(table, parts, values)})
+    judged = JudgedTable(table, split, with_test=True)
+    count = (result.get("count") or {}).get("formula")
+    lines = rival_lines(judged, values, formula_rivals(evaluator, count))
+    return sheet(formula, {table.name: column(table, judged.parts, values, lines)})
 
 
 def _line(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, Any]:

@@ -6,6 +6,7 @@ configuration brings along is never run.
 
 from lpzero.hf.batches import batch
 from lpzero.hf.models import build, load
+from lpzero.hf.spaces import read_space
 from lpzero.hf.structure import layout, loss
 
-__all__ = ["batch", "build", "layout", "load", "loss"]
+__all__ = ["batch", "build", "layout", "load", "loss", "read_space"]

@@ -74,7 +74,7 @@ def build(configuration: str | Path | Mapping[str, Any], seed: int = 0) -> nn.Mo
         fields = checked_fields(configuration, place)
     else:
         fields = read_configuration(configuration)
-    with _refusing(place):
+    with refusing(place):
         config = make_configuration(fields)
         kind = _model_class(config, fields.get("architectures"), place)
         with torch.random.fork_rng(devices=[]):
@@ -91,7 +91,7 @@ def load(folder: str | Path) -> nn.Module:
     has_safetensors = any(place.glob("*.safetensors"))
     if not has_safetensors and not any(place.glob("*.bin")):
         raise InputError(f"{place} has no weights: expected model.safetensors or pytorch_model.bin")
-    with _refusing(str(place)):
+    with refusing(str(place)):
         kind = _model_class(make_configuration(fields), fields.get("architectures"), str(place))
         model: nn.Module = kind.from_pretrained(
             str(place),
@@ -131,7 +131,8 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
                 f"{place} names the architecture {shown(named)}, which transformers"
                 f" {transformers.__version__} does not have"
             )
-        if not isinstance(config, found.config_class):
+        asked: Any = found
+        if not isinstance(config, asked.config_class):
             raise InputError(f"{place}: {named} is not a model of type {config.model_type}")
         return found
     kinds: tuple[Any, ...]
@@ -152,7 +153,7 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
 
 
 @contextmanager
-def _refusing(place: str) -> Iterator[None]:
+def refusing(place: str) -> Iterator[None]:
     """Turn whatever transformers raises into one line, and keep its log quiet meanwhile."""
     try:
         import transformers

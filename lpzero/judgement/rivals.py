@@ -33,6 +33,45 @@ class Count(Protocol):
     def scores(self) -> FloatArray: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A proxy to compare a winner with: its name, its kind and its scores (n,) of all rows."""
+
+    name: str
+    kind: str
+    scores: FloatArray
+    formula: str | None = None
+
+
+def rival_lines(
+    judged: JudgedTable, scores: FloatArray, rivals: Sequence[Rival]
+) -> list[dict[str, Any]]:
+    """Each counter, column and rival on the test rows, and its paired difference from the winner.
+
+    JSON values: name, kind, formula, n, rho with its interval, and the winner's rho less the
+    rival's with the interval from the same resamples. Best first.
+    """
+    counted = [Rival(name, "counter", found) for name, found in judged.counter_scores.items()]
+    columns = [Rival(name, "column", found) for name, found in judged.oriented_columns().items()]
+    lines = []
+    for rival in (*counted, *columns, *rivals):
+        difference = judged.compare(scores, {rival.name: rival.scores}).get(rival.name)
+        if difference is not None:
+            own = judged.judge(rival.scores, "test")["test"]
+            lines.append(
+                {
+                    "proxy": rival.name,
+                    "kind": rival.kind,
+                    "formula": rival.formula,
+                    "n": own.n,
+                    "rho": own.rho,
+                    "rho_ci": list(own.rho_ci),
+                    "difference": difference.to_json(),
+                }
+            )
+    return sorted(lines, key=lambda line: (-line["rho"], line["proxy"]))
+
+
 # Winner's formula and table -> how far its scores repeat there.
 MeasureStability = Callable[[AnyFormula, "Table | ColumnTable"], Stability]
 

@@ -112,7 +112,7 @@ class JudgedTable:
 
     def counters(self) -> Iterator[dict[str, Any]]:
         """A line per counter and column with its rhos and judgements, as JSON values."""
-        for name, scores in {**self._counters, **self.oriented_columns()}.items():
+        for name, scores in {**self.counter_scores, **self.oriented_columns()}.items():
             judged = self.judge(scores)
             yield {
                 "proxy": name,
@@ -122,7 +122,7 @@ class JudgedTable:
             }
 
     @cached_property
-    def _counters(self) -> dict[str, FloatArray]:
+    def counter_scores(self) -> dict[str, FloatArray]:
         """The counters (n,) by name; none without architectures."""
         table = self.table
         if table.space is None:
@@ -135,7 +135,7 @@ class JudgedTable:
         Chosen on train like a winner: the best of several on test would be chosen on test. So is
         the sign: a counter of which less is better on train is called `-NAME` and negated.
         """
-        found = self._counters
+        found = self.counter_scores
         rhos = {name: self.rho(scores, "train") for name, scores in found.items()}
         name = max(rhos, key=lambda name: abs(rhos[name]), default=None)
         if name is None:

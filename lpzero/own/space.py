@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Build = Callable[[Any], Any]  # from a Configuration to a torch module
 DrawBatch = Callable[[int], Any]  # from a seed to a tensor, one input per row
 Count = Callable[[Any], int]  # from a Configuration to a number
+Train = Callable[[Any, int], float]  # from a Configuration and a seed to a target
 
 _TOKENS = (4, 32)
 _IMAGE_AXES = 4
@@ -46,6 +47,8 @@ def space(
     layout: Any = None,
     parameters: Count | None = None,
     flops: Count | None = None,
+    train: Train | None = None,
+    target: str = "target",
     version: int = 1,
 ) -> OwnSpace:
     """The space of these choices, whose networks `build` makes from a configuration.
@@ -54,11 +57,17 @@ def space(
     the choice that is the number of layers, "layers" unless named. batch: (sequences, tokens) of
     ids below `vocabulary`, (images, 3, height, width), or a function from a seed to a tensor.
     layout: where statistics are read in modules that have no taps. parameters, flops: functions of
-    a configuration, for where they are not to be measured. version: raise it when code that `build`
-    imports changes what it builds; its own file is watched.
+    a configuration, for where they are not to be measured. train: from a configuration and a seed
+    to the trained quality, larger is better, for `lpzero train`; target: what that is called.
+    version: raise it when code that `build` imports changes what it builds; its own file is
+    watched.
     """
     if not callable(build):
         raise InputError(f"build is {shown(build)}, expected a function of a configuration")
+    if train is not None and not callable(train):
+        raise InputError(
+            f"train is {shown(train)}, expected a function of an architecture and seed"
+        )
     draw = batch if callable(batch) else None
     digests = tuple(
         source_digest(function)
@@ -77,6 +86,9 @@ def space(
         layout=layout,
         count=parameters,
         operations=flops,
+        train=train,
+        target=target,
+        train_source=None if train is None else source_digest(train),
     )
 
 
@@ -98,6 +110,9 @@ class OwnSpace(Space[Configuration]):
     layout: Any = field(compare=False)
     count: Count | None = field(compare=False)
     operations: Count | None = field(compare=False)
+    train: Train | None = field(compare=False, default=None)
+    target: str = field(compare=False, default="target")
+    train_source: str | None = field(compare=False, default=None)
     reads_text: bool = False
 
     def identity(self) -> dict[str, Any]:
@@ -121,8 +136,16 @@ class OwnSpace(Space[Configuration]):
     @cached_property
     def absent_statistics(self) -> frozenset[str]:  # type: ignore[override]
         tapped = {n for n, one in STATISTICS.items() if one.source is StatisticSource.TAP}
-        example = self.choices.sample(random.Random(0))
-        return frozenset(tapped - self._measured(example).taps)
+        example = self.sample(random.Random(0))
+        marked = self._measured(example).taps
+        return frozenset(tapped - (marked or self._found(example)))
+
+    def _found(self, arch: Configuration) -> set[str]:
+        """The statistics that can be read in a module without taps."""
+        from lpzero.statistics.layout_finder import layout_for
+
+        found = layout_for(self, self.build(arch, 0), self.batch(0))
+        return set() if found is None else {name for name in "AHS" if found.readings(name)}
 
     def validate(self, arch: Configuration) -> None:
         if not isinstance(arch, Configuration):

@@ -1,7 +1,7 @@
 """Applies a function to many items in local processes or on a cluster, yielding each result."""
 
 from lpzero.parallel.backends import BACKENDS, Workers
-from lpzero.parallel.progress_bar import progress
+from lpzero.parallel.progress_bar import Bar, progress, whole_bar
 from lpzero.parallel.streams import Lost, stream
 
-__all__ = ["BACKENDS", "Lost", "Workers", "progress", "stream"]
+__all__ = ["BACKENDS", "Bar", "Lost", "Workers", "progress", "stream", "whole_bar"]

@@ -53,7 +53,7 @@ class BlockValues:
     softmax_axis: Axis
 
     def __call__(self, network: Network) -> Terms:
-        blocks = _positions(network, self.limit, with_ends=False).blocks
+        blocks = _positions(network, self.formula, self.limit, with_ends=False).blocks
         values = block_values(self.formula, blocks, self.softmax_axis)
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
@@ -70,7 +70,7 @@ class TermValues:
 
     def __call__(self, network: Network) -> Terms:
         with_ends = any(term.positions.end is not None for term in self.formula.terms)
-        positions = _positions(network, self.limit, with_ends)
+        positions = _positions(network, self.formula, self.limit, with_ends)
         return [[self._value(term, positions)] for term in self.formula.terms]
 
     def _value(self, term: Formula, positions: formulas.NetworkValues) -> float:
@@ -81,8 +81,10 @@ class TermValues:
         return math.nan if isinstance(found, Rejected) else found
 
 
-def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas.NetworkValues:
-    """The statistics of a network, which runs once, and its sizes if they are known."""
+def _positions(
+    network: Network, formula: AnyFormula, limit: int | None, with_ends: bool
+) -> formulas.NetworkValues:
+    """The formula's statistics of a network, which runs once, and its sizes if they are known."""
     found = extract(
         network.model,
         network.tokens,
@@ -92,6 +94,7 @@ def _positions(network: Network, limit: int | None, with_ends: bool) -> formulas
         limit=limit,
         with_ends=with_ends,
         layout=network.layout if network.has_layout else None,
+        names=formula.statistics,
     )
     sizes = network.sizes or {"blocks": [{}] * len(found.blocks), "ends": {}}
     pairs = zip(found.blocks, sizes["blocks"], strict=True)

@@ -13,7 +13,8 @@ KINDS: list[FigureKind] = sorted(
 )
 
 
-def figures(material: Material) -> Iterator[Drawn]:
-    """The figures of a run, each with its caption."""
+def figures(material: Material, question: str | None = None) -> Iterator[Drawn]:
+    """The figures of a run, or of one section of its page, each with its caption."""
     for kind in KINDS:
-        yield from kind.draw(material)
+        if question in (None, kind.question):
+            yield from kind.draw(material)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
+from lpzero.report import copying
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
@@ -20,29 +21,41 @@ def section(run: FormulaRun) -> Markup:
         return element("p", "No formula was scored.")
     # Rows of a campaign have measures on each table and a lineage; exhaustive runs have neither.
     tables = [t["name"] for t in run.tables if f"{t['name']} rho" in run.hall[0]]
-    header: list[Child | Cell] = ["formula", "size", "fitness"]
+    header: list[Child | Cell] = ["formula", "size", "fitness", "ρ valid", "ρ test"]
     for name in tables:
         of = f", {name}" if len(tables) > 1 else ""
         header += [f"ρ fitness rows{of}", f"given parameters{of}", f"within groups{of}"]
-    header += ["ρ valid", "ρ test"]
     if tables:
         header += ["front", "generation", "made by"]
     reported, grouped = _reported(run), _grouped(run)
     rows = [_row(row, tables, reported, grouped) for row in run.hall]
+    records = [_record(row, reported) for row in run.hall]
     note = "valid and test are evaluated for the reported formulas only, after the search"
-    where = run.fitness_rows
-    filter_ = element(
-        "p",
-        element("label", "Show only formulas with ", for_="filter"),
-        element("input", id="filter", type="search", data_filters=_NAME, autocomplete="off"),
-        " ",
+    caption = f"{len(rows)} formulas, best on {run.fitness_rows} first; {note}"
+    made = table(caption, [header], rows, True, _NAME, records)
+    return element("div", element("h3", "Hall of fame"), _controls(), made)
+
+
+def _controls() -> Markup:
+    """What the script offers: a filter, all rows, copying of the rows that are shown."""
+    return element(
+        "div",
+        element("label", "Show only formulas with", for_="filter"),
+        element("input", id="filter", type="search", autocomplete="off", spellcheck="false"),
+        element("button", "Show all", type="button", data_all=True),
+        *copying.buttons("Copy rows as"),
         element("output", "", for_="filter", id="filtered"),
         class_="control",
+        data_controls=_NAME,
         hidden=True,  # until the script that implements it runs
     )
-    caption = f"{len(rows)} formulas, best on {where} first; {note}"
-    made = table(caption, [header], rows, True, _NAME)
-    return element("div", filter_, made)
+
+
+def _record(row: Mapping[str, Any], reported: Mapping[str, Mapping[str, Any]]) -> str:
+    text = str(row["formula"])
+    facts = {"complexity": row["complexity"], "fitness": row["fitness"]}
+    rho = reported.get(text, {}).get("rho", {})
+    return copying.record(text, facts | {f"rho_{part}": value for part, value in rho.items()})
 
 
 def _reported(run: FormulaRun) -> dict[str, Mapping[str, Any]]:
@@ -82,11 +95,11 @@ def _row(
         number(row["complexity"]),
         number(row["fitness"]),
     ]
+    line = reported.get(text, {})
+    cells += [number(line.get("rho", {}).get("valid")), _test(line)]
     for name in tables:
         cells += [number(row.get(f"{name} {key}")) for key in (RHO, RHO_GIVEN_PARAMS)]
         cells.append(number(row.get(f"{name} {RHO_WITHIN}") if name in grouped else None))
-    line = reported.get(text, {})
-    cells += [number(line.get("rho", {}).get("valid")), _test(line)]
     if tables:
         front = "yes" if row.get("front") else "no"
         cells += [front, number(row.get("generation")), str(row.get("operator", NOTHING))]

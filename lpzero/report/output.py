@@ -10,15 +10,12 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.files import write_bytes, write_text
-from lpzero.report import search_page
-from lpzero.report.figure_list import figures
+from lpzero.report.contents import content_of
 from lpzero.report.figures import style
-from lpzero.report.figures.drawn import Drawn, Material
+from lpzero.report.figures.drawn import Drawn
 from lpzero.report.figures.transfer import Transfer
-from lpzero.report.page import page
-from lpzero.runs.formula_run import FormulaRun
+from lpzero.report.page import document
 from lpzero.runs.run import Run, report_unexpected_content
-from lpzero.search.record import SearchRun
 
 FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
 
@@ -51,7 +48,8 @@ def write(
     _check_writable(place / FIGURES)
     _check_writable(target.parent)
     with report_unexpected_content(run.folder):
-        drawn, text = _render(run, beside, ranking, transfer)
+        content = content_of(run, beside, ranking, transfer)
+        drawn, text = list(content.figures), document(content)
     saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
     write_text(target, text)
     return Written(target, tuple(saved), tuple(run.remarks))
@@ -64,28 +62,6 @@ def _check_writable(folder: Path) -> None:
         raise InputError(
             f"{nearest} is not writable: copy the run to a directory where you may write"
         )
-
-
-def _render(
-    run: Run,
-    beside: Sequence[Run],
-    ranking: Sequence[Mapping[str, Any]] | None,
-    transfer: Transfer | None,
-) -> tuple[list[Drawn], str]:
-    """The figures, and the text of the page that contains them."""
-    for other in beside:
-        if type(other) is not type(run):
-            raise InputError(
-                f"{other.folder} is a {other.kind}: it cannot be compared with a {run.kind}"
-            )
-    if isinstance(run, SearchRun):
-        drawn = search_page.drawings(run, [r for r in beside if isinstance(r, SearchRun)])
-        return drawn, search_page.page(run, drawn)
-    if isinstance(run, FormulaRun):
-        others = [r for r in beside if isinstance(r, FormulaRun)]
-        drawn = list(figures(Material(run, others, ranking, transfer)))
-        return drawn, page(run, drawn)
-    raise InputError(f"{run.folder} is a {run.kind}, which has no report")
 
 
 def _save(entry: Drawn, folder: Path) -> list[Path]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from lpzero.options import to_arguments
 from lpzero.report.figures import convergence
-from lpzero.report.figures.drawn import Drawn
+from lpzero.report.figures.drawn import FOUND, SEARCHED, Drawn
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
-from lpzero.report.page import commands, document, figures
+from lpzero.report.page import commands
+from lpzero.report.sections import Content, Section
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.search import constraints, loops
 from lpzero.search.record import SearchRun
@@ -23,19 +25,21 @@ from spaces import minibatch
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
 
 
-def page(run: SearchRun, drawn: Sequence[Drawn]) -> str:
-    """The document of a search."""
+def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
+    """What the page of a search says."""
     request = run.request
-    return document(
+    return Content(
         f"{request['space']}: {request['loop']} search",
         run.remarks,
         [
-            ("result", "Result", _result(run)),
-            ("figures", "Figures", figures(drawn)),
-            ("trace", "Trace", _trace(run)),
-            ("searched", "Search", _searched(run)),
-            ("provenance", "Provenance", _provenance(run)),
-            ("reproduce", "Reproduce", commands(_commands(run))),
+            Section(FOUND, "What did it find?", [_result(run)], "Result"),
+            Section(
+                SEARCHED,
+                "How was it searched?",
+                [*drawings(run, beside), _trace(run), _searched(run)],
+                "Search",
+            ),
+            Section("reproduce", "Reproduce", [commands(_commands(run)), _provenance(run)]),
         ],
     )
 
@@ -59,7 +63,8 @@ def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
             "convergence",
             f"The best so far against {counted}.{convergence.several(len(runs), 'searches')}",
             f"Line chart; best {last['fitness']:.6g} after {last['evaluated']:,.0f}.",
-            convergence.draw(data),
+            convergence.spec(data),
+            partial(convergence.draw, data),
         )
     ]
 

@@ -28,19 +28,29 @@ def table(
     rows: Iterable[Sequence[Child | Cell]],
     sortable: bool = False,
     name: str | None = None,
+    records: Sequence[str] | None = None,
 ) -> Markup:
     """A table with header rows; the first cell of each row is its header.
 
-    The page's script makes the last header row of a sortable table into buttons.
+    The page's script makes the last header row of a sortable table into buttons. `records` are the
+    rows as JSON texts, for copying; such a table begins with few rows where there is a script.
     """
     head = [element("tr", *(_header(cell) for cell in line)) for line in header]
-    body = [element("tr", *(_cell(cell, i == 0) for i, cell in enumerate(row))) for row in rows]
+    body = [
+        element(
+            "tr",
+            *(_cell(cell, i == 0) for i, cell in enumerate(row)),
+            data_row=None if records is None else records[place],
+        )
+        for place, row in enumerate(rows)
+    ]
     made = element(
         "table",
         element("caption", caption),
         element("thead", *head),
         element("tbody", *body),
         data_sortable=sortable,
+        data_long=records is not None,
         id=name,
     )
     # Focusable, so that the keyboard can scroll it.

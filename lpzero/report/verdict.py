@@ -2,80 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lpzero.judgement.table import PARTS
-from lpzero.report.markup import Child, Markup, element
+from lpzero.judgement.verdict import headline
+from lpzero.report import copying
+from lpzero.report.figures import rivals
+from lpzero.report.markup import Child, Markup, element, joined
 from lpzero.report.mathematics import shown
-from lpzero.report.tables import Cell, number, table, with_interval
+from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
 from lpzero.runs.formula_run import FormulaRun
 
 _NAMES = {"train": "train", "valid": "valid", "test": "test", "all": "whole table"}
 _IN_SAMPLE = " (in sample for the winner)"
 
 
-def section(run: FormulaRun) -> Markup:
-    """The winner, how it compares with the best counter, and all measures on each table."""
+def summary(run: FormulaRun) -> Markup:
+    """The verdict on each table, and the winner as mathematics."""
     if run.result is None or run.best is None:
         return element("p", "There is no winner yet: see the remarks above.")
     best = run.best
     sign = "as written" if best["sign"] > 0 else "negated"
     chosen = run.result.get("chosen_on", "train")
-    parts: list[Child] = [
+    facts = {"complexity": best["complexity"], "sign": best["sign"], "rho": dict(best["rho"])}
+    names = [str(entry["name"]) for entry in run.tables]
+    return element(
+        "div",
+        *(element("p", text, class_="headline") for text in _headlines(run, names)),
         element("p", shown(best["formula"]), class_="winner"),
+        copying.of_one(str(best["formula"]), facts),
         element(
             "p",
             f"{best['complexity']} nodes, sign {'+' if best['sign'] > 0 else '−'} ({sign}, fitted"
             f" on train so that larger means better), chosen by --choose {chosen}.",
-        ),
-    ]
-    if run.count is not None:
-        parts.append(element("p", f"The best count: {_count_text(run.count)}."))
-    for entry in run.tables:
-        name = str(entry["name"])
-        parts.append(element("p", *_verdict(run, name), class_="verdict"))
-        parts.append(_table(run, name))
-    parts.append(
-        element(
-            "p",
-            "ρ is Spearman's, τ is Kendall's τ-b; brackets hold bootstrap 95% intervals, those of"
-            " differences from the same resamples for both. “Ties broken” is the expected ρ when"
-            " ties of the scores are broken at random, as a search must. “Given"
-            " parameters” is the partial ρ given log parameters, “within groups” the mean ρ inside"
-            " groups of equal depth and width with at least five architectures (– where there are"
-            " none), “top 10%” the share of the best tenth by score that is in the best tenth by"
-            " target. The winner was chosen on train and valid rows, so only its test figures are"
-            " out of sample. Counters were not chosen on anything; the one in the verdict is the"
-            " best on train.",
             class_="note",
+        ),
+        *(element("p", *_verdict(run, name), class_="verdict") for name in names),
+    )
+
+
+def _headlines(run: FormulaRun, tables: Sequence[str]) -> Iterator[str]:
+    """What the test rows of each table say, in one short sentence."""
+    lines = {} if run.result is None else run.result.get("differences", ())
+    for name in tables:
+        test = run.judged(name)["test"]
+        first = next((line for line in lines if line["table"] == name), None)
+        said = (
+            ""
+            if first is None
+            else " "
+            + headline(
+                test, str(first["against"]), str(first["outcome"]), bool(first.get("is_column"))
+            )
+        )
+        yield f"{name}: ρ {number(test['rho']).shown} on {test['n']} test rows.{said}"
+
+
+def comparison(run: FormulaRun, ranking: Sequence[Mapping[str, Any]] | None = None) -> Markup:
+    """Every rival on the test rows of each table, with the paired difference."""
+    return joined(
+        *(
+            _rivals(found)
+            for entry in run.tables
+            if (found := rivals.of_run(run, str(entry["name"]), ranking)) is not None
         )
     )
-    return element("div", *parts)
+
+
+def _rivals(found: rivals.Rivals) -> Markup:
+    header = ["proxy", "kind", "ρ on test", "winner − this", "draws above 0", "outcome"]
+    rows: list[list[Child | Cell]] = []
+    for one in found.rows:
+        difference = one.difference or {}
+        share = difference.get("share_above")
+        outcome = one.outcome
+        css = {"ahead": "ahead", "not ahead": "behind"}.get(outcome or "")
+        rows.append(
+            [
+                one.proxy,
+                one.kind,
+                with_interval(one.rho, one.rho_ci),
+                with_interval(difference.get("rho"), difference.get("rho_ci")),
+                number(None) if share is None else Cell(f"{share:.0%}", share, True),
+                NOTHING if outcome is None else element("span", outcome, class_=css),
+            ]
+        )
+    caption = f"{found.table}: the winner and its rivals on {found.n} test rows"
+    made = table(caption, [header], rows, sortable=True)
+    return element(
+        "details", element("summary", f"All {len(rows)} as a table, with differences"), made
+    )
+
+
+def section(run: FormulaRun) -> Markup:
+    """All measures of the winner and the counters on each table."""
+    if run.result is None or run.best is None:
+        return Markup("")
+    count = None
+    if run.count is not None:
+        count = element("p", f"The best count: {_count_text(run.count)}.")
+    return element(
+        "details",
+        element("summary", "Every measure on train, valid, test and the whole table"),
+        count,
+        *(_table(run, str(entry["name"])) for entry in run.tables),
+        _NOTE,
+    )
+
+
+_NOTE = element(
+    "p",
+    "ρ is Spearman's, τ is Kendall's τ-b; brackets hold bootstrap 95% intervals, those of"
+    " differences from the same resamples for both. “Ties broken” is the expected ρ when"
+    " ties of the scores are broken at random, as a search must. “Given"
+    " parameters” is the partial ρ given log parameters, “within groups” the mean ρ inside"
+    " groups of equal depth and width with at least five architectures (– where there are"
+    " none), “top 10%” the share of the best tenth by score that is in the best tenth by"
+    " target. The winner was chosen on train and valid rows, so only its test figures are"
+    " out of sample. Counters were not chosen on anything; the one in the verdict is the"
+    " best on train.",
+    class_="note",
+)
 
 
 def _verdict(run: FormulaRun, name: str) -> Iterator[Child]:
     """What the test rows say: the winner's rho, then the verdict that the result holds."""
     winner = run.judged(name)["test"]
     yield element("strong", f"{name}: ")
-    yield f"on the test rows the winner reaches ρ {_interval(winner)}. "
+    yield f"on the test rows the winner reaches ρ {interval(winner)}. "
     text = run.verdict(name)
     if text is None:
         yield "Its result was written without a verdict: run the same command again to add one."
     else:
-        yield element("strong", text)
+        yield text
     given = winner.get("rho_given_params")
     if given is not None:
         yield f" Given the parameters, ρ is {number(given).shown}."
-    floor = run.floor(name)
-    if floor is not None:
-        yield (
-            f" On permuted targets ({floor['permutations']} times) the same search of products fits"
-            f" ρ {_interval(floor, 'fit')}, its floor, and tests at ρ {_interval(floor, 'test')}."
-        )
-    ceiling = run.summary(name).get("ceiling")
-    if ceiling is not None:
-        yield f" The noise ceiling, ρ between independent trainings, is {number(ceiling).shown}."
 
 
 def _count_text(count: Mapping[str, Any]) -> str:
@@ -85,7 +148,8 @@ def _count_text(count: Mapping[str, Any]) -> str:
     return ", ".join(f"{formula} on {table}" for table, formula in by_table.items())
 
 
-def _interval(line: Mapping[str, Any], key: str = "rho") -> str:
+def interval(line: Mapping[str, Any], key: str = "rho") -> str:
+    """A number of a line with its interval, in words."""
     low, high = (number(float(edge)).shown for edge in line[f"{key}_ci"])
     return f"{number(line[key]).shown} [{low}, {high}]"
 

@@ -67,6 +67,13 @@ class FormulaRun(Run, ABC):
     def pairs(self) -> Iterator[PairRho]:
         """The rho on train of every pair of statistics that was judged."""
 
+    def best_by_size(self) -> Iterator[Row]:
+        """Rows with `formula`, `complexity` and `fitness`: the best that was tried of each size.
+
+        Kinds of runs that keep all formulas override it; the hall of fame has the best anyway.
+        """
+        return iter(())
+
     @property
     def best(self) -> Mapping[str, Any] | None:
         """The winner's entry in the result, if there is one."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -158,6 +159,60 @@ def whole_lines(data: bytes, fits: Check, place: str = "") -> list[bytes]:
         seal = seal_in(line)
         lines.append(line)
     return lines
+
+
+class NextLines(NamedTuple):
+    """Records that continue a journal, how many bytes they take, and the seal of the last."""
+
+    records: list[dict[str, Any]]
+    n_bytes: int
+    seal: bytes
+
+
+def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLines:
+    """The records at the start of `data`, of which the first has that line number.
+
+    `before` is the seal of the line before it. The records end before the first line that is torn,
+    was changed or is out of order.
+    """
+    lines: list[bytes] = []
+    seal = before
+    for line in data.splitlines(keepends=True):
+        if line[-_TAIL:] != _tail(seal, line[:-_TAIL]):
+            break
+        seal = seal_in(line)
+        lines.append(line)
+    records = _records(lines)
+    for place, record in enumerate(records):
+        if not _is_fitting(record, number + place, fits):
+            del records[place:]
+            break
+    whole = lines[: len(records)]
+    return NextLines(records, sum(map(len, whole)), seal_in(whole[-1]) if whole else before)
+
+
+def _records(lines: list[bytes]) -> list[Any]:
+    """The values of sealed lines, up to the first that is not JSON.
+
+    Parsing all of them at once takes half the time of parsing each.
+    """
+    together = b"[" + b",".join(line[:-_TAIL] + b"}" for line in lines) + b"]"
+    with suppress(ValueError, RecursionError):
+        found = json.loads(together.decode())
+        if len(found) == len(lines):
+            return list(found)
+    records = []
+    with suppress(ValueError, TypeError, RecursionError):
+        for line in lines:
+            records.append(_record(line))
+    return records
+
+
+def _is_fitting(record: Any, number: int, fits: Check) -> bool:
+    try:
+        return isinstance(record, dict) and fits(record, number)
+    except (ValueError, TypeError, LookupError):
+        return False
 
 
 def first_seal(place: str) -> bytes:

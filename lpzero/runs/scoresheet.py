@@ -5,7 +5,7 @@ It contains the table's targets, so it is only written into a run's directory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lpzero.arrays import FloatArray
@@ -15,15 +15,34 @@ if TYPE_CHECKING:
 
 
 def column(
-    table: Table | ColumnTable, parts: Mapping[str, Iterable[Any]], scores: FloatArray
+    table: Table | ColumnTable,
+    parts: Mapping[str, Iterable[Any]],
+    scores: FloatArray,
+    rivals: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Id, part, target and score (n,) of every row as JSON values."""
+    """Id, part, target and score (n,) of every row as JSON values, and what describes the rows.
+
+    Tables with networks have each architecture and its sizes. `rivals` are lines on other proxies
+    (`lpzero.judgement.rivals.rival_lines`).
+    """
     labels = {int(row): part for part, rows in parts.items() for row in rows}
-    return {
+    found = {
         "id": list(table.ids),
         "part": [labels[row] for row in range(len(table))],
         "target": table.targets.tolist(),
         "score": scores.tolist(),
+        "rivals": list(rivals),
+    }
+    if table.space is None:
+        return found
+    space = table.space
+    return found | {
+        "arch": [space.to_json(arch) for arch in table.archs],
+        "sizes": {
+            "depth": [space.depth(arch) for arch in table.archs],
+            "width": [space.width(arch) for arch in table.archs],
+            "parameters": [space.parameters(arch) for arch in table.archs],
+        },
     }
 
 

@@ -63,7 +63,7 @@ def compare(
     threshold = _threshold(arms[0], resources)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
     here = replace(resources, jobs=1, backend="loky", scheduler=None)
-    alone = replace(here, label=None, show=_nothing)
+    alone = replace(here, label=None, show=_nothing, say=None)
     task = _SearchTask(alone, out)
     found: list[Result | None] = [None] * len(todo)
     with closing(stream(task, todo, resources.workers, resources.label)) as results:

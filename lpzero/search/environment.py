@@ -84,6 +84,14 @@ class Environment:
         """The n best observed, best first; ties keep the order of observation."""
         return best(self.observed, self.values(self.observed), n)
 
+    def best_so_far(self, by_proxy: bool) -> Any:
+        """The best that is known when a search is stopped: by target if any is, else by score."""
+        if self.observed:
+            return self.best_observed()[0]
+        evaluated = [] if by_proxy else self.ledger.known(facts.TARGET)
+        known = evaluated or self.ledger.known(facts.SCORE)
+        return best(known, (self.values if evaluated else self.scores)(known), 1)[0]
+
     def note(self, step: int, arch: Any) -> None:
         """Add an entry to the trace: the architecture, and the best value so far."""
         entry: Entry = {
@@ -94,13 +102,18 @@ class Environment:
             "score": self._score(arch),
         }
         if self.evaluator is not None:
-            entry["target"] = self.ledger.get(facts.TARGET, arch)
+            entry["target"] = self.target(arch)
         entry["best"] = entry["score" if self.evaluator is None else "target"]
         if self.observed:
             top = float(self.values(self.observed).max())
             entry["best"] = top if math.isfinite(top) else None
         self.trace.append(entry)
         self._show(entry)
+
+    def target(self, arch: Any) -> float | None:
+        """The target if it is known and its training did not fail."""
+        found = self.ledger.get(facts.TARGET, arch)
+        return None if found == -math.inf else found
 
     def look_up_target(self, arch: Any) -> None:
         """Record the architecture's target for the trace if that is free; loops do not use it."""

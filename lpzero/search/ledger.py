@@ -7,10 +7,12 @@ again: facts that are in the journal are read from it instead of being computed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lpzero.runs.journal import Journal
+from lpzero.search.deadline import Deadline
 from spaces.base import Space
 from spaces.errors import SpaceError
 
@@ -27,9 +29,15 @@ def is_fact(record: dict[str, Any], number: int) -> bool:
 class Ledger:
     """The facts of this search so far, and those that an earlier process recorded."""
 
-    def __init__(self, space: Space[Any], journal: Journal | None = None) -> None:
-        self.space, self._journal = space, journal
+    def __init__(
+        self,
+        space: Space[Any],
+        journal: Journal | None = None,
+        deadline: Deadline | None = None,
+    ) -> None:
+        self.space, self._journal, self._deadline = space, journal, deadline
         self._facts: dict[tuple[str, Any], Any] = {}
+        self._has_any = False  # a score or a target
         self._recorded = dict(_facts(space, journal.records())) if journal is not None else {}
 
     def get(self, fact: str, arch: Any) -> Any:
@@ -40,21 +48,40 @@ class Ledger:
         """The architectures whose fact is known, in the order in which it was asked for."""
         return [arch for kind, arch in self._facts if kind == fact]
 
+    def n_recorded(self, fact: str) -> int:
+        """For how many architectures an earlier process recorded the fact."""
+        return sum(kind == fact for kind, _ in self._recorded)
+
     def find(self, fact: str, archs: Sequence[Any], compute: Answers) -> list[Any]:
-        """The fact of each architecture; `compute` returns the unknown ones, in their order."""
+        """The fact of each architecture; `compute` returns the unknown ones, in their order.
+
+        With a deadline a few are computed at a time, and TimeUpError is raised before those that
+        would begin after it. The first few of a search are always computed.
+        """
         new = [arch for arch in dict.fromkeys(archs) if (fact, arch) not in self._facts]
-        missing = [arch for arch in new if (fact, arch) not in self._recorded]
-        answers = iter(compute(missing)) if missing else iter(())
-        for arch in new:
-            known = (fact, arch) in self._recorded
-            self._add(fact, arch, self._recorded[fact, arch] if known else next(answers))
+        for some in self._parts(new):
+            missing = [arch for arch in some if (fact, arch) not in self._recorded]
+            if missing and self._deadline is not None and self._has_any:
+                self._deadline.check()
+            answers = iter(compute(missing)) if missing else iter(())
+            for arch in some:
+                known = (fact, arch) in self._recorded
+                self._add(fact, arch, self._recorded[fact, arch] if known else next(answers))
         return [self._facts[fact, arch] for arch in archs]
+
+    def _parts(self, archs: list[Any]) -> Iterator[list[Any]]:
+        size = len(archs) if self._deadline is None else self._deadline.at_once
+        for start in range(0, len(archs), size or 1):
+            yield archs[start : start + size]
 
     def _add(self, fact: str, arch: Any, value: Any) -> None:
         if self._journal is not None:
             line = {"n": self._journal.position, "fact": fact}
-            self._journal.append([{**line, "arch": self.space.to_json(arch), "value": value}])
+            # JSON has no infinity, which is the target of a training that failed.
+            kept = None if value == -math.inf else value
+            self._journal.append([{**line, "arch": self.space.to_json(arch), "value": kept}])
         self._facts[fact, arch] = value
+        self._has_any = self._has_any or fact in (SCORE, TARGET)
 
 
 def _facts(space: Space[Any], records: Sequence[dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -63,4 +90,5 @@ def _facts(space: Space[Any], records: Sequence[dict[str, Any]]) -> Iterator[tup
             arch = space.from_json(record["arch"])
         except SpaceError:
             return  # not an architecture of this space: the rest is computed again
-        yield (record["fact"], arch), record["value"]
+        is_failed = record["fact"] == TARGET and record["value"] is None
+        yield (record["fact"], arch), -math.inf if is_failed else record["value"]

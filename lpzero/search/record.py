@@ -40,4 +40,9 @@ def read(config: StoredConfig) -> SearchRun:
             "The search is not finished, so there is no result. Resume it with:"
             f" lpzero search --out {shlex.quote(str(config.folder))} --resume"
         )
+    elif "stopped_by" in result:
+        remarks.append(
+            f"The search was stopped by its {result['stopped_by']}: this is the best until then."
+            f" Continue it with: lpzero search --out {shlex.quote(str(config.folder))} --resume"
+        )
     return SearchRun(config, result, remarks)

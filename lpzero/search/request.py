@@ -23,7 +23,8 @@ class Request:
     """A space, a loop with the constants that differ from its paper's, a proxy, an evaluator.
 
     The request is validated when it is created: unknown names, constants out of range and a proxy
-    that the loop cannot use raise errors before any work.
+    that the loop cannot use raise errors before any work. `inside_table` keeps the search where the
+    surrogate knows its table: no feature of an architecture is outside the range of its rows.
     """
 
     space: str
@@ -37,6 +38,7 @@ class Request:
     constants: Mapping[str, Any] = field(default_factory=dict)
     weights_seed: int = 0
     batch: Minibatch | None = None
+    inside_table: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluator", evaluators.check(self.evaluator))
@@ -48,6 +50,8 @@ class Request:
         proxy = self.made_proxy
         if not applies(proxy, self.made_space):
             raise InputError(f"proxy {self.proxy} cannot score space {self.space}; use another")
+        if self.inside_table and self.evaluator != evaluators.SURROGATE:
+            raise InputError(f"inside_table is for surrogates; the evaluator is {self.evaluator}")
         if made.needs_blocks:
             require_blocks(proxy, self.loop)
         if self.proxy == NO_PROXY and (made.by_proxy or self.evaluator == evaluators.PROXY):
@@ -84,6 +88,7 @@ class Request:
             "training_steps": self.training_steps,
             "constraints": self.constraints.to_json(),
             **({} if self.batch is None else {"batch": self.batch.to_json()}),
+            **({"inside_table": True} if self.inside_table else {}),
         }
 
     @staticmethod

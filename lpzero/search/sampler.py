@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lpzero.errors import InputError
-from lpzero.search.constraints import Clock, Constraints
+from lpzero.search.constraints import LATENCY, Clock, Constraints
 from lpzero.search.features import Features
 from spaces.base import Space
 
@@ -24,7 +24,10 @@ PATIENCE = 20_000
 
 
 class Sampler:
-    """Draws distinct architectures that the constraints allow."""
+    """Draws distinct architectures that the constraints allow.
+
+    `is_known`, if given, is False for architectures that must not be drawn either.
+    """
 
     def __init__(
         self,
@@ -32,8 +35,10 @@ class Sampler:
         constraints: Constraints,
         clock: Clock,
         pool: Sequence[Any] | None = None,
+        is_known: Callable[[Any], bool] | None = None,
     ) -> None:
         self.space, self.constraints, self.clock = space, constraints, clock
+        self._is_known = is_known
         self._allowed: dict[Any, bool] = {}
         self.pool: list[Any] | None = None
         if pool is not None:
@@ -45,10 +50,17 @@ class Sampler:
             self._pool_features = self._features(self.pool)
 
     def allows(self, arch: Any) -> bool:
-        """Whether the constraints allow it."""
+        """Whether the constraints allow it, and it is of the known part of the space if any."""
         if arch not in self._allowed:
-            self._allowed[arch] = self.constraints.allows(self.space, arch, self.clock)
+            is_known = self._is_known is None or self._is_known(arch)
+            allowed = is_known and self.constraints.allows(self.space, arch, self.clock)
+            self._allowed[arch] = allowed
         return self._allowed[arch]
+
+    def without_timing(self) -> Sampler:
+        """The same, without the bounds of measured latency."""
+        counted = Constraints({k: v for k, v in self.constraints.bounds.items() if k != LATENCY})
+        return Sampler(self.space, counted, self.clock, self.pool, self._is_known)
 
     def sample(self, rng: random.Random) -> Any:
         """A random architecture, within the constraints or not."""

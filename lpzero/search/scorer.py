@@ -136,6 +136,11 @@ class Scorer:
         return _replace_leaves(self.proxy, known)
 
 
+def n_measured(proxy: Proxy) -> int:
+    """How many of the proxy's leaves run networks: each network is measured so many times."""
+    return sum(leaf.needs != Needs.NOTHING for leaf in dict.fromkeys(_leaves(proxy)))
+
+
 def _leaves(proxy: Proxy) -> Iterator[Proxy]:
     if isinstance(proxy, Combined):
         for part in proxy.parts:

@@ -18,6 +18,8 @@ from lpzero.runs.journal import Journal
 from lpzero.search import evaluators
 from lpzero.search import ledger as facts
 from lpzero.search.constraints import COUNTED
+from lpzero.search.cost import estimate
+from lpzero.search.deadline import Deadline, TimeUpError
 from lpzero.search.environment import Entry, Environment
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.evaluators.surrogate import Surrogate
@@ -29,6 +31,8 @@ from lpzero.search.scorer import Scorer
 from lpzero.search.storage import publish, search_directory, stored_request
 from lpzero.sketches.store import default_folder
 
+# With a time limit, so many architectures per process are scored before the clock is read.
+_AT_ONCE = 4
 # Called with every entry of the trace when it is added.
 Show = Callable[[Entry], None]
 
@@ -46,6 +50,8 @@ class Resources:
     label: str | None = None
     show: Show = lambda entry: None
     lock: bool = True
+    # Told, in a line each, what the search will cost and how well its surrogate fits.
+    say: Callable[[str], None] | None = None
 
     @property
     def workers(self) -> Workers:
@@ -75,10 +81,16 @@ def run(
     resources: Resources | None = None,
     out: Path | None = None,
     resume: bool = False,
+    time_limit: float | None = None,
 ) -> SearchOutcome:
-    """Run the search, in memory or in the directory `out`."""
+    """Run the search, in memory or in the directory `out`, for at most `time_limit` seconds.
+
+    A search that the limit ends gives the best so far; its facts are the first of those that the
+    whole search finds, and resuming it finds the rest.
+    """
     resources = resources or Resources()
     start = time.monotonic()
+    deadline = None if time_limit is None else Deadline(time_limit, _AT_ONCE * resources.jobs)
     evaluator = evaluators.make(
         request.evaluator,
         request.made_space,
@@ -87,6 +99,7 @@ def run(
         resources.data,
         resources.workers,
     )
+    made_in = time.monotonic() - start
     is_started = out is not None and resume and stored_request(out) is not None
     if not is_started:
         pool = None if evaluator is None else evaluator.pool
@@ -98,20 +111,44 @@ def run(
             directory = stack.enter_context(search_directory(out, request, resume, resources.lock))
             directory.log_remarks()
         journal = None if directory is None else directory.journal
-        environment = _environment(request, evaluator, resources, journal)
-        winner = request.made_loop.run(environment)
-        result = _result(request, environment, winner)
+        environment = _environment(request, evaluator, resources, journal, deadline)
+        if resources.say is not None:
+            _announce(request, environment, made_in, resources.say)
+        is_over = False
+        try:
+            winner = request.made_loop.run(environment)
+        except TimeUpError:
+            is_over = True
+            winner = environment.best_so_far(request.made_loop.by_proxy)
+        result = _result(request, environment, winner, is_over)
         seconds = time.monotonic() - start
         if directory is not None:
             publish(directory, result, seconds)
     return SearchOutcome(result, seconds)
 
 
+def _announce(
+    request: Request, environment: Environment, made_in: float, say: Callable[[str], None]
+) -> None:
+    """Say how well the surrogate fits, and what the search will cost."""
+    made = environment.evaluator
+    if isinstance(made, Surrogate):
+        rows = f"{len(made.table):,} rows of {made.table.name}"
+        say(f"surrogate of {rows}, in {made_in:.1f} s: cross-validated rho {made.rho:.3f}")
+    cost = estimate(request, environment)
+    if cost is not None:
+        say(str(cost))
+
+
 def _environment(
-    request: Request, evaluator: Evaluator | None, resources: Resources, journal: Journal | None
+    request: Request,
+    evaluator: Evaluator | None,
+    resources: Resources,
+    journal: Journal | None,
+    deadline: Deadline | None,
 ) -> Environment:
     space = request.made_space
-    ledger = Ledger(space, journal)
+    ledger = Ledger(space, journal, deadline)
     stopwatch = Stopwatch(space, resources.device)
 
     def timed(archs: Iterable[Any]) -> Iterable[float]:
@@ -130,22 +167,32 @@ def _environment(
         batch=request.batch,
     )
     pool = None if evaluator is None else evaluator.pool
-    sampler = Sampler(space, request.constraints, clock, pool)
+    is_known = None
+    if request.inside_table and isinstance(evaluator, Surrogate):
+        is_known = evaluator.knows
+    sampler = Sampler(space, request.constraints, clock, pool, is_known)
     scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
     return Environment(
         sampler, scorer, evaluator, ledger, random.Random(request.seed), resources.show
     )
 
 
-def _result(request: Request, environment: Environment, winner: Any) -> dict[str, Any]:
+def _result(
+    request: Request, environment: Environment, winner: Any, is_over: bool
+) -> dict[str, Any]:
     space, ledger = environment.space, environment.ledger
-    score = float(environment.scores([winner])[0])
+    score = float("-inf")
+    # When the time is over nothing new is computed.
+    if not is_over or ledger.get(facts.SCORE, winner) is not None:
+        score = float(environment.scores([winner])[0])
     best: dict[str, Any] = {
         "arch": space.to_json(winner),
         "score": score if score > float("-inf") else None,
     }
     if environment.evaluator is not None:
-        best["target"] = ledger.get(facts.TARGET, winner)
+        best["target"] = environment.target(winner)
+        if best["target"] is None and environment.evaluator.is_free:
+            [best["target"]] = environment.evaluator.evaluate([winner])
     for cost in COUNTED:
         best[cost.replace("-", "_")] = int(counters.get(cost)(space, winner))
     best["depth"], best["width"] = space.depth(winner), space.width(winner)
@@ -166,4 +213,5 @@ def _result(request: Request, environment: Environment, winner: Any) -> dict[str
         "without_score": sum(None in ledger.get(facts.SCORE, arch) for arch in scored),
         "evaluations": len(environment.observed) if environment.evaluator is not None else 0,
         "trace": environment.trace,
+        **({"stopped_by": "time limit"} if is_over else {}),
     }

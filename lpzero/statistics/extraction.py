@@ -15,7 +15,7 @@ flags and random state are as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -110,6 +110,7 @@ def extract(
     limit: int | None = None,
     with_ends: bool = True,
     layout: Layout | None = None,
+    names: Collection[str] | None = None,
 ) -> NetworkStatistics:
     """The statistics of each position on `tokens` (B, T), or images; the model is left as it was.
 
@@ -117,10 +118,11 @@ def extract(
     it, else cotangent), or a function (see `objective.Loss`). `seed` draws the labels or the
     cotangent. `chunk` sequences go through the model at a time, to save memory; the result differs
     by rounding only. `limit` keeps as many columns as fit in that many elements per matrix; None
-    keeps all. Without `with_ends` the ends
-    are left out and nothing before the first block is differentiated. `layout` is for models
-    without taps.
+    keeps all. Without `with_ends` the ends are left out and nothing before the first block is
+    differentiated. `layout` is for models without taps. `names` are the statistics to take, None
+    all of them: without gradients among them nothing is differentiated at all.
     """
+    wanted = {key: one for key, one in STATISTICS.items() if names is None or key in names}
     if layout is None:
         blocks = find_blocks(model)
         _check_taps(model, blocks)
@@ -137,7 +139,9 @@ def extract(
         part_loss = objective(model, loss, tokens, seed)
         for start in range(0, len(tokens), step):
             part = slice(start, min(start + step, len(tokens)))
-            parts.append(_one_pass(model, blocks, ends, tokens, part, part_loss, limit, layout))
+            parts.append(
+                _one_pass(model, blocks, ends, tokens, part, part_loss, limit, layout, wanted)
+            )
     joined = [_joined(list(of_position)) for of_position in zip(*parts, strict=True)]
     n = len(blocks)
     return NetworkStatistics(joined[:n], dict(zip(ends, joined[n:], strict=True)))
@@ -173,6 +177,7 @@ def _one_pass(
     part_loss: Objective,
     limit: int | None,
     layout: Layout | None,
+    wanted: Mapping[str, Statistic],
 ) -> list[PositionStatistics]:
     """One forward and one backward of a part of the batch: the blocks, then the ends."""
     cut = _Cut(limit, len(tokens) / (part.stop - part.start))
@@ -182,17 +187,18 @@ def _one_pass(
         statistic = STATISTICS[name]
         return tensor if statistic.is_gradient else cut(statistic, tensor)
 
-    tapped = [name for name, one in STATISTICS.items() if one.source is StatisticSource.TAP]
+    tapped = [name for name, one in wanted.items() if one.source is StatisticSource.TAP]
     seen = trace(
         model, blocks, tokens[part], tapped, keep, layout=layout, reaches_embedding=bool(ends)
     )
-    loss = part_loss(seen.output, tokens[part], part)
     read: list[dict[str, Sequence[Read]]] = [
-        {name: RULES[one.source](seen, blocks, index, name) for name, one in STATISTICS.items()}
+        {name: RULES[one.source](seen, blocks, index, name) for name, one in wanted.items()}
         for index in range(len(blocks))
     ]
-    read += [_read_end(end, weights, seen) for end, weights in ends.items()]
-    gradients = _gradients(loss, read)
+    read += [_read_end(end, weights, seen, wanted) for end, weights in ends.items()]
+    gradients: dict[int, Tensor] = {}
+    if any(one.is_gradient for one in wanted.values()):
+        gradients = _gradients(part_loss(seen.output, tokens[part], part), read)
 
     def taken(statistic: Statistic, one: Read) -> CutTensor:
         if isinstance(one, CutTensor):
@@ -207,14 +213,14 @@ def _one_pass(
 
 
 def _read_end(
-    end: str, weights: Sequence[EndWeight], seen: Trace[Any]
+    end: str, weights: Sequence[EndWeight], seen: Trace[Any], wanted: Mapping[str, Statistic]
 ) -> dict[str, Sequence[Read]]:
     """What the statistics that an end has read there: its weights, or the state."""
     final = first_tensor(seen.output) if seen.head_input is None else seen.head_input
     state = {EMBEDDING: seen.inputs[0], HEAD: final}[end]
     return {
         name: weights if one.is_of_weights else [state]
-        for name, one in STATISTICS.items()
+        for name, one in wanted.items()
         if one.at_ends
     }
 

@@ -10,7 +10,8 @@ from lpzero.runs.run import Run
 def read(config: StoredConfig) -> Run:
     """The build with that config; a remark if the table is not finished."""
     is_finished = (config.folder / TABLE).exists()
-    plan = config.request["plan"]["name"]
-    resume = f"lpzero train {plan} --out {config.folder}"
+    plan = config.request["plan"]
+    space = plan.get("name") or plan["address"]
+    resume = f"lpzero train {space} --out {config.folder}"
     remarks = [] if is_finished else [f"The table is not finished. Resume it with: {resume}"]
     return Run(config, None, remarks)

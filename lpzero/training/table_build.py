@@ -1,4 +1,4 @@
-"""Builds a nano table by training every architecture of a plan, in a run's directory.
+"""Builds a table by training every architecture of a plan, in a run's directory.
 
 Each finished training is a line of the journal. A resumed build runs the trainings that have no
 line yet; `table.json` is written after the last one.
@@ -19,8 +19,7 @@ from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import TABLE
-from spaces.batches import pydoc_digest
-from spaces.training.recipes import TablePlan
+from spaces.training.recipes import Plan
 from spaces.training.table_rows import to_table, train_one
 
 KIND = "table build"
@@ -31,18 +30,19 @@ class TrainingLostError(LPZeroError, RuntimeError):
     """The process of a training died; running the same command again continues."""
 
 
-def build_config(plan: TablePlan) -> RunConfig:
-    """The config of a build: the plan, and the text that networks are trained on."""
-    request = {"plan": dataclasses.asdict(plan), "text_sha256": pydoc_digest()}
-    return RunConfig(KIND, json.loads(json.dumps(request)))
+def build_config(plan: Plan) -> RunConfig:
+    """The config of a build: the plan, and what its trainings depend on."""
+    return RunConfig(KIND, json.loads(json.dumps(plan.request())))
 
 
 def is_training(record: dict[str, Any], number: int) -> bool:
     """Whether the record is valid in a build's journal: a finite target, or why there is none."""
     has_failed = record.get("target", 0) is None
-    if record.keys() != (_FIELDS | {"failure"} if has_failed else _FIELDS):
+    # A user's own training has no steps that we know of.
+    if record.keys() | {"steps"} != (_FIELDS | {"failure"} if has_failed else _FIELDS):
         return False
-    if not all(type(record[name]) is int for name in ("index", "seed", "steps")):
+    whole = (record["index"], record["seed"], record.get("steps", 0))
+    if not all(type(number) is int for number in whole):
         return False
     if has_failed:
         return type(record["seconds"]) is float and type(record["failure"]) is str
@@ -51,7 +51,7 @@ def is_training(record: dict[str, Any], number: int) -> bool:
 
 
 def build_table(
-    plan: TablePlan,
+    plan: Plan,
     folder: Path,
     workers: Workers | None = None,
     label: str | None = None,
@@ -82,7 +82,7 @@ def build_table(
 class _TrainTask:
     """Runs in a worker: one training."""
 
-    plan: TablePlan
+    plan: Plan
 
     def __call__(self, item: tuple[int, int]) -> dict[str, Any]:
         return train_one(self.plan, *item)

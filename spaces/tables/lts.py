@@ -140,6 +140,7 @@ SOURCES = (
         target="minus valid_ppl",
         licence="MIT",
         path=Path("lts/random_GPT2_wt103"),
+        drawn_from="gpt2-released",
         read=read_random,
         count=count,
         origin=Origin(

@@ -1,4 +1,4 @@
-"""The project's own tables: small members of both families, trained by the project's trainer.
+"""Trained tables: the project's own, small members of three families, and those of users.
 
 One JSON file each: {"schema": 1, "name", "space", "target", "licence", "provenance", "noise",
 "rows": [{"arch", "target", "runs": [{"seed", "target", "seconds", "steps"}, ...]}, ...]}, and, if
@@ -7,6 +7,7 @@ trainings failed, "failures": [{"arch", "seed", "steps", "failure"}, ...].
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,20 +19,40 @@ if TYPE_CHECKING:
     from spaces.tables.table import Table
 
 SCHEMA = 1
+_START, _START_BYTES = re.compile(rb'\s*\{\s*"schema"\s*:\s*\d+\s*,\s*"name"'), 200
 DATA = Path(__file__).parent.parent / "data"
 
 
 def read(source: Source, path: Path) -> Table:
     """The table, with the number of runs and the training seconds as extra columns."""
+    document = _document(path)
+    for name, expected in (("name", source.name), ("space", source.space)):
+        given = field(document, name, str, str(path))
+        if given != expected:
+            refuse(str(path), f"{name} = {given!r}, expected {expected!r}")
+    return _table(path, document, source.name, spaces.get(source.space))
+
+
+def is_trained(path: Path) -> bool:
+    """Whether the file is a table that `lpzero train` wrote."""
+    try:
+        with path.open("rb") as file:
+            return _START.match(file.read(_START_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def read_trained(path: Path, space: str | None = None) -> Table:
+    """The table in a file that `lpzero train` wrote, in its own space or in the one named."""
+    document = _document(path)
+    found = spaces.get(space or field(document, "space", str, str(path)))
+    return _table(path, document, path.stem, found)
+
+
+def _table(path: Path, document: Any, name: str, space: Any) -> Table:
     from spaces.tables.table import make_table
 
-    document = _document(path)
     where = str(path)
-    for name, expected in (("name", source.name), ("space", source.space)):
-        given = field(document, name, str, where)
-        if given != expected:
-            refuse(where, f"{name} = {given!r}, expected {expected!r}")
-    space = spaces.get(source.space)
     rows = []
     extra: dict[str, list[float]] = {"runs": [], "seconds": []}
     for index, record in enumerate(document["rows"]):
@@ -47,7 +68,7 @@ def read(source: Source, path: Path) -> Table:
     known = "rho_between_targets" in noise
     ceiling = field(noise, "rho_between_targets", float, f"{where}: noise") if known else None
     failed = len(document.get("failures", ()))
-    return make_table(source.name, space, rows, target, licence, extra, ceiling, failed)
+    return make_table(name, space, rows, target, licence, extra, ceiling, failed)
 
 
 def count(path: Path) -> int:

@@ -52,7 +52,8 @@ class Source:
 
     `space` is NO_SPACE for a table of columns, without networks. `path` is relative to the data
     root, or absolute for a table shipped with the package; `shipped_digest` is the SHA-256 of the
-    latter's file. `further` are the other files it needs, which are fetched with it.
+    latter's file. `further` are the other files it needs, which are fetched with it. `drawn_from`
+    is the space that its rows were drawn from, where that is only a part of `space`.
     `declared_in` is the file or plug-in of a user that names the table; its path is absolute too.
     """
 
@@ -67,6 +68,7 @@ class Source:
     origin: Origin | None = None
     shipped_digest: str | None = None
     further: tuple[Further, ...] = ()
+    drawn_from: str | None = None
     declared_in: str | None = None
 
     def is_published(self, path: Path) -> bool:

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, Protocol
 
 from spaces.errors import UnknownNameError
 from spaces.training.trainer import Recipe
+
+
+class Plan(Protocol):
+    """A table to train: how many architectures of a space, from which seeds, and how."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def n_archs(self) -> int: ...
+    @property
+    def n_seeds(self) -> int: ...
+    @property
+    def n_repeated(self) -> int: ...
+    @property
+    def sampling_seed(self) -> int: ...
+    @property
+    def space(self) -> Any: ...
+    @property
+    def target_name(self) -> str: ...
+    def seeds_of(self, index: int) -> range: ...
+    def request(self) -> dict[str, Any]: ...
+    def run(self, arch: Any, seed: int) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +54,47 @@ class TablePlan:
     def seeds_of(self, index: int) -> range:
         """The seeds from which the architecture of that index is trained."""
         return range(self.n_repeated_seeds if index < self.n_repeated else self.n_seeds)
+
+    @property
+    def address(self) -> str:
+        return self.name
+
+    @property
+    def space(self) -> Any:
+        import spaces
+
+        return spaces.get(self.name)
+
+    @property
+    def target_name(self) -> str:
+        from spaces.training.tasks import TASKS
+
+        return TASKS[self.task].target_name
+
+    def request(self) -> dict[str, Any]:
+        """What determines the table: the plan, and the text that networks are trained on."""
+        from spaces.batches import pydoc_digest
+
+        return {"plan": asdict(self), "text_sha256": pydoc_digest()}
+
+    def run(self, arch: Any, seed: int) -> dict[str, Any]:
+        """One training as a journal line; the target of one that failed is None."""
+        from spaces.training.trainer import train
+
+        task = _task(self.task, self.space.batch_shape[1])
+        run = train(self.space, arch, task, self.recipe, seed)
+        line = asdict(run)
+        if run.failure is None:
+            del line["failure"]
+            return line
+        return line | {"target": None}
+
+
+@lru_cache(maxsize=1)
+def _task(name: str, context: int) -> Any:
+    from spaces.training.tasks import TASKS
+
+    return TASKS[name](context)
 
 
 PLANS = {

@@ -1,29 +1,32 @@
-"""The rows of a nano table: the architectures of a plan, one training, and the finished table.
+"""The rows of a trained table: the architectures of a plan, one training, and the finished table.
 
 The build itself, parallel and resumable, is in `lpzero.training`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import platform
 import random
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-import spaces
-from spaces.training.recipes import TablePlan
+from spaces.errors import ArchitectureError
+from spaces.training.recipes import Plan
 
 SCHEMA = 1
-LICENCE = "Apache-2.0"
+LICENCE, OWN_LICENCE = "Apache-2.0", "the user's own"
 
 
-def sample_architectures(plan: TablePlan) -> list[Any]:
+def sample_architectures(plan: Plan) -> list[Any]:
     """The plan's distinct architectures, drawn from its seed; a smaller plan gives a prefix."""
-    space = spaces.get(plan.name)
+    space = plan.space
+    if space.cardinality() < plan.n_archs:
+        raise ArchitectureError(
+            f"space {space.name} has {space.cardinality():,} architectures, fewer than the"
+            f" {plan.n_archs:,} to train"
+        )
     rng = random.Random(plan.sampling_seed)
     archs: dict[Any, None] = {}
     while len(archs) < plan.n_archs:
@@ -31,57 +34,31 @@ def sample_architectures(plan: TablePlan) -> list[Any]:
     return list(archs)
 
 
-@lru_cache(maxsize=1)
-def _task(name: str, context: int) -> Any:
-    from spaces.training.tasks import TASKS
-
-    return TASKS[name](context)
-
-
-def train_one(plan: TablePlan, index: int, seed: int) -> dict[str, Any]:
+def train_one(plan: Plan, index: int, seed: int) -> dict[str, Any]:
     """One run as a journal line; `index` counts the plan's architectures.
 
     The target of a run that failed is None, and `failure` is the reason.
     """
-    from spaces.training.trainer import train
-
-    space = spaces.get(plan.name)
     arch = sample_architectures(plan)[index]
-    run = train(space, arch, _task(plan.task, space.batch_shape[1]), plan.recipe, seed)
-    line = {"index": index, **dataclasses.asdict(run)}
-    if run.failure is None:
-        del line["failure"]
-        return line
-    return line | {"target": None}
+    return {"index": index, **plan.run(arch, seed)}
 
 
 def to_table(
-    plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]], header: dict[str, Any]
+    plan: Plan, runs: dict[tuple[int, int], dict[str, Any]], header: dict[str, Any]
 ) -> str:
     """The table as JSON text, one row a line; runs that failed are apart, with their reasons.
 
     An architecture has a row if none of the runs that its target is the mean of failed.
     """
-    from spaces.training.tasks import TASKS
-
-    space = spaces.get(plan.name)
+    space = plan.space
     rows, failures = [], []
     for index, arch in enumerate(sample_architectures(plan)):
         of_arch = [runs[index, seed] for seed in plan.seeds_of(index)]
         for run in of_arch:
             if run["target"] is None:
-                told = {name: run[name] for name in ("seed", "steps", "failure")}
-                failures.append({"arch": space.to_json(arch), **told})
-        kept = [
-            {
-                "seed": run["seed"],
-                "target": run["target"],
-                "seconds": round(run["seconds"], 2),
-                "steps": run["steps"],
-            }
-            for run in of_arch
-            if run["target"] is not None
-        ]
+                told = {k: run[k] for k in ("seed", "steps", "failure") if k in run}
+                failures.append({"arch": space.to_json(arch)} | told)
+        kept = [_kept(run) for run in of_arch if run["target"] is not None]
         if [run["seed"] for run in kept[: plan.n_seeds]] != list(range(plan.n_seeds)):
             continue
         target = float(np.mean([run["target"] for run in kept[: plan.n_seeds]]))
@@ -89,9 +66,9 @@ def to_table(
     head = {
         "schema": SCHEMA,
         "name": plan.name,
-        "space": plan.name,
-        "target": TASKS[plan.task].target_name,
-        "licence": LICENCE,
+        "space": plan.address,
+        "target": plan.target_name,
+        "licence": LICENCE if plan.address == plan.name else OWN_LICENCE,
         "provenance": header | _versions(space),
         "noise": noise(plan, runs),
     }
@@ -102,7 +79,13 @@ def to_table(
     return text + "}\n"
 
 
-def noise(plan: TablePlan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[str, Any]:
+def _kept(run: dict[str, Any]) -> dict[str, Any]:
+    """What the table has of a run; a user's own training has no steps that we know of."""
+    rounded = run | {"seconds": round(run["seconds"], 2)}
+    return {k: rounded[k] for k in ("seed", "target", "seconds", "steps") if k in rounded}
+
+
+def noise(plan: Plan, runs: dict[tuple[int, int], dict[str, Any]]) -> dict[str, Any]:
     """The noise ceiling: the rank correlation of two independent sets of trainings.
 
     `rho_between_targets` compares the mean over seeds 0 .. k - 1, which is the target, with the

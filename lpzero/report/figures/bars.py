@@ -5,16 +5,18 @@ From the rows of `lpzero rank TABLE --format json`, or of anything that has been
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from lpzero.errors import InputError
 from lpzero.judgement import counters
+from lpzero.report.figures import plotly_spec as plotly
 from lpzero.report.figures import style
-from lpzero.report.figures.drawn import Drawn, FigureKind, Material, file_name
+from lpzero.report.figures.drawn import FOUND, Drawn, FigureKind, Material
 
 _ROW = 0.24  # inches per bar
 
@@ -101,39 +103,64 @@ def draw(data: Bars) -> Figure:
     return figure
 
 
+def spec(data: Bars) -> plotly.Spec:
+    """The same for a browser: a dot with its interval per proxy."""
+    traces = []
+    for is_counter, name in ((False, "proxies"), (True, "counters")):
+        shown = [bar for bar in data.bars if bar.is_counter is is_counter]
+        traces.append(dots(name, shown, 1 if is_counter else 0))
+    names = [plotly.text(bar.proxy, 28) for bar in data.bars]
+    lines = [] if data.parameters is None else [plotly.vertical(data.parameters)]
+    return plotly.spec(
+        [trace for trace in traces if trace["x"]],
+        height=110 + 22 * len(names),
+        showlegend=True,
+        shapes=[plotly.vertical(0.0, "@line"), *lines],
+        xaxis=plotly.axis("ρ with the target, 95% interval"),
+        yaxis=plotly.axis("", categoryorder="array", categoryarray=names[::-1]),
+    )
+
+
+def dots(name: str, shown: Sequence[Bar], index: int) -> dict[str, Any]:
+    """A trace of dots with intervals, a row per proxy."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": [bar.rho for bar in shown],
+        "y": [plotly.text(bar.proxy, 28) for bar in shown],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [bar.high - bar.rho for bar in shown],
+            "arrayminus": [bar.rho - bar.low for bar in shown],
+            "thickness": 1.5,
+            "width": 0,
+        },
+        "marker": {"color": plotly.colour(index), "symbol": plotly.SYMBOLS[index], "size": 10},
+        "customdata": [
+            f"{plotly.lines(bar.proxy)}<br>ρ {bar.rho:.3f} [{bar.low:.3f}, {bar.high:.3f}]"
+            for bar in shown
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
 def _bar(row: Mapping[str, Any], is_counter: bool) -> Bar:
     low, high = row["rho_ci"]
     return Bar(str(row["proxy"]), float(row["rho"]), float(low), float(high), is_counter)
 
 
 def _figures(material: Material) -> Iterator[Drawn]:
-    run = material.run
     if material.ranking is not None:
         data = bars(material.ranking, "all proxies, whole table")
-        yield _drawn("proxies", data, "Every proxy of the given ranking on the whole table.")
-    if run.best is None:
-        return
-    for table in run.tables:
-        name = table["name"]
-        rows = [{"proxy": "the winner", **run.judged(name)["test"]}]
-        if run.count is not None and name in run.count["judged"]:
-            rows.append({"proxy": counters.BEST_COUNT, **run.count["judged"][name]["test"]})
-        beside = run.counters(name)
-        rows += [
-            {"proxy": line["proxy"], **line["judged"]["test"]}
-            for line in beside
-            if "judged" in line
-        ]
-        caption = (
-            f"The winner and the counters on the test rows of {name}."
-            " A formula that does not exceed them is no better than counting."
-        )
-        yield _drawn(f"counters-{file_name(name)}", bars(rows, f"{name}, test rows"), caption)
+        yield drawn("proxies", data, "Every proxy of the given ranking on the whole table.")
 
 
-def _drawn(name: str, data: Bars, caption: str) -> Drawn:
+def drawn(name: str, data: Bars, caption: str) -> Drawn:
+    """The figure with its description in words."""
     words = "; ".join(f"{bar.proxy} {bar.rho:.3f}" for bar in data.bars[:12])
-    return Drawn(name, caption, f"Bar chart of rho: {words}.", draw(data))
+    return Drawn(name, caption, f"Chart of rho: {words}.", spec(data), partial(draw, data))
 
 
-FIGURE = FigureKind(30, _figures)
+FIGURE = FigureKind(30, FOUND, _figures)

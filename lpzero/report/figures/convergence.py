@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -13,11 +14,10 @@ from matplotlib.figure import Figure
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
+from lpzero.report.figures import plotly_spec as plotly
 from lpzero.report.figures import style
-from lpzero.report.figures.drawn import Drawn, FigureKind, Material
-
-if TYPE_CHECKING:
-    from lpzero.runs.formula_run import FormulaRun
+from lpzero.report.figures.drawn import SEARCHED, Drawn, FigureKind, Material
+from lpzero.runs.formula_run import FormulaRun
 
 _OBJECTIVES = {RHO: "ρ", RHO_GIVEN_PARAMS: "ρ given parameters", RHO_WITHIN: "ρ within groups"}
 _LEGEND = 44  # letters in a line of the legend
@@ -127,6 +127,50 @@ def draw(data: Convergence, axes: Any = None) -> Figure:
     return figure
 
 
+def spec(data: Convergence) -> plotly.Spec:
+    """The same for a browser."""
+    traces: list[dict[str, Any]] = []
+    for index, arm in enumerate(data.arms):
+        n, colour = len(arm.fitness), plotly.colour(index)
+        name = plotly.text(arm.name if n == 1 else f"{arm.name} ({n} runs)", 60)
+        if arm.interval is not None:
+            band: dict[str, Any] = {
+                "type": "scatter", "mode": "lines", "x": data.evaluated, "hoverinfo": "skip",
+                "line": {"width": 0.5, "color": colour, "shape": "hv"}, "showlegend": False,
+            }  # fmt: skip
+            low, high = arm.interval
+            traces += [{**band, "y": low}, {**band, "y": high, "fill": "tonexty"}]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": name,
+                "x": data.evaluated,
+                "y": arm.mean,
+                "line": {
+                    "color": colour,
+                    "width": 2.5,
+                    "shape": "hv",
+                    "dash": plotly.DASHES[index % len(plotly.DASHES)],
+                },
+                "hovertemplate": "%{y:.6~g} after %{x:,}<extra></extra>",
+            }
+        )
+    levels = data.levels.items()
+    return plotly.spec(
+        traces,
+        height=360,
+        showlegend=len(data.arms) > 1 or len(data.arms[0].fitness) > 1,
+        shapes=[plotly.horizontal(value) for _, value in levels],
+        annotations=[
+            plotly.note(f"{plotly.text(name, 40)}: {value:.3f}", 1.0, value, "right")
+            for name, value in levels
+        ],
+        xaxis=plotly.axis(data.counted),
+        yaxis=plotly.axis(plotly.text(data.measured, 60)),
+    )
+
+
 def _read(rows: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, FloatArray]:
     try:
         pairs = [(float(row["evaluated"]), float(row["fitness"])) for row in rows]
@@ -150,7 +194,8 @@ def _figures(material: Material) -> Iterator[Drawn]:
     run = material.run
     if not run.history:
         return
-    runs = [run, *(other for other in material.beside if other.history)]
+    others = [other for other in material.beside if isinstance(other, FormulaRun)]
+    runs = [run, *(other for other in others if other.history)]
     measured_on = run.fitness_rows
     first = str(run.settings["objectives"][0])
     data = convergence(
@@ -165,11 +210,12 @@ def _figures(material: Material) -> Iterator[Drawn]:
         f" search maximises: in sample.{several(len(runs), 'campaigns')}",
         f"Line chart; best fitness {float(last['fitness']):.3f} after"
         f" {int(last['evaluated']):,} formulas.",
-        draw(data),
+        spec(data),
+        partial(draw, data),
     )
 
 
-FIGURE = FigureKind(40, _figures)
+FIGURE = FigureKind(40, SEARCHED, _figures)
 
 
 def several(n: int, what: str) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from lpzero.arrays import FloatArray
+from lpzero.report.figures import plotly_spec as plotly
 from lpzero.report.figures import style
-from lpzero.report.figures.drawn import Drawn, FigureKind, Material
+from lpzero.report.figures.drawn import SEARCHED, Drawn, FigureKind, Material
 from lpzero.runs.formula_run import ONE_SIDED, PairRho
 from primitives.registry import BINARIES
 from primitives.statistics import STATISTICS
@@ -62,14 +64,14 @@ def draw(data: Best) -> Figure:
         n = max(1, len(data.operations))
         figure = style.new(2.3 * n + 1.0, 2.9)
         panels = figure.subplots(1, n, squeeze=False, sharey=True)[0]
-        low = np.floor(10 * np.nanmin(data.rho)) / 10 if data.operations else 0.0
+        low, high = scale(data) if data.operations else (0.0, 1.0)
         image = None
         for axes, operation, plane in zip(panels, data.operations, data.rho, strict=False):
             shown = np.where(np.tri(len(plane), dtype=bool), plane, np.nan)
-            image = axes.imshow(shown, cmap=style.MAP, vmin=low, vmax=1.0)
+            image = axes.imshow(shown, cmap=style.MAP, vmin=low, vmax=high)
             for (row, column), value in np.ndenumerate(shown):
                 if not np.isnan(value):
-                    is_dark = (value - low) / max(1e-9, 1 - low) < 0.55
+                    is_dark = (value - low) / (high - low) < 0.55
                     axes.text(
                         column,
                         row,
@@ -92,6 +94,59 @@ def draw(data: Best) -> Figure:
     return figure
 
 
+def spec(data: Best) -> plotly.Spec:
+    """The same for a browser: a panel per operation, at most two beside each other."""
+    low, high = scale(data)
+    columns = min(2, len(data.operations))
+    rows = -(-len(data.operations) // columns)
+    traces, layout = [], {}
+    for place, (operation, plane) in enumerate(zip(data.operations, data.rho, strict=True)):
+        number = "" if place == 0 else str(place + 1)
+        shown = np.where(np.tri(len(plane), dtype=bool), plane, np.nan)
+        traces.append(
+            {
+                "type": "heatmap",
+                "x": data.statistics,
+                "y": data.statistics,
+                "z": shown,
+                "text": [["" if np.isnan(v) else f"{v:.3f}" for v in line] for line in shown],
+                "texttemplate": "%{text}",
+                "textfont": {"size": 11, "color": "@ink"},
+                "xaxis": f"x{number}",
+                "yaxis": f"y{number}",
+                "coloraxis": "coloraxis",
+                "hoverongaps": False,
+                "hovertemplate": f"{operation} of %{{y}} and %{{x}}: ρ %{{z:.4f}}<extra></extra>",
+            }
+        )
+        axis: dict[str, object] = {"showgrid": False, "zeroline": False, "fixedrange": True}
+        layout[f"xaxis{number}"] = plotly.axis(
+            f"<b>{operation}</b>", anchor=f"y{number}", ticks="", **axis
+        )
+        layout[f"yaxis{number}"] = plotly.axis(
+            "", autorange="reversed", anchor=f"x{number}", ticks="", **axis
+        )
+    grid = {"rows": rows, "columns": columns, "pattern": "independent", "xgap": 0.16, "ygap": 0.3}
+    bar = {"title": {"text": "best |ρ|"}, "thickness": 12, "outlinewidth": 0}
+    return plotly.spec(
+        traces,
+        height=40 + 260 * rows,
+        grid=grid,
+        coloraxis={"colorscale": "@scale", "cmin": low, "cmax": high, "colorbar": bar},
+        **layout,
+    )
+
+
+def scale(data: Best) -> tuple[float, float]:
+    """The ends of the colours: the values that occur, so that differences can be seen.
+
+    The lowest tenth of the values shares the first colour, or one bad pair would hide the rest.
+    """
+    values = data.rho[~np.isnan(data.rho)]
+    low, high = float(np.quantile(values, 0.1)), float(values.max())
+    return (low, high) if high - low > 1e-6 else (high - 0.01, high)
+
+
 def _figures(material: Material) -> Iterator[Drawn]:
     run, data = material.run, best(material.run.pairs())
     if not data.operations:
@@ -105,8 +160,9 @@ def _figures(material: Material) -> Iterator[Drawn]:
         f" {run.fitness_rows}{lowest}: in sample, and only over the formulas that were tried."
         " One-sided formulas are on the diagonal.",
         f"Heat maps; best per operation: {', '.join(shown)}.",
-        draw(data),
+        spec(data),
+        partial(draw, data),
     )
 
 
-FIGURE = FigureKind(50, _figures)
+FIGURE = FigureKind(50, SEARCHED, _figures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,9 +13,10 @@ from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import kendall_many
 from lpzero.judgement.ranks import rank, rank_targets
 from lpzero.judgement.table import SPLIT_PARTS
+from lpzero.report.figures import plotly_spec as plotly
 from lpzero.report.figures import style
-from lpzero.report.figures.drawn import Drawn, FigureKind, Material, file_name
-from lpzero.report.figures.scatter import Scores, of_run
+from lpzero.report.figures.drawn import HOLDS, Drawn, FigureKind, Material, file_name
+from lpzero.report.figures.scatter import Scores, described, marker, of_run
 
 
 def ranks(data: Scores, part: str | None = None) -> tuple[FloatArray, FloatArray]:
@@ -61,6 +63,41 @@ def draw(data: Scores) -> Figure:
     return figure
 
 
+def spec(data: Scores) -> plotly.Spec:
+    """The same for a browser: the test rows alone, if there are any, which were unseen."""
+    part = "test" if len(data.rows("test")) > 1 else None
+    by_score, by_target = ranks(data, part)
+    rows = np.arange(len(data.scores)) if part is None else data.rows(part)
+    n = len(rows)
+    place = data.names.index(part) if part else 0
+    traces: list[dict[str, object]] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [1, n],
+            "y": [1, n],
+            "line": {"color": "@soft", "width": 1},
+            "hoverinfo": "skip",
+        },
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": by_target,
+            "y": by_score,
+            "marker": marker(place, part or "", [part or ""]),
+            "customdata": described(data, rows),
+            "hovertemplate": "%{customdata}<br>rank %{y} by score, %{x} by target<extra></extra>",
+        },
+    ]
+    turned = {"autorange": "reversed", "constrain": "domain"}
+    return plotly.spec(
+        traces,
+        height=400,
+        xaxis=plotly.axis(f"rank by target on {part or 'all'} rows, 1 is best", **turned),
+        yaxis=plotly.axis("rank by score, 1 is best", scaleanchor="x", **turned),
+    )
+
+
 def _rho(first: FloatArray, second: FloatArray) -> float:
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return 0.0
@@ -74,8 +111,9 @@ def _figures(material: Material) -> Iterator[Drawn]:
             f"The winner's ranking of {data.table} against the true one, each part ranked on its"
             " own; a perfect proxy stays on the line.",
             f"Scatter plot of rank by score against rank by target; rho: {data.rhos}.",
-            draw(data),
+            spec(data),
+            partial(draw, data),
         )
 
 
-FIGURE = FigureKind(20, _figures)
+FIGURE = FigureKind(20, HOLDS, _figures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from matplotlib.figure import Figure
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
+from lpzero.report.figures import plotly_spec as plotly
 from lpzero.report.figures import style
-from lpzero.report.figures.drawn import Drawn, FigureKind, Material
+from lpzero.report.figures.drawn import HOLDS, Drawn, FigureKind, Material
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +85,33 @@ def draw(data: Transfer) -> Figure:
     return figure
 
 
+def spec(data: Transfer) -> plotly.Spec:
+    """The same for a browser."""
+    names = [plotly.text(name, 24) for name in data.tables]
+    cell = {
+        "type": "heatmap",
+        "x": names,
+        "y": names,
+        "z": data.rho,
+        "text": [[f"{value:.3f}" for value in line] for line in data.rho],
+        "texttemplate": "%{text}",
+        "textfont": {"color": "@ink"},
+        "customdata": [[plotly.lines(formula)] * len(names) for formula in data.formulas],
+        "coloraxis": "coloraxis",
+        "hovertemplate": "%{customdata}<br>the best of %{y}, tested on %{x}: ρ %{z:.3f}"
+        "<extra></extra>",
+    }
+    bar = {"title": {"text": "ρ"}, "thickness": 12, "outlinewidth": 0}
+    low = min(0.0, float(data.rho.min()))
+    return plotly.spec(
+        [cell],
+        height=150 + 60 * len(names),
+        coloraxis={"colorscale": "@scale", "cmin": low, "cmax": 1.0, "colorbar": bar},
+        xaxis=plotly.axis("tested on (test rows)", showgrid=False, type="category"),
+        yaxis=plotly.axis("best formula of", showgrid=False, type="category", autorange="reversed"),
+    )
+
+
 def _figures(material: Material) -> Iterator[Drawn]:
     run = material.run
     if material.transfer is not None:
@@ -104,7 +133,13 @@ def _drawn(data: Transfer, caption: str) -> Drawn:
         for i, one in enumerate(data.tables)
         for j, other in enumerate(data.tables)
     )
-    return Drawn("transfer", f"{caption} {lines}.", f"Matrix of rho: {values}.", draw(data))
+    return Drawn(
+        "transfer",
+        f"{caption} {lines}.",
+        f"Matrix of rho: {values}.",
+        spec(data),
+        partial(draw, data),
+    )
 
 
-FIGURE = FigureKind(60, _figures)
+FIGURE = FigureKind(60, HOLDS, _figures)

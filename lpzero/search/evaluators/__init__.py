@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Protocol
 
 from lpzero.errors import InputError
@@ -14,10 +15,11 @@ from lpzero.parallel import Workers
 from spaces import addresses, tables
 from spaces.base import Space
 from spaces.errors import TableError, UnknownNameError
+from spaces.tables.nano import is_trained, read_trained
 from spaces.tables.registry import data_root, locate, source
 
-PROXY = "proxy"
-NAMES = ("table", "surrogate", "training", PROXY)
+PROXY, SURROGATE = "proxy", "surrogate"
+NAMES = ("table", SURROGATE, "training", PROXY)
 
 
 class Evaluator(Protocol):
@@ -82,19 +84,25 @@ def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Eva
     from lpzero.search.evaluators.surrogate import Surrogate
     from lpzero.search.evaluators.table import LookUp
 
-    loaded = tables.load(table, data, space.name)
+    is_written = is_trained(Path(table).expanduser())
+    loaded = (
+        read_trained(Path(table).expanduser(), space.name)
+        if is_written
+        else tables.load(table, data, space.name)
+    )
     return Surrogate(space, loaded) if name == "surrogate" else LookUp(loaded)
 
 
 def table_of(space: Space[Any]) -> str | None:
-    """The first known table of the space."""
+    """The first known table of the space, or of a space that it is the known part of."""
     own = addresses.named(space.name)  # a table of it may name it by another address
+    known = (source(name) for name in tables.names())
     return next(
         (
-            name
-            for name in tables.names()
-            if source(name).space == space.name
-            or (own is not None and _is_at(own, source(name).space))
+            one.name
+            for one in known
+            if space.name in (one.space, one.drawn_from)
+            or (own is not None and _is_at(own, one.space))
         ),
         None,
     )

@@ -1,17 +1,21 @@
 """A surrogate: a Gaussian process fitted to a table, with its cross-validated error.
 
 Targets that are all negative (minus a perplexity, minus a loss) may be fitted on a logarithmic
-scale; the scale with the smaller cross-validated error is used.
+scale; the scale with the smaller cross-validated error is used. The matrices have a few hundred
+rows, for which one BLAS thread is the fastest; several wait for each other, for minutes if other
+processes use the cores.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import spearman
@@ -46,10 +50,14 @@ class Surrogate:
     def __init__(self, space: Space[Any], table: Table) -> None:
         self.table, self.target = table, f"predicted {table.target}"
         scales = [PLAIN, LOGARITHM] if (table.targets < 0).all() else [PLAIN]
-        held_out = [(scale, cross_validated(table, scale)) for scale in scales]
-        self.scale, self.held_out = min(held_out, key=lambda pair: _rmse(pair[1], table.targets))
         self._features = Features(space, table.archs)
-        self._process = Process(self._features(table.archs), self.scale.transform(table.targets))
+        with _one_thread():
+            held_out = [(scale, cross_validated(table, scale)) for scale in scales]
+            self.scale, self.held_out = min(
+                held_out, key=lambda pair: _rmse(pair[1], table.targets)
+            )
+            points = self._features(table.archs)
+            self._process = Process(points, self.scale.transform(table.targets))
 
     @cached_property
     def rmse(self) -> float:
@@ -78,11 +86,18 @@ class Surrogate:
         """The features in which the architecture is outside the table's range: extrapolated."""
         return self._features.outside(arch)
 
+    def knows(self, arch: Any) -> bool:
+        """Whether the architecture is inside the table's range in every feature."""
+        return not self.outside(arch)
+
     def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
+        with _one_thread():
+            return [self._predicted(arch) for arch in archs]
+
+    def _predicted(self, arch: Any) -> float:
         # One by one and rounded, so that the order of summation does not change the result.
-        for arch in archs:
-            found = self.scale.inverse(self._process.predict(self._features([arch])))
-            yield float(f"{found[0]:.9e}")
+        found = self.scale.inverse(self._process.predict(self._features([arch])))
+        return float(f"{found[0]:.9e}")
 
 
 def cross_validated(table: Table, scale: Scale) -> FloatArray:
@@ -98,6 +113,10 @@ def cross_validated(table: Table, scale: Scale) -> FloatArray:
         )
         predictions[part] = scale.inverse(process.predict(features([table.archs[i] for i in part])))
     return predictions
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
 def _rmse(predictions: FloatArray, targets: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""Training of nano architectures, with the recipe that built their tables."""
+"""Training of architectures: with the recipe of nano tables, or by the space's own function."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from lpzero.errors import InputError, LPZeroError
 from lpzero.parallel import Lost, Workers, stream
+from spaces.addresses import address_of
 from spaces.base import Space
-from spaces.training.recipes import PLANS, TablePlan
+from spaces.training.own_plan import own_plan
+from spaces.training.recipes import PLANS, Plan, TablePlan
 
 
 class TrainingError(LPZeroError):
@@ -29,28 +30,20 @@ class Training:
     pool: Sequence[Any] | None = None
 
     def __init__(self, space: Space[Any], steps: int | None, workers: Workers) -> None:
-        if space.name not in PLANS:
-            known = ", ".join(sorted(PLANS))
-            raise InputError(f"there is no training recipe for space {space.name}; use {known}")
-        plan = PLANS[space.name]
-        if steps is not None:
-            plan = dataclasses.replace(plan, recipe=dataclasses.replace(plan.recipe, steps=steps))
-        self.space, self.plan, self.workers = space, plan, workers
-        self.target = _target_name(plan)
+        self.space, self.workers = space, workers
+        self.plan = _plan(space, steps)
+        self.target = self.plan.target_name
 
     def describe(self) -> dict[str, Any]:
-        recipe = dataclasses.asdict(self.plan.recipe)
-        return {
-            "evaluator": self.name,
-            "task": self.plan.task,
-            "seeds": self.plan.n_seeds,
-            **recipe,
-        }
+        known = {"evaluator": self.name, "seeds": self.plan.n_seeds}
+        if not isinstance(self.plan, TablePlan):
+            return known
+        return known | {"task": self.plan.task, **dataclasses.asdict(self.plan.recipe)}
 
     def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
         waiting: dict[int, float] = {}
         place = 0
-        task = _TrainTask(self.space, self.plan)
+        task = _TrainTask(self.plan)
         with closing(stream(task, list(archs), self.workers)) as results:
             for index, target in results:
                 if isinstance(target, Lost):
@@ -68,30 +61,24 @@ class _TrainTask:
     It is minus infinity, worse than any other, if a training fails.
     """
 
-    space: Space[Any]
-    plan: TablePlan
+    plan: Plan
 
     def __call__(self, arch: Any) -> float:
-        from spaces.training.trainer import train
-
-        task = _task(self.plan.task, self.space.batch_shape[1])
-        runs = [
-            train(self.space, arch, task, self.plan.recipe, seed)
-            for seed in range(self.plan.n_seeds)
-        ]
-        if any(run.failure for run in runs):
-            return -np.inf
-        return float(np.mean([run.target for run in runs]))
+        targets = [self.plan.run(arch, seed)["target"] for seed in range(self.plan.n_seeds)]
+        return -np.inf if None in targets else float(np.mean(targets))
 
 
-@lru_cache(maxsize=1)
-def _task(name: str, context: int) -> Any:
-    from spaces.training.tasks import TASKS
-
-    return TASKS[name](context)
-
-
-def _target_name(plan: TablePlan) -> str:
-    from spaces.training.tasks import TASKS
-
-    return TASKS[plan.task].target_name
+def _plan(space: Space[Any], steps: int | None) -> Plan:
+    """The space's own training, or the recipe of its nano table."""
+    own = own_plan(address_of(space))
+    if own is not None:
+        if steps is not None:
+            raise InputError("training steps are for nano spaces; your own train decides its steps")
+        return own
+    if space.name not in PLANS:
+        known = ", ".join(sorted(PLANS))
+        raise InputError(f"there is no training recipe for space {space.name}; use {known}")
+    plan = PLANS[space.name]
+    if steps is not None:
+        plan = dataclasses.replace(plan, recipe=dataclasses.replace(plan.recipe, steps=steps))
+    return plan

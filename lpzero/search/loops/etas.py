@@ -50,6 +50,9 @@ class Etas:
     def last_step(self) -> int:
         return self.iterations
 
+    def most_scored(self, is_evaluated: bool) -> int:
+        return self.samples + self.mutants * self.iterations
+
     def run(self, environment: Environment) -> Any:
         drawn = environment.sample(self.samples)
         environment.observe(best(drawn, environment.scores(drawn), self.parents), step=0)

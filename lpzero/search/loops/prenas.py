@@ -59,6 +59,9 @@ class PreNas:
     def last_step(self) -> int | None:
         return None
 
+    def most_scored(self, is_evaluated: bool) -> int | None:
+        return None  # the supernet's pass says how many groups of isomers there are
+
     @property
     def default_proxy(self) -> str | None:
         """What scores the elected isomers unless another proxy is named."""

@@ -43,6 +43,9 @@ class RandomSearch:
     def last_step(self) -> int:
         return -(-self.samples // _AT_ONCE)
 
+    def most_scored(self, is_evaluated: bool) -> int:
+        return self.samples
+
     def run(self, environment: Environment) -> Any:
         drawn = environment.sample(self.samples)
         n_steps = -(-len(drawn) // _AT_ONCE)

@@ -56,6 +56,9 @@ class Regularised:
     def last_step(self) -> int:
         return self.evaluations - self.population
 
+    def most_scored(self, is_evaluated: bool) -> int:
+        return 1 if is_evaluated else self.evaluations  # its winner's score is shown
+
     def run(self, environment: Environment) -> Any:
         first = environment.sample(self.population)
         environment.observe(first, step=0)

@@ -75,6 +75,9 @@ class TRazor:
     def last_step(self) -> int:
         return self.steps
 
+    def most_scored(self, is_evaluated: bool) -> int:
+        return self.population + (self.mutations + self.crossovers) * self.steps
+
     def run(self, environment: Environment) -> Any:
         drawn = environment.sample(self.population)
         members = [Member(arch, np.zeros(environment.space.depth(arch)), arch) for arch in drawn]

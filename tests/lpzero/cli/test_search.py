@@ -102,7 +102,9 @@ def test_a_broken_request_is_one_line(
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--max-latency", "0"], "at most 0 latency"),
         (["nano-gpt2", "--loop", "trazor", "--proxy", "snip", "--gamma1", "nan"], "gamma1 is nan"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--steps", "7"], "loop etas has no steps"),
-        (["nano-gpt2", *QUICK, "--evaluator", "proxy"], "name one with --proxy"),
+        (["nano-gpt2", *QUICK, "--proxy", "none", "--evaluator", "proxy"], "name one with --proxy"),
+        (["nano-gpt2", *QUICK, "--evaluator", "table", "--beyond-table"], "--beyond-table is for"),
+        (["nano-gpt2", *QUICK, "--compare", "--time-limit", "9"], "--time-limit is for one search"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--table", "flexibert"], "flexibert"),
         (
             ["nano-gpt2", *QUICK, "--proxy", "depth", "--table", "nano-flexibert"],
@@ -112,7 +114,7 @@ def test_a_broken_request_is_one_line(
         (["nano-gpt2", *QUICK, "--proxy", "missing.json"], "no file missing.json"),
         (["nano-gpt2", *QUICK, "--proxy", "runs/missing"], "no file or directory runs/missing"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--resume"], "--resume needs --out"),
-        (["nano-gpt2", "--proxy", "depth"], "no loop given"),
+        (["--proxy", "depth"], "no space given"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--proxy", "flops"], "--compare"),
         (["gpt2", *QUICK, "--proxy", "depth", "--evaluator", "training"], "no training recipe"),
         (["nano-gpt2", *QUICK, "--proxy", "depth", "--training-steps", "9"], "does not train"),
@@ -147,3 +149,38 @@ def test_scores_of_any_size_are_told_apart(
 ) -> None:
     output.print_rows([{"score": score, "n": 0.5}], "table", significant=("score",))
     assert capsys.readouterr().out.split() == ["score", "n", shown, "0.500"]
+
+
+def test_a_space_alone_is_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--samples", "40", "--mutants", "5", "--iterations", "1"]
+    code, out, err = call(capsys, "nano-gpt2", *sizes, "--format", "json")
+    assert code == 0
+    result = json.loads(out)
+    assert (result["loop"], result["proxy"]) == ("etas", "engine-decoder")
+    assert result["evaluator"]["evaluator"] == "surrogate"
+    assert result["inside_table"]
+    assert result["best"]["outside_table"] == []
+    lines = err.splitlines()
+    assert lines[0].startswith("surrogate of 104 rows of nano-gpt2, in ")
+    assert "cross-validated rho 0.98" in lines[0]
+    assert lines[1].startswith("about ")
+    assert ": 45 networks at " in lines[1]
+
+
+def test_a_search_that_its_time_limit_ends_is_continued(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["nano-gpt2", *QUICK, "--proxy", "depth", "--out"]
+    assert call(capsys, *words, str(tmp_path / "whole"))[0] == 0
+    code, out, err = call(capsys, *words, str(tmp_path / "cut"), "--time-limit", "1e-9")
+    assert code == 0
+    assert "depth" in out
+    assert f"continue with: lpzero search --out {tmp_path / 'cut'} --resume" in err
+    assert content(tmp_path / "cut", "result.json")["stopped_by"] == "time limit"
+    facts = {name: (tmp_path / name / "journal.jsonl").read_bytes() for name in ("cut", "whole")}
+    assert facts["whole"].startswith(facts["cut"])
+    assert len(facts["cut"]) < len(facts["whole"])
+    # The space may be named again.
+    assert call(capsys, "nano-gpt2", "--out", str(tmp_path / "cut"), "--resume")[0] == 0
+    for name in ("journal.jsonl", "result.json", "trace.csv"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

@@ -185,6 +185,59 @@ class Tab:
                 clickCount=1,
             )
 
+    def wait(self, script: str) -> Any:
+        """The value of an expression as soon as it is true."""
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            found = self.run(script)
+            if found:
+                return found
+            time.sleep(0.02)
+        raise RuntimeError(f"it never came true: {script}")
+
+    def scheme(self, name: str) -> None:
+        """Prefer light or dark."""
+        feature = {"name": "prefers-color-scheme", "value": name}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+
+    def draw(self, name: str) -> None:
+        """Scroll to a figure and wait until the page's script has drawn it."""
+        selector = json.dumps(f"#figure-{name}")
+        self.run(f"document.querySelector({selector}).scrollIntoView({{block: 'center'}})")
+        self.wait(f"document.querySelector({selector} + ' .plot').dataset.drawn === 'yes'")
+
+    def draw_all(self) -> None:
+        """Every figure, drawn."""
+        names = self.run(
+            "[...document.querySelectorAll('figure[data-figure]')].map((f) => f.dataset.figure)"
+        )
+        for name in names:
+            self.draw(name)
+
+    def point_at(self, figure: str, trace: int, point: int) -> None:
+        """Move the mouse over a point of a figure; traces are counted from the end if negative."""
+        self.draw(figure)
+        x, y = self.run(
+            f"(() => {{ const plot = document.querySelector('#figure-{figure} .plot');"
+            f" const trace = plot._fullData.at({trace});"
+            " const box = plot.getBoundingClientRect();"
+            " const [x, y] = ['xaxis', 'yaxis'].map((name) => plot._fullLayout[name]);"
+            f" return [box.x + x._offset + x.d2p(trace.x[{point}]),"
+            f" box.y + y._offset + y.d2p(trace.y[{point}])]; }})()"
+        )
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
+        self.wait(f"!document.querySelector('#figure-{figure} .hoverlayer .hovertext')")
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def hovered(self, figure: str) -> str:
+        """What the figure says of the point under the mouse."""
+        place = f"document.querySelector('#figure-{figure} .hoverlayer')"
+        lines = self.wait(
+            f"(() => {{ const found = [...{place}.querySelectorAll('tspan')];"
+            " return found.length ? found.map((line) => line.textContent) : null; })()"
+        )
+        return " ".join(lines)
+
     def screenshot(self, path: Path, whole: bool = True) -> None:
         found = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(found["data"]))

@@ -20,7 +20,7 @@ PARTS = ("train", "valid", "test", "all")
 def rows(markup: str) -> list[list[str]]:
     """The cells of every row of every table, as text."""
     found = []
-    for row in re.findall(r"<tr>(.*?)</tr>", markup, re.S):
+    for row in re.findall(r"<tr[^>]*>(.*?)</tr>", markup, re.S):
         cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S)
         found.append([unescape(re.sub(r"<[^>]*>", "", cell)).replace("−", "-") for cell in cells])
     return found
@@ -56,7 +56,7 @@ def test_every_proxy_has_its_own_numbers_under_their_headings() -> None:
 
 @pytest.mark.parametrize(("sign", "shown"), [(1, "sign + (as written"), (-1, "sign − (negated")])
 def test_the_sentence_on_the_winner_is_of_the_test_rows(sign: int, shown: str) -> None:
-    text = unescape(re.sub(r"<[^>]*>", "", verdict.section(numbered_run(sign))))
+    text = unescape(re.sub(r"<[^>]*>", "", verdict.summary(numbered_run(sign))))
     assert shown in text
     for table in TABLES:
         test = RUN.judged(table)["test"]
@@ -67,19 +67,19 @@ def test_the_sentence_on_the_winner_is_of_the_test_rows(sign: int, shown: str) -
 
 def test_the_hall_shows_measures_in_their_columns_and_the_lowest_test_rho() -> None:
     header, *found = rows(hall_of_fame.section(RUN))
-    assert header[3:6] == ["ρ fitness rows, one", "given parameters, one", "within groups, one"]
+    assert header[5:8] == ["ρ fitness rows, one", "given parameters, one", "within groups, one"]
     assert len(found) == 3
     lines = {line["formula"]: line for line in RUN.result["top"]}  # type: ignore[index]
     for row, cells in zip(RUN.hall, found, strict=True):
         measures = ("rho", "rho_given_params", "rho_within")
         expected = [row["fitness"], *(row[f"{t} {m}"] for t in TABLES for m in measures)]
-        assert cells[2:9] == [f"{value:.3f}" for value in expected]
+        assert [cells[2], *cells[5:11]] == [f"{value:.3f}" for value in expected]
         line = lines.get(row["formula"])
         if line is None:
-            assert cells[9:11] == ["–", "–"]
+            assert cells[3:5] == ["–", "–"]
             continue
         lowest = min((line["judged"][table]["test"] for table in TABLES), key=lambda t: t["rho"])
-        assert cells[9:11] == [f"{line['rho']['valid']:.3f}", around(lowest)]
+        assert cells[3:5] == [f"{line['rho']['valid']:.3f}", around(lowest)]
         tests = [line["judged"][table]["test"]["rho"] for table in TABLES]
         assert tests[0] != tests[1]
     assert [cells[11] for cells in found] == ["yes", "no", "no"]

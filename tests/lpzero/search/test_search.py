@@ -18,8 +18,10 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, find
-from lpzero.search import Constraints, Request, Resources, run
+from lpzero.search import Constraints, Request, Resources, defaults, loops, run
 from lpzero.search import evaluators as evaluating
+from lpzero.search.cost import Cost
+from lpzero.search.deadline import Deadline, TimeUpError
 from lpzero.search.evaluators.surrogate import Surrogate
 from lpzero.search.evaluators.training import Training
 from lpzero.search.gaussian import Kernel, Process, likelihood
@@ -343,3 +345,113 @@ if __name__ == "__main__":  # slowly, to be killed
         (time.sleep(0.2), target)[1] for target in predict(self, archs)
     )
     run(asked(), out=Path(sys.argv[1]))
+
+
+@pytest.mark.parametrize("n_checks", [0, 2, 7])
+@pytest.mark.parametrize(
+    ("loop", "constants"),
+    [
+        ("etas", SMALL),
+        ("trazor", {"population": 12, "mutations": 6, "crossovers": 6, "steps": 3}),
+        ("random", {"samples": 20, "evaluations": 4}),
+        ("regularised", {"population": 4, "tournament": 2, "evaluations": 12}),
+    ],
+)
+def test_a_time_limit_gives_the_first_part_of_the_search(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    loop: str,
+    constants: dict[str, int],
+    n_checks: int,
+) -> None:
+    proxy = "snip" if loop == "trazor" else "depth"
+    request = asked(loop=loop, proxy=proxy, constants=constants)
+    around = Resources(cache=tmp_path / "cache")
+    full = run(request, around, tmp_path / "full")
+    left = iter(range(n_checks))
+
+    def check(self: Deadline) -> None:
+        if next(left, None) is None:
+            raise TimeUpError
+
+    monkeypatch.setattr(Deadline, "check", check)
+    found = run(request, around, tmp_path / "cut", time_limit=100.0)
+    assert found.result["stopped_by"] == "time limit"
+    assert full.trace[: len(found.trace)] == found.trace
+    assert len(found.trace) < len(full.trace)
+    if found.trace and loop != "trazor":
+        assert found.best["target"] == found.trace[-1]["best"]
+    journals = [(tmp_path / name / "journal.jsonl").read_bytes() for name in ("cut", "full")]
+    assert journals[1].startswith(journals[0])
+    run(request, around, tmp_path / "cut", resume=True)
+    assert content(tmp_path / "cut") == content(tmp_path / "full")
+
+
+def test_a_search_inside_its_table_draws_nothing_outside() -> None:
+    drawn = {"samples": 150, "evaluations": 30}
+    request = asked(
+        space="nano-rnn", loop="random", proxy="flops", constants=drawn, inside_table=True
+    )
+    table = load("nano-rnn")
+    surrogate = Surrogate(table.space, table)
+    tried = [table.space.from_json(entry["arch"]) for entry in run(request).trace]
+    assert tried
+    assert all(surrogate.knows(arch) for arch in tried)
+    anywhere = run(replace(request, inside_table=False))
+    assert any(not surrogate.knows(table.space.from_json(e["arch"])) for e in anywhere.trace)
+    with pytest.raises(InputError, match="inside_table is for surrogates"):
+        asked(evaluator="table", inside_table=True)
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [
+        (Cost(8050, 1.3), "about 3 h: 8,050 networks at 1.3 s"),
+        (Cost(1300, 0.086, 2), "about 56 s: 1,300 networks at 0.086 s in 2 processes"),
+        (
+            Cost(1300, 1.0, n_trainings=33),
+            "about 22 min: 1,300 networks at 1 s, and the training of up to 33",
+        ),
+    ],
+)
+def test_the_cost_in_words(cost: Cost, text: str) -> None:
+    assert str(cost) == text
+
+
+@pytest.mark.parametrize("name", [name for name in loops.LOOPS if name != "prenas"])
+def test_no_loop_scores_more_than_it_says(name: str) -> None:
+    small = {
+        "etas": SMALL,
+        "trazor": {"population": 6, "mutations": 3, "crossovers": 2, "steps": 3},
+        "random": {"samples": 60},
+        "regularised": {"population": 5, "tournament": 2, "evaluations": 20},
+    }
+    for evaluator in ("table", "proxy"):
+        proxy = "sum(params)" if name == "trazor" else "depth"
+        request = asked(loop=name, proxy=proxy, evaluator=evaluator, constants=small[name])
+        most = request.made_loop.most_scored(evaluator != "proxy")
+        assert most is not None
+        assert 0.5 * most < run(request).result["scored"] <= most
+
+
+@pytest.mark.parametrize(
+    ("space", "loop", "proxy"),
+    [
+        ("gpt2", "etas", "engine-decoder"),
+        ("nano-flexibert", "random", "engine-encoder"),
+        ("pit", "etas", "dss"),
+        ("nano-rnn", "etas", "hidden-covariance"),
+        ("gpt2", "trazor", "dss++"),
+        ("autoformer-tiny", "prenas", None),
+    ],
+)
+def test_the_proxy_that_a_search_uses_by_default(space: str, loop: str, proxy: str | None) -> None:
+    assert defaults.proxy(spaces.get(space), loops.get(loop)) == proxy
+
+
+def test_the_part_of_a_space_that_a_table_knows() -> None:
+    assert defaults.known_space("gpt2", "gpt2-wt103") == "gpt2-released"
+    assert defaults.known_space("gpt2-etas", "gpt2-wt103") == "gpt2-etas"
+    assert defaults.known_space("nano-gpt2", "nano-gpt2") == "nano-gpt2"
+    assert defaults.known_space("gpt2", None) == "gpt2"
+    assert evaluating.table_of(spaces.get("gpt2-released")) == "gpt2-wt103"

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from lpzero.search import gaussian
 from lpzero.search.evaluators import surrogate
 from lpzero.search.evaluators.surrogate import LOGARITHM, PLAIN, Surrogate, cross_validated
 from lpzero.search.features import Features
@@ -86,3 +88,17 @@ def test_the_likelihood_is_that_of_the_normal_distribution() -> None:
         covariance = kernel.between(points, points) + kernel.noise * np.eye(7)
         expected = multivariate_normal(np.zeros(7), covariance).logpdf(targets) - constant
         assert likelihood(kernel, points, targets) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_fit_uses_one_blas_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def watched(*words: Any) -> float:
+        seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        return likelihood(*words)
+
+    monkeypatch.setattr(gaussian, "likelihood", watched)
+    table = made()
+    with threadpool_limits(2, "blas"):
+        Surrogate(SPACE, table)
+    assert set(seen) == {1}

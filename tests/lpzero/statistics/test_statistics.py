@@ -589,3 +589,27 @@ def test_what_was_extracted_does_not_change_with_the_model() -> None:
         for parameter in model.parameters():
             parameter.fill_(7.0)
     assert all(torch.equal(a, b) for a, b in zip(before, taken, strict=True))
+
+
+@pytest.mark.parametrize("names", ["A", "JW", "G", "HS", "W"])
+@pytest.mark.parametrize("space", ["nano-gpt2", "nano-flexibert", "nano-rnn"])
+def test_some_statistics_are_the_same_as_among_all(
+    space: str, names: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = spaces.get(space)
+    model = made.build(made.sample(random.Random(2)), 0)
+    full = extract(model, made.batch(0))
+    if not set(names) & set("GJ"):
+
+        def no_gradient(*words: Any, **options: Any) -> Any:
+            raise AssertionError("nothing should be differentiated")
+
+        monkeypatch.setattr(torch.autograd, "grad", no_gradient)
+    some = extract(model, made.batch(0), names=names)
+    pairs = [*zip(some.blocks, full.blocks, strict=True)]
+    pairs += [(some.ends[end], full.ends[end]) for end in full.ends]
+    for mine, all_of_them in pairs:
+        assert mine.keys() == all_of_them.keys() & set(names)
+        for name, pieces in mine.items():
+            for piece, other in zip(pieces, all_of_them[name], strict=True):
+                assert torch.equal(piece.values, other.values)

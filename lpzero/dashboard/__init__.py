@@ -1,0 +1,1 @@
+"""The dashboard: every run below a folder, live, on loopback, without writing or locking."""

@@ -1,0 +1,119 @@
+"""The HTML of the dashboard: the list of runs, and live pages of one run or several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from lpzero.dashboard.progress import state
+from lpzero.dashboard.summary import Summary
+from lpzero.dashboard.watched import View
+from lpzero.report.markup import Markup, element, joined
+from lpzero.report.page import body, head_lines, remarks
+from lpzero.report.sections import data_block
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+COLUMNS = ("run", "kind", "table", "state", "progress", "best", "started", "changed", "size")
+
+
+def live_page(view: View, name: str, base: str, address: str) -> bytes:
+    """The page of the run of that name, which asks for newer states of itself at `address`."""
+    way = joined(element("a", "All runs", href=base), " / ", name)
+    parts = [
+        element("nav", way, class_="above", aria_label="Where this page is"),
+        element("p", class_="connection", role="status", id="connection", hidden=True),
+        *body(view.content, with_pictures=False),
+        data_block("figures", view.content.specs()),
+    ]
+    return _document(
+        view.content.title,
+        parts,
+        base,
+        ("plotly.js", "report.js", "live.js"),
+        data_address=address,
+        data_version=view.version,
+        data_behind="yes" if view.is_behind else "no",
+    )
+
+
+def list_page(lines: Sequence[Summary], notes: Sequence[str], folder: str, base: str) -> bytes:
+    """Every run below the folder, newest first; the script keeps it up to date."""
+    ordered = sorted(lines, key=lambda line: -line.changed)
+    head = element("tr", element("th", "beside", scope="col"), *(
+        element("th", name, scope="col", data_column=name) for name in COLUMNS
+    ))  # fmt: skip
+    rows = [_row(line, base) for line in ordered]
+    found = element(
+        "table",
+        element("caption", f"{len(lines):,} runs"),
+        element("thead", head),
+        element("tbody", *rows),
+        id="runs",
+    )
+    search = element(
+        "label", "Filter ", element("input", type="search", id="filter", autocomplete="off")
+    )
+    button = element("button", "Show beside each other", type="button", id="compare", disabled=True)
+    parts = [
+        element("header", element("h1", f"Runs in {folder}"), remarks(notes)),
+        element("p", class_="connection", role="status", id="connection", hidden=True),
+        element(
+            "main",
+            element("div", search, button, class_="controls", id="controls", hidden=True),
+            element("div", found, class_="scroll", tabindex=0, role="region", aria_label="Runs"),
+            element("p", "There is no run yet.", id="nothing", hidden=bool(lines)),
+        ),
+    ]
+    return _document(f"Runs in {folder}", parts, base, ("list.js",), data_base=base)
+
+
+def _row(line: Summary, base: str) -> Markup:
+    """A row as the script makes it, too."""
+    box = element("input", type="checkbox", value=line.id, aria_label=f"{line.name} beside others")
+    cells = [
+        element("td", box),
+        element("th", element("a", line.name, href=f"{base}run/{line.id}"), scope="row"),
+        element("td", line.kind),
+        element("td", line.table),
+        element("td", state(line.state)),
+        element("td", line.remark or line.progress),
+        element("td", line.best),
+        element("td", age(line.started)),
+        element("td", age(line.changed)),
+        element("td", size(line.size), class_="number"),
+    ]
+    return element("tr", *cells, data_run=line.id)
+
+
+def age(moment: float) -> str:
+    """How long ago it was, in the largest unit."""
+    seconds = max(0.0, time.time() - moment)
+    for name, unit in (("d", _DAY), ("h", _HOUR), ("min", _MINUTE)):
+        if seconds >= unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"
+
+
+def size(n_bytes: int) -> str:
+    """A number of bytes in the largest unit."""
+    amount = float(n_bytes)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}"
+        amount /= 1000
+    return f"{amount:,.1f} GB"
+
+
+def _document(
+    title: str, parts: Sequence[Markup], base: str, scripts: Sequence[str], **attributes: str
+) -> bytes:
+    styles = [
+        element("link", rel="stylesheet", href=f"{base}static/{name}")
+        for name in ("report.css", "dashboard.css")
+    ]
+    loaded = [element("script", src=f"{base}static/{name}", defer=True) for name in scripts]
+    icon = element("link", rel="icon", href="data:,")
+    head = element("head", element("meta", charset="utf-8"), *head_lines(title), icon, *styles)
+    made = element("html", head, element("body", *parts, *loaded, **attributes), lang="en")
+    # Names of files need not be UTF-8.
+    return f"<!DOCTYPE html>\n{made}\n".encode("utf-8", "backslashreplace")

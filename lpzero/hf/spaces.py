@@ -1,0 +1,195 @@
+"""A space of Hugging Face configurations: fixed fields, and choices for some of them.
+
+SPACE.yaml:
+
+    model_type: gpt2
+    fields: {vocab_size: 256, n_positions: 64}
+    search:
+      n_layer: [2, 3, 4]
+      n_embd: {from: 32, to: 128, step: 32}
+    batch: [8, 64]
+
+Combinations that transformers refuses (a width that the heads do not divide) are not architectures
+of the space: they are drawn again.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from torch import nn
+
+from lpzero.errors import InputError
+from lpzero.hf.models import build as build_model
+from lpzero.hf.models import checked_fields
+from lpzero.own.choices import DEPTHS
+from lpzero.own.configuration import Configuration
+from lpzero.own.space import OwnSpace, space
+from spaces.errors import ArchitectureError, shown
+from spaces.regular_files import NotRegularError, read_regular
+
+_LARGEST = 1 << 20  # bytes of a space
+_KEYS = ("model_type", "fields", "search", "batch")
+_DRAWS = 1000  # until a space counts as one without architectures
+_TEXT, _IMAGES = (8, 64), 4
+
+
+@dataclass(frozen=True, slots=True)
+class BuildModel:
+    """From the choices of an architecture to the untrained model, weights from torch's seed.
+
+    `fields` are the other fields of the configuration, as JSON.
+    """
+
+    fields: str
+
+    def __call__(self, choices: Mapping[str, Any]) -> nn.Module:
+        seed = torch.initial_seed() if torch.get_default_device().type != "meta" else 0
+        return build_model(self.configuration(choices), seed)
+
+    def configuration(self, choices: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the configuration with these choices."""
+        return {**json.loads(self.fields), **choices}
+
+
+@dataclass(frozen=True)
+class HfSpace(OwnSpace):
+    """Configurations that transformers can build; `stated` is what all of them have, as JSON."""
+
+    stated: str = ""
+
+    def identity(self) -> dict[str, Any]:
+        import transformers
+
+        own = {"stated": self.stated, "transformers": transformers.__version__}
+        return {**super().identity(), **own}
+
+    def sample(self, rng: random.Random) -> Configuration:
+        return self._buildable(lambda: self.choices.sample(rng))
+
+    def mutate(self, arch: Configuration, probability: float, rng: random.Random) -> Configuration:
+        return self._buildable(lambda: self.choices.mutate(arch, probability, rng), arch)
+
+    def crossover(
+        self, first: Configuration, second: Configuration, rng: random.Random
+    ) -> Configuration:
+        return self._buildable(lambda: self.choices.crossover(first, second, rng), first)
+
+    def validate(self, arch: Configuration) -> None:
+        super().validate(arch)
+        reason = _refused(self.make, arch)
+        if reason is not None:
+            raise ArchitectureError(reason)
+
+    def _buildable(
+        self, draw: Callable[[], Configuration], otherwise: Configuration | None = None
+    ) -> Configuration:
+        """The first draw that can be built; `otherwise` if there is none in many."""
+        reason: str | None = None
+        for _ in range(_DRAWS):
+            drawn = draw()
+            reason = _refused(self.make, drawn)
+            if reason is None:
+                return drawn
+        if otherwise is not None:
+            return otherwise
+        raise InputError(f"space {self.name}: no draw in {_DRAWS:,} can be built: {reason}")
+
+
+@lru_cache(maxsize=1 << 16)
+def _refused(make: Any, arch: Configuration) -> str | None:
+    """Why the model cannot be built; None if it can, as a layout without memory shows."""
+    try:
+        with torch.device("meta"):
+            make(arch)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def read_space(path: str | Path) -> HfSpace:
+    """The space that a YAML file describes."""
+    place = Path(path)
+    try:
+        given = yaml.safe_load(read_regular(place, _LARGEST))
+    except FileNotFoundError:
+        raise InputError(f"there is no file {place}") from None
+    except (NotRegularError, PermissionError, IsADirectoryError) as error:
+        raise InputError(f"{place}: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{place} is not YAML: {' '.join(str(error).split())[:200]}") from None
+    if not isinstance(given, dict) or not set(given) <= set(_KEYS):
+        raise InputError(f"{place} holds {shown(given)}, expected the keys {', '.join(_KEYS)}")
+    return make_space(place.stem, given, str(place))
+
+
+def make_space(name: str, given: Mapping[str, Any], place: str = "the space") -> HfSpace:
+    """The space of that name with `model_type`, `fields`, `search` and `batch`."""
+    fields, search = given.get("fields") or {}, given.get("search")
+    if not isinstance(fields, Mapping) or not isinstance(search, Mapping) or not search:
+        raise InputError(f"{place}: expected fields and search to map names to values")
+    choices = {str(field): _choices(place, str(field), of) for field, of in search.items()}
+    example = {field: of[0] for field, of in choices.items()}
+    config = _configuration({"model_type": given.get("model_type"), **fields, **example}, place)
+    plain = type(config)()
+    for field in choices:
+        if not hasattr(plain, field):
+            raise InputError(f"{place}: a configuration of {config.model_type} has no {field}")
+    depth = next((field for field in (*DEPTHS, "num_layers") if field in choices), None)
+    stated = _text(place, {"model_type": config.model_type, **fields})
+    batch, vocabulary = _batch(place, given.get("batch"), config)
+    make = BuildModel(stated)
+    made = space(choices, make, name=name, depth=depth, batch=batch, vocabulary=vocabulary)
+    values = {field: getattr(made, field) for field in made.__dataclass_fields__}
+    return HfSpace(**values, stated=stated)
+
+
+def _text(place: str, fields: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(fields, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{place}: fields are not plain values: {error}") from None
+
+
+def _configuration(fields: dict[str, Any], place: str) -> Any:
+    from lpzero.hf.models import make_configuration, refusing
+
+    with refusing(place):
+        return make_configuration(checked_fields(fields, place))
+
+
+def _choices(place: str, field: str, given: Any) -> list[Any]:
+    if isinstance(given, Mapping):
+        known = {"step": 1, **given}
+        if set(known) == {"from", "to", "step"} and all(type(n) is int for n in known.values()):
+            found = list(range(known["from"], known["to"] + 1, known["step"] or 1))
+            if found and known["step"] > 0:
+                return found
+        raise InputError(
+            f"{place}: {field} is {shown(dict(given))}, expected from, to and step as whole numbers"
+        )
+    if not isinstance(given, list) or not given:
+        raise InputError(f"{place}: {field} is {shown(given)}, expected a list or a range")
+    return given
+
+
+def _batch(place: str, given: Any, config: Any) -> tuple[tuple[int, ...], int]:
+    side = getattr(config, "image_size", None)
+    words = int(getattr(config, "vocab_size", 0) or 256)
+    if given is not None and (
+        not isinstance(given, list) or not all(type(n) is int for n in given)
+    ):
+        raise InputError(f"{place}: batch is {shown(given)}, expected whole numbers")
+    if side is not None:
+        height, width = (side, side) if isinstance(side, int) else side
+        n = given[0] if given else _IMAGES
+        return (n, getattr(config, "num_channels", 3), height, width), words
+    return tuple(given or _TEXT), words

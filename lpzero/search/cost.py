@@ -1,0 +1,84 @@
+"""What a search will cost: how many networks it scores, times the seconds of one of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from lpzero.proxies import Measurements, Needs
+from lpzero.search import evaluators
+from lpzero.search import ledger as facts
+from lpzero.search.ledger import Ledger
+from lpzero.search.scorer import Scorer
+
+if TYPE_CHECKING:
+    from lpzero.search.environment import Environment
+    from lpzero.search.request import Request
+
+# Fewer networks than this take less time than the estimate is worth.
+_WORTHWHILE = 30
+_DRAWN = 15
+_UNITS = ((3600, "h"), (60, "min"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """At most `n_networks` are scored at `seconds_each`, in `jobs` processes; then trainings."""
+
+    n_networks: int
+    seconds_each: float
+    jobs: int = 1
+    n_trainings: int = 0
+
+    def __str__(self) -> str:
+        at = f"{self.n_networks:,} networks at {_shown(self.seconds_each)}"
+        where = f" in {self.jobs} processes" if self.jobs > 1 else ""
+        trained = f", and the training of up to {self.n_trainings:,}" if self.n_trainings else ""
+        return (
+            f"about {_shown(self.n_networks * self.seconds_each / self.jobs)}: {at}{where}{trained}"
+        )
+
+
+def estimate(request: Request, environment: Environment) -> Cost | None:
+    """The cost of what is left to do; None if it is little, or if the loop cannot say.
+
+    Two architectures are drawn and scored, in a folder of their own and with a seed of their own,
+    so that neither the search nor the cache is changed: the smallest of some, which loads what is
+    loaded once, and then the median, which is timed.
+    """
+    loop, scorer = request.made_loop, environment.scorer
+    most = loop.most_scored(request.evaluator != evaluators.PROXY)
+    left = 0 if most is None else most - environment.ledger.n_recorded(facts.SCORE)
+    if left < _WORTHWHILE or scorer.proxy.needs == Needs.NOTHING:
+        return None
+    rng = random.Random(0)
+    sampler = environment.sampler.without_timing()
+    drawn = sampler.draw(_DRAWN, lambda: sampler.sample(rng))
+    if not drawn:
+        return None
+    drawn.sort(key=environment.space.flops)
+    context = scorer.measurements.context
+    with TemporaryDirectory() as folder:
+        apart = Measurements(replace(context, folder=Path(folder), label=None))
+        alone = Scorer(scorer.proxy, environment.space, apart, Ledger(environment.space))
+        alone.scores(drawn[:1])
+        start = time.monotonic()
+        alone.scores([drawn[len(drawn) // 2]])
+        seconds = time.monotonic() - start
+    return Cost(left, seconds, context.workers.jobs, _trainings(request))
+
+
+def _trainings(request: Request) -> int:
+    evaluated = getattr(request.made_loop, "most_evaluated", 0)
+    return evaluated if request.evaluator == "training" else 0
+
+
+def _shown(seconds: float) -> str:
+    for size, unit in _UNITS:
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"

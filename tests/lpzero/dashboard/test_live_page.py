@@ -1,0 +1,158 @@
+"""A campaign watched in a real browser while it runs, is killed with kill -9 and is resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra lpzero[dashboard] is not installed")
+pytest.importorskip("uvicorn", reason="the extra lpzero[dashboard] is not installed")
+
+from tests.lpzero.dashboard.served import serving
+from tests.lpzero.report import headless_browser
+from tests.lpzero.report.headless_browser import Browser, Tab
+from tests.lpzero.report.test_report import HOSTILE, poison
+from tests.lpzero.small_campaign import discovery
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[3]
+GENERATION = (
+    "Number([...document.querySelectorAll('.tiles dt')].find((name) =>"
+    " name.textContent === 'generation')?.nextElementSibling.textContent.split(' ')[0]"
+    ".replace(/,/g, '')) || -1"
+)
+STATE = "document.querySelector('.tiles .state').textContent"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    path = headless_browser.find()
+    if path is None:
+        pytest.skip("no Chromium at hand: install it (make tools) or set LPZERO_BROWSER")
+    with Browser(path, tmp_path_factory.mktemp("profile")) as running:
+        try:
+            running.call("Browser.getVersion")
+        except (OSError, RuntimeError) as error:
+            pytest.skip(f"{path} does not start: {error}")
+        yield running
+
+
+def start(folder: Path, generations: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.lpzero.small_campaign", str(folder), str(generations)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def wait(is_so: Callable[[], Any], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def latest(folder: Path) -> int:
+    """The last generation in the journal."""
+    line = (folder / "journal.jsonl").read_bytes().splitlines(keepends=True)[-2]
+    return int(json.loads(line)["generation"])
+
+
+def go(tab: Tab, address: str) -> None:
+    tab.call("Page.navigate", url=address)
+    tab.browser.wait_for("Page.loadEventFired", tab.session)
+
+
+def test_a_campaign_is_watched_through_kill_and_resume(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "watched"
+    working = start(folder, 100_000)
+    try:
+        wait(lambda: (folder / "journal.jsonl").exists())
+        with serving(tmp_path / "runs") as served:
+            line = served.runs()["watched"]
+            assert line["state"] == "running"
+            tab = Tab(browser)
+            go(tab, f"{served.address}run/{line['id']}")
+            tab.run("window.sameDocument = true")
+            delays = []
+            for _ in range(3):
+                written, asked = latest(folder), time.monotonic()
+                wait(lambda least=written: tab.run(GENERATION) >= least)
+                delays.append(time.monotonic() - asked)
+                wait(lambda least=written: latest(folder) > least)
+            assert min(delays) < 2  # the others may wait for a busy machine
+            wait(lambda: tab.run("document.querySelector('#figure-convergence .plot .main-svg')"
+                                 " !== null"))  # fmt: skip
+            os.kill(working.pid, signal.SIGKILL)
+            working.wait()
+            wait(lambda: tab.run(STATE) == "stopped", 10)
+            stopped = tab.run(GENERATION)
+            assert served.runs()["watched"]["state"] == "stopped"
+            working = start(folder, 100_000)
+            wait(lambda: tab.run(STATE) == "running")
+            wait(lambda: tab.run(GENERATION) > stopped)
+            assert tab.run("window.sameDocument") is True  # the page was never loaded again
+            assert tab.complaints() == []
+            assert all(url.startswith(served.address) for url in tab.requests())
+            tab.close()
+    finally:
+        working.kill()
+        working.wait()
+
+
+def test_a_hostile_run_runs_nothing_in_the_page(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "<img src=x onerror=alert(1)>\x1b[31m"
+    discovery(folder).run()
+    poison(folder)
+    with serving(tmp_path / "runs") as served:
+        (line,) = served.runs().values()
+        assert line["state"] == "finished"
+        tab = Tab(browser)
+        for page in ("", f"run/{line['id']}", f"compare?run={line['id']}"):
+            go(tab, f"{served.address}{page}")
+            wait(lambda: tab.run("document.body.innerText").count("onerror=alert(1)"))
+            time.sleep(1.5)  # the page asks again
+            assert (
+                tab.run("document.querySelectorAll('img, body script:not([src],[type])').length")
+                == 0
+            )
+        go(tab, f"{served.address}run/{line['id']}")
+        assert HOSTILE in tab.run("document.body.textContent")
+        assert tab.complaints() == []
+        assert all(url.startswith((served.address, "data:")) for url in tab.requests())
+        tab.close()
+
+
+def test_two_runs_are_chosen_in_the_list_and_shown_beside_each_other(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for name, seed in (("first", 3), ("second", 4)):
+        discovery(tmp_path / "runs" / name, seed=seed).run()
+    with serving(tmp_path / "runs") as served:
+        tab = Tab(browser, 320)
+        go(tab, served.address)
+        wait(lambda: tab.run("document.querySelectorAll('#runs tbody tr').length") == 2)
+        assert tab.run("document.documentElement.scrollWidth") <= 320
+        tab.run("document.querySelector('#filter').focus()")
+        tab.type("second")
+        shown = "[...document.querySelectorAll('#runs tbody tr')].filter((r) => !r.hidden).length"
+        wait(lambda: tab.run(shown) == 1)
+        tab.run("document.querySelector('#filter').value = ''")
+        for row in (1, 2):
+            tab.click(f"#runs tbody tr:nth-child({row}) input")
+        tab.click("#compare")
+        wait(lambda: tab.run("document.querySelectorAll('#beside thead a').length") == 2)
+        wait(lambda: tab.run("document.querySelectorAll('.plot .legendtext').length") == 2)
+        rows = tab.run(
+            "[...document.querySelectorAll('#settings tbody th')].map((c) => c.innerText)"
+        )
+        assert rows == ["seed"]
+        assert tab.run("document.documentElement.scrollWidth") <= 320
+        assert tab.complaints() == []
+        tab.close()

@@ -1,0 +1,123 @@
+"""A space of Hugging Face configurations, and searching it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from lpzero.cli.main import run
+from lpzero.errors import InputError
+from lpzero.proxies import Context, Measurements, find
+from lpzero.sketches.sketch import SketchOptions, address
+from spaces.errors import ArchitectureError
+
+pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
+from lpzero import hf
+from lpzero.hf.spaces import HfSpace, make_space
+
+GIVEN: dict[str, Any] = {
+    "model_type": "gpt2",
+    "fields": {"vocab_size": 40, "n_positions": 16},
+    "search": {"n_layer": [1, 2], "n_embd": {"from": 12, "to": 24, "step": 4}, "n_head": [2, 3]},
+    "batch": [3, 8],
+}
+
+
+def made(**other: Any) -> HfSpace:
+    return make_space("tiny", {**GIVEN, **other})
+
+
+def test_only_what_can_be_built_is_drawn() -> None:
+    space, rng = made(), random.Random(0)
+    drawn = [space.sample(rng) for _ in range(40)]
+    drawn += [space.mutate(arch, 0.5, rng) for arch in drawn[:20]]
+    drawn += [space.crossover(a, b, rng) for a, b in zip(drawn[:20], drawn[20:40], strict=True)]
+    assert {arch.n_embd for arch in drawn} == {12, 16, 20, 24}
+    assert all(arch.n_embd % arch.n_head == 0 for arch in drawn)
+    assert {arch.n_head for arch in drawn} == {2, 3}
+    refused = {"n_layer": 1, "n_embd": 16, "n_head": 3}
+    with pytest.raises(ArchitectureError, match="divisible"):
+        space.validate(space.from_json(refused))
+
+
+def test_sizes_are_those_of_the_model() -> None:
+    space = made()
+    arch = space.from_json({"n_layer": 2, "n_embd": 12, "n_head": 3})
+    model = space.build(arch, 5)
+    assert space.parameters(arch) == sum(p.numel() for p in model.parameters())
+    assert (space.depth(arch), space.width(arch)) == (2, 12)
+    again = pickle.loads(pickle.dumps(space)).build(arch, 5)
+    pairs = zip(model.parameters(), again.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+    assert space.absent_statistics == frozenset()
+
+
+def test_sketches_belong_to_the_fields_that_are_fixed() -> None:
+    space, other = made(), made(fields={**GIVEN["fields"], "activation_function": "relu"})
+    arch = space.sample(random.Random(0))
+    assert space != other
+    assert address(space, arch, SketchOptions()) != address(other, arch, SketchOptions())
+
+
+def test_formulas_and_proxies_score_it_as_lpzero_score_does(tmp_path: Path) -> None:
+    import lpzero
+
+    space = made()
+    arch = space.from_json({"n_layer": 2, "n_embd": 12, "n_head": 2})
+    asked = ["snip", "fisher", "softmax-confidence", "ntk-condition", "mean(sub(abs(H), abs(S)))"]
+    scores = lpzero.score(space.build(arch, 0), space.batch(0), asked)
+    measurements = Measurements(Context(folder=tmp_path))
+    for text in asked:
+        (ranked,) = find(text).score(space, [arch], measurements)
+        assert scores[find(text).name] == pytest.approx(ranked, rel=1e-5), text
+
+
+def test_a_space_is_searched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tiny-space.yaml"
+    file.write_text(json.dumps(GIVEN))  # JSON is YAML
+    command = ["search", "--hf", str(file), "--loop", "etas", "--proxy", "snip", "--samples", "6"]
+    command += ["--mutants", "3", "--iterations", "1", "--quiet", "--device", "cpu"]
+    command += ["--cache", str(tmp_path / "cache"), "--format", "json"]
+    assert run(command) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["scored"] >= 6
+    space = hf.read_space(file)
+    best = space.from_json(result["best"]["arch"])
+    (score,) = find("snip").score(space, [best], Measurements(Context(folder=tmp_path / "new")))
+    assert score == pytest.approx(result["best"]["score"])
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"model_type": "gtp2"}, "did you mean gpt2"),
+        ({"search": {}}, "expected fields and search"),
+        ({"search": {"n_layers": [1]}}, "has no n_layers"),
+        ({"search": {"n_layer": 2}}, "expected a list or a range"),
+        ({"search": {"n_layer": {"from": 3, "to": 1}}}, "from, to and step"),
+        ({"search": {"n_layer": {"from": 1, "to": 2.5}}}, "from, to and step"),
+        ({"batch": "all"}, "batch is 'all'"),
+        ({"fields": {"auto_map": {"AutoModel": "a.B"}}}, "asks for code"),
+    ],
+)
+def test_a_space_that_is_none_is_refused(other: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        made(**other)
+
+
+def test_a_file_that_is_no_space_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "broken.yaml"
+    for text in ("{", "- 1", "model_type: gpt2\nlayers: 3"):
+        file.write_text(text)
+        assert run(["search", "--hf", str(file), "--loop", "random", "--proxy", "snip"]) == 2
+        shown = capsys.readouterr().err
+        assert shown.startswith("error: ")
+        assert shown.count("\n") == 1
