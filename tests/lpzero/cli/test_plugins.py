@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-EXAMPLE = ROOT / "experiments" / "bring_your_own" / "my_work.py"
+EXAMPLE = ROOT / "docs" / "examples" / "my_work.py"
 OPERATION = """
 from primitives.registry import unary
 
