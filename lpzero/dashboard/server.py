@@ -89,6 +89,7 @@ def listen(port: int | None) -> socket.socket:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind((LOOPBACK, number))
+            made.listen()  # who opens the address at once waits until the server answers
         except OSError as error:
             made.close()
             reason = error.strerror
