@@ -107,7 +107,6 @@ def serve(app: Guard, listening: socket.socket) -> None:
         server_header=False,
         lifespan="off",
         ws="none",
-        timeout_graceful_shutdown=2,
     )
     uvicorn.Server(config).run(sockets=[listening])
 
