@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,11 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 
 @click.command()
 @click.argument("tables", nargs=-1, metavar="TABLE...")
-@click.option("--out", type=click.Path(file_okay=False), help="The campaign's directory; required.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    help="The campaign's directory.  [default: a new one in runs]",
+)
 @click.option("--resume", is_flag=True, help="Continue the campaign in --out, if there is one.")
 @click.option(
     "--preset",
@@ -60,6 +65,12 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
     is_flag=True,
     help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
 )
+@click.option(
+    "--splits",
+    type=click.IntRange(min=0),
+    help="A table without networks: also search on this many splits, and print the medians over"
+    " their test rows.  [default: 20 for at most 2,000 rows, else 0]",
+)
 @permutations_option
 @click.option(
     "--track",
@@ -77,7 +88,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
 
     Fitness is measured on the training rows only. The valid rows help to choose the winner at the
     end (--choose), and the test rows are read once, for the report. Give several tables to search
-    for one formula that ranks all of them. --out is required.
+    for one formula that ranks all of them.
 
     TABLE may be a file of your own: CSV, JSON lines or Parquet, a row per architecture of --space,
     with a --target. Without networks (--columns-only, or a zero-cost file of NASLib and its --task)
@@ -87,7 +98,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
 
     start = time.perf_counter()
     if given["out"] is None:
-        raise click.UsageError("no --out given; give a directory for the campaign")
+        given["out"] = _new_folder(given)
     quiet, reading = given["quiet"], output.reading(given)
     _check_files(given)
     show = _GenerationLine(quiet)
@@ -127,6 +138,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             output.note(f"stopped and saved; continue with: {_resume_command(given)}")
             context.exit(CODE)
         result = {**found.report().result_, "out": given["out"]}
+        result |= _held_out(found, given)
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given)
 
@@ -138,6 +150,40 @@ def _trackers(given: Sequence[str]) -> Iterator[list[Tracker]]:
 
     with ExitStack() as stack:
         yield [stack.enter_context(closing(tracker(text))) for text in given]
+
+
+def _new_folder(given: dict[str, Any]) -> str:
+    """A directory of its own in `runs`, named after the table, that is not there yet."""
+    from spaces.tables.row_files import plain
+
+    if given["resume"] or not given["tables"]:
+        raise click.UsageError("no --out given; give a directory for the campaign")
+    stem = "-".join(plain(Path(name).stem) for name in given["tables"])
+    stem += f"-{plain(given['task'])}" if given["task"] else ""
+    for number in count(1):
+        folder = Path("runs", stem if number == 1 else f"{stem}-{number}")
+        if not folder.exists():
+            break
+    output.note(f"note: the campaign is stored in {folder}; --out names another directory")
+    return str(folder)
+
+
+def _held_out(found: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Medians over splits, of a table without networks."""
+    from lpzero.discover.held_out import MOST_ROWS, SPLITS, held_out
+
+    table = found.tables[0]
+    if len(found.tables) > 1 or table.space is not None:
+        if given["splits"]:
+            raise click.UsageError("--splits is for one table without networks")
+        return {}
+    splits = given["splits"]
+    if splits is None:
+        splits = SPLITS if len(table) <= MOST_ROWS else 0
+    label = None if given["quiet"] else "splits"
+    if not splits:
+        return {}
+    return {"held_out": held_out(table, found.settings, splits, output.workers(given), label)}
 
 
 def _check_files(given: dict[str, Any]) -> None:
@@ -276,6 +322,23 @@ def _note_passed_over(better: dict[str, Any] | None) -> None:
         )
 
 
+def _print_held_out(found: dict[str, Any] | None) -> None:
+    if found is None:
+        return
+    best = found["best_column"]
+    rows = [
+        {"chosen on train and valid, beam search": "formula", "rho test": found["rho"]},
+        {
+            "chosen on train and valid, beam search": "best single column",
+            "rho test": found["column_rho"],
+        },
+    ]
+    title = f"medians over {found['splits']} splits, the formula ahead in {found['ahead']}"
+    click.echo()
+    output.print_rows(rows, "table", title=title)
+    click.echo(f"best single column on all rows: {best['column']}, {best['rho_on_all_rows']:.3f}")
+
+
 def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
     form = given["form"]
     if form == "json":
@@ -314,6 +377,7 @@ def _print(result: dict[str, Any], given: dict[str, Any]) -> None:
         for line in result["top"]
     ]
     output.print_rows(rows, form)
+    _print_held_out(result.get("held_out"))
     _note_passed_over(result["passed_over"])
     stopped = f" (stopped by {result['stopped']})" if result["stopped"] else ""
     click.echo(

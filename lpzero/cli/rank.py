@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,8 @@ _MILLI = 1000
     type=click.IntRange(min=1),
     help="The number of sequences per pass; fewer need less memory.  [default: all]",
 )
+@click.option("--out", type=click.Path(file_okay=False), help="Save the ranking and its page here.")
+@output.no_lock_option
 @output.batch_options
 @output.file_options
 @output.running_options
@@ -86,11 +89,12 @@ def rank(context: click.Context, /, **given: Any) -> None:
     from lpzero.discover.table_sources import TableSources, has_no_networks
     from lpzero.proxies import Context, applies, find, get, names
     from lpzero.proxies.ranking import Ranking, is_released
-    from lpzero.proxies.ranking import rank as compare
+    from lpzero.proxies.ranking import rank_with_scores as compare
     from lpzero.sketches.store import default_folder
     from spaces.tables import load_any
 
     space = "flexibert-upstream" if given["upstream_dims"] else given["space"]
+    start = time.monotonic()
     is_of_columns = has_no_networks(given["table"], space)  # its columns are proxies by name, too
     proxies = [] if is_of_columns else [find(text) for text in given["texts"]]
     sources = TableSources(
@@ -119,12 +123,14 @@ def rank(context: click.Context, /, **given: Any) -> None:
     )
     ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"], given["exact"])
     with stopped_with(context):
-        rows = compare(table, proxies, ranking)
+        rows, scores = compare(table, proxies, ranking)
+    page = _saved(table, given, space, rows, scores, time.monotonic() - start)
     output.note(_seen_test_rows(table, proxies, given["split_seed"]))
     if given["form"] == "json":
         output.print_json(rows)
         return
     _print(table, rows, ranking)
+    output.note([] if page is None else [f"report: {page}"])
 
 
 def _rank_columns(table: ColumnTable, given: dict[str, Any]) -> None:
@@ -132,7 +138,9 @@ def _rank_columns(table: ColumnTable, given: dict[str, Any]) -> None:
     from lpzero.proxies.columns import column_proxy, rank_columns
 
     proxies = [column_proxy(text, table) for text in given["texts"]]
+    start = time.monotonic()
     rows = rank_columns(table, proxies, given["split_seed"])
+    page = _saved(table, given, None, rows, {}, time.monotonic() - start)
     output.note(f"note: {remark}" for remark in table.remarks)
     output.note(_seen_test_rows(table, proxies, given["split_seed"]))
     if given["form"] == "json":
@@ -140,6 +148,35 @@ def _rank_columns(table: ColumnTable, given: dict[str, Any]) -> None:
         return
     title = f"{table.name}: {table.target}, {len(table.columns)} columns, no networks"
     output.print_rows([_shown(row) for row in rows], "table", title=title)
+    output.note([] if page is None else [f"report: {page}"])
+
+
+def _saved(
+    table: Table | ColumnTable,
+    given: dict[str, Any],
+    space: str | None,
+    rows: list[dict[str, Any]],
+    scores: dict[str, Any],
+    seconds: float,
+) -> Path | None:
+    """Write the ranking and its page to --out, if it is given, and return the page."""
+    from lpzero.proxies.ranking_record import ranking_config, result_of
+    from lpzero.report import write
+    from lpzero.runs.directory import RunDirectory
+    from lpzero.runs.run import open_run
+
+    if given["out"] is None:
+        return None
+    batch = output.chosen_batch(given)
+    names = ("seed", "split_seed", "seeds", "batches", "loss", "exact", "chunk", "released")
+    options = {name: given[name] for name in names}
+    options |= {"asked": given["table"], "space": space, "proxies": list(given["texts"])}
+    options |= {"batch": None if batch is None else batch.to_json()}
+    folder, config = Path(given["out"]), ranking_config(table, options)
+    result, sheet = result_of(table, given["split_seed"], rows, scores)
+    with RunDirectory(folder, config, True, lock=not given["no_lock"]) as directory:
+        directory.write_result(result, seconds, sheet)
+    return write(open_run(folder)).page
 
 
 def _seen_test_rows(

@@ -34,9 +34,9 @@ _LARGEST_RANKING = 64 << 20  # bytes
 )
 @click.option(
     "--ranking",
-    metavar="FILE",
+    metavar="FILE|DIR",
     type=click.Path(),
-    help="The JSON output of `lpzero rank`, for a figure of all proxies.",
+    help="A ranking (`lpzero rank --out DIR`, or its JSON output), to show its proxies too.",
 )
 @click.option(
     "--transfer",
@@ -55,7 +55,7 @@ def report(
     form: str,
     **running: Any,
 ) -> None:
-    """Write one HTML page on the campaign, exhaustive run or search in DIR, and its figures.
+    """Write one HTML page on the run of any kind in DIR, and its figures.
 
     The page needs no network and no other file; figures are written to DIR/report/figures as PDF,
     PNG and SVG. The report of an unfinished run covers what is there.
@@ -63,8 +63,8 @@ def report(
     from lpzero.report import write
     from lpzero.runs.run import open_run
 
-    rows = None if ranking is None else _rows(Path(ranking))
     run = open_run(folder)
+    rows = None if ranking is None else _rows(Path(ranking), run)
     others = [open_run(other) for other in beside]
     transfer = _transferred([run, *others], running) if is_transferred else None
     written = write(run, out, others, rows, transfer)
@@ -95,10 +95,18 @@ def _transferred(runs: Sequence[Any], running: dict[str, Any]) -> Transfer:
     return transfer.measure(runs, running["data"], running["cache"], running["device"], workers)
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
+def _rows(path: Path, run: Any) -> list[dict[str, Any]]:
     from lpzero.errors import InputError
+    from lpzero.proxies.ranking_record import RankingRun
+    from lpzero.report.ranking_differences import compared
+    from lpzero.runs.run import open_run
     from spaces.regular_files import NotRegularError, read_regular
 
+    if path.is_dir():
+        found = open_run(path)
+        if not isinstance(found, RankingRun):
+            raise InputError(f"{path} is a {found.kind}: --ranking needs a ranking")
+        return compared(found, run)
     try:
         rows = json.loads(read_regular(path, _LARGEST_RANKING))
     except (ValueError, RecursionError, NotRegularError):

@@ -402,7 +402,8 @@ def _print_result(result: dict[str, Any]) -> None:
 
 def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     """Print the table of arms; write the curves to the directory."""
-    from lpzero.report.search_curves import curve_rows, draw
+    from lpzero.report.search_curves import draw
+    from lpzero.search.comparison import curve_rows
 
     curves = curve_rows(found.results)
     example = next(iter(found.results.values()))[0]["evaluator"]
@@ -423,3 +424,4 @@ def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     output.print_rows(found.rows, "table", title=f"{example['target']}{limit}")
     if out is not None:
         click.echo(f"\ncurves and every run are in {output.printable(out)}")
+        click.echo(output.printable(f"a page of them: lpzero report {shlex.quote(out)}"))

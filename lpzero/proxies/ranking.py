@@ -57,6 +57,13 @@ class Ranking:
 
 def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None) -> list[Row]:
     """A row per proxy, the one with the highest rho first."""
+    return rank_with_scores(table, proxies, ranking)[0]
+
+
+def rank_with_scores(
+    table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None
+) -> tuple[list[Row], dict[str, FloatArray]]:
+    """A row per proxy, the one with the highest rho first, and the scores (n,) by proxy."""
     ranking = ranking or Ranking()
     proxies = [with_table_columns(proxy, table) for proxy in proxies]
     for proxy in proxies:
@@ -69,7 +76,7 @@ def rank(table: Table, proxies: Sequence[Proxy], ranking: Ranking | None = None)
         for context in contexts:
             prefetch(table, proxies, measurements.at(context))
     rows = [judged.row(proxy) for proxy in proxies]
-    return sorted(rows, key=lambda row: -row["rho"])
+    return sorted(rows, key=lambda row: -row["rho"]), judged.scores
 
 
 def with_table_columns(proxy: Proxy, table: Table) -> Proxy:
@@ -145,10 +152,12 @@ class _RankedTable:
         self.table, self.ranking, self.measurements = table, ranking, measurements
         parts = split(table, ranking.split_seed) if len(table) >= MIN_ROWS else None
         self.judged = JudgedTable(table, parts, with_test=True)
+        self.scores: dict[str, FloatArray] = {}
 
     def row(self, proxy: Proxy) -> Row:
         table = self.table
         scores = proxy.score(table.space, table.archs, self.measurements)
+        self.scores[proxy.name] = scores
         found = {part: judged.to_json() for part, judged in self.judged.judge(scores).items()}
         return {
             "proxy": proxy.name,

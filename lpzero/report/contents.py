@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.report import formula_page, search_page
+from lpzero.proxies.ranking_record import RankingRun
+from lpzero.report import build_page, comparison_page, formula_page, ranking_page, search_page
 from lpzero.report.figures.drawn import Material
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.sections import Content
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import Run
+from lpzero.search.comparison_record import ComparisonRun
 from lpzero.search.record import SearchRun
+from lpzero.training.table_build import KIND as BUILD
 
 
 def content_of(
@@ -27,12 +30,19 @@ def content_of(
     a page that is refreshed while the run goes on.
     """
     for other in beside:
-        if type(other) is not type(run):
+        are_of_formulas = isinstance(run, FormulaRun) and isinstance(other, FormulaRun)
+        if type(other) is not type(run) and not are_of_formulas:
             raise InputError(
                 f"{other.folder} is a {other.kind}: it cannot be compared with a {run.kind}"
             )
     if isinstance(run, SearchRun):
         return search_page.content(run, [r for r in beside if isinstance(r, SearchRun)])
+    if isinstance(run, RankingRun):
+        return ranking_page.content(run)
+    if isinstance(run, ComparisonRun):
+        return comparison_page.content(run)
+    if run.kind == BUILD:
+        return build_page.content(run)
     if isinstance(run, FormulaRun):
         return formula_page.content(Material(run, beside, ranking, transfer))
     raise InputError(f"{run.folder} is a {run.kind}, which has no report")

@@ -10,6 +10,7 @@ from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.runs.formula_run import UPSTREAM, FormulaRun
+from lpzero.runs.run import Run
 from primitives.pruning import RULES
 
 # Reasons of rejections by other than a pruning rule.
@@ -88,10 +89,14 @@ def rejections(run: FormulaRun) -> Markup:
     return table("Rejected formulas by rule", [header], rows, sortable=True)
 
 
+def versions(run: Run) -> dict[str, Child]:
+    """The versions that the run was started with."""
+    return {f"version of {name}": str(found) for name, found in run.config.versions.items()}
+
+
 def provenance(run: FormulaRun) -> Markup:
     """Versions, seeds and digests that the numbers may depend on."""
-    versions = run.config.versions
-    values: dict[str, Child] = {f"version of {name}": str(v) for name, v in versions.items()}
+    values = versions(run)
     if "seed" in run.settings:
         values["seed of the search"] = str(run.settings["seed"])
     values["configuration"] = element("code", run.config.hash)

@@ -1,38 +1,16 @@
-"""Best found against evaluations with intervals over seeds: the numbers first, then the picture."""
+"""Best found against evaluations with intervals over seeds: the figure of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lpzero.search.metrics import best_after, mean_interval
+from lpzero.report.figures import plotly_spec as plotly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = dict[str, Any]
-
-
-def curve_rows(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Row]:
-    """Mean and interval of the best target of each arm after each number of evaluations."""
-    rows = []
-    for arm, runs in results.items():
-        n = max(run["evaluations"] for run in runs)
-        found = np.array([best_after(run["trace"], n) for run in runs])  # (seeds, n)
-        for index, column in enumerate(found.T):
-            low, high = mean_interval(list(column))
-            rows.append(
-                {
-                    "arm": arm,
-                    "evaluations": index + 1,
-                    "mean": float(column.mean()),
-                    "low": low,
-                    "high": high,
-                }
-            )
-    return rows
 
 
 def draw(rows: Sequence[Row], target: str, threshold: float | None) -> Figure:
@@ -59,3 +37,40 @@ def draw(rows: Sequence[Row], target: str, threshold: float | None) -> Figure:
         axes.set_title("mean over seeds and its 95% interval")
         axes.legend(loc="lower right", fontsize=8)
     return figure
+
+
+def spec(rows: Sequence[Row], target: str, threshold: float | None) -> plotly.Spec:
+    """The same for a browser."""
+    traces: list[Row] = []
+    for index, arm in enumerate(dict.fromkeys(row["arm"] for row in rows)):
+        found = [row for row in rows if row["arm"] == arm]
+        x, colour = [row["evaluations"] for row in found], plotly.colour(index)
+        band = {
+            "type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False,
+            "line": {"width": 0.5, "color": colour},
+        }  # fmt: skip
+        traces += [
+            {**band, "y": [row["low"] for row in found]},
+            {**band, "y": [row["high"] for row in found], "fill": "tonexty"},
+            {
+                "type": "scatter",
+                "mode": "lines" if len(x) > 1 else "markers",
+                "name": plotly.text(arm, 60),
+                "x": x,
+                "y": [row["mean"] for row in found],
+                "line": {"color": colour, "dash": plotly.DASHES[index % len(plotly.DASHES)]},
+                "marker": {"color": colour, "size": 10},
+                "customdata": [plotly.text(arm, 60)] * len(x),
+                "hovertemplate": "%{customdata}<br>%{y:.6~g} after %{x:,}<extra></extra>",
+            },
+        ]
+    known = [] if threshold is None else [threshold]
+    return plotly.spec(
+        traces,
+        height=420,
+        showlegend=True,
+        shapes=[plotly.horizontal(value) for value in known],
+        annotations=[plotly.note("start of the best 1%", 1.0, value, "right") for value in known],
+        xaxis=plotly.axis("evaluations"),
+        yaxis=plotly.axis(f"best {plotly.text(target, 40)}"),
+    )

@@ -170,15 +170,20 @@ def _provenance(run: SearchRun) -> Markup:
 def _commands(run: SearchRun) -> list[str]:
     request = run.request
     words = ["lpzero", "search", str(request["space"]), "--loop", str(request["loop"])]
-    words += ["--proxy", str(request["proxy"]), "--evaluator", str(request["evaluator"])]
+    words += ["--proxy", str(request["proxy"]), *shared_words(request)]
+    words += to_arguments(loops.get(str(request["loop"])), request["constants"], {})
+    where = shlex.quote(str(run.folder))
+    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
+
+
+def shared_words(request: Mapping[str, Any]) -> list[str]:
+    """The arguments of a request that do not depend on its loop and its proxy."""
+    words = ["--evaluator", str(request["evaluator"])]
     for key in ("table", "training_steps", "seed", "weights_seed"):
         if request[key]:
             words += [f"--{key.replace('_', '-')}", str(request[key])]
-    words += to_arguments(loops.get(str(request["loop"])), request["constants"], {})
     words += constraints.to_arguments(request["constraints"])
-    words += minibatch.to_arguments(request.get("batch", {}))
-    where = shlex.quote(str(run.folder))
-    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
+    return words + minibatch.to_arguments(request.get("batch", {}))
 
 
 def _value(value: Any) -> Child:

@@ -23,6 +23,8 @@ READERS = {
     "campaign": "lpzero.discover.record",
     "exhaustive run": "lpzero.exhaust.record",
     "search": "lpzero.search.record",
+    "comparison": "lpzero.search.comparison_record",
+    "ranking": "lpzero.proxies.ranking_record",
     "table build": "lpzero.training.record",
 }
 

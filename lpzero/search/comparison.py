@@ -7,8 +7,9 @@ exists; `reached` is how many runs reached it.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from lpzero import files
+from lpzero import files, seals
 from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.parallel import Lost, stream
-from lpzero.runs.layout import LOCK
+from lpzero.runs.config import RunConfig, write_config
+from lpzero.runs.layout import LOCK, RESULT, place
 from lpzero.search import evaluators, metrics
 from lpzero.search.latency import Stopwatch
 from lpzero.search.request import Request
@@ -28,6 +30,7 @@ from lpzero.search.search import Resources, run
 from lpzero.search.storage import finished
 
 COMPARISON = "comparison.json"
+KIND = "comparison"
 RUNS = "runs"
 Result = dict[str, Any]
 
@@ -76,9 +79,46 @@ def compare(
         assert one is not None
         by_arm.setdefault(label(arm), []).append(one)
     rows = [_row(name, results, threshold) for name, results in by_arm.items()]
+    found_all = Comparison(rows, by_arm, threshold)
     if out is not None:
         files.write_json(out / COMPARISON, {"threshold": threshold, "rows": rows})
-    return Comparison(rows, by_arm, threshold)
+        _store(out, arms, n_seeds, found_all)
+    return found_all
+
+
+def _store(out: Path, arms: Sequence[Request], n_seeds: int, found: Comparison) -> None:
+    """Write the comparison as a run, so that it has a page; more arms and seeds may follow."""
+    request = {"arms": [arm.to_json() for arm in arms], "seeds": n_seeds}
+    config = RunConfig(KIND, request, growing=(("arms",), ("seeds",)))
+    example = next(iter(found.results.values()))[0]["evaluator"]
+    result = {
+        "threshold": found.threshold,
+        "rows": found.rows,
+        "evaluator": example,
+        "curves": curve_rows(found.results),
+    }
+    write_config(out, config)
+    seals.write_sealed(out / RESULT, place(config.hash, RESULT), json.loads(json.dumps(result)))
+
+
+def curve_rows(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Mean and interval of the best target of each arm after each number of evaluations."""
+    rows = []
+    for arm, runs in results.items():
+        n = max(run["evaluations"] for run in runs)
+        found = np.array([metrics.best_after(run["trace"], n) for run in runs])  # (seeds, n)
+        for index, column in enumerate(found.T):
+            low, high = metrics.mean_interval(list(column))
+            rows.append(
+                {
+                    "arm": arm,
+                    "evaluations": index + 1,
+                    "mean": float(column.mean()),
+                    "low": low,
+                    "high": high,
+                }
+            )
+    return rows
 
 
 def _check_free(out: Path, resume: bool) -> None:

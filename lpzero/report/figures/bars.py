@@ -117,7 +117,14 @@ def spec(data: Bars) -> plotly.Spec:
         showlegend=True,
         shapes=[plotly.vertical(0.0, "@line"), *lines],
         xaxis=plotly.axis("ρ with the target, 95% interval"),
-        yaxis=plotly.axis("", categoryorder="array", categoryarray=names[::-1]),
+        yaxis=plotly.axis(
+            "",
+            categoryorder="array",
+            categoryarray=names[::-1],
+            range=[-0.7, len(names) - 0.3],
+            showgrid=False,
+            ticksuffix=" ",
+        ),
     )
 
 

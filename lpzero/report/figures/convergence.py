@@ -200,7 +200,7 @@ def _figures(material: Material) -> Iterator[Drawn]:
     first = str(run.settings["objectives"][0])
     data = convergence(
         arms([(_identity(entry), entry.history) for entry in runs]),
-        _levels(run, first, measured_on),
+        _levels(run, others, first, measured_on),
         measured=f"best fitness so far ({_OBJECTIVES.get(first, first)} on {measured_on})",
     )
     last = run.history[-1]
@@ -252,9 +252,29 @@ def _identity(run: FormulaRun) -> dict[str, Any]:
     return {"tables": "+".join(str(table["name"]) for table in run.tables), **settings}
 
 
-def _levels(run: FormulaRun, objective: str, measured_on: str) -> dict[str, float]:
-    """Rho of the best counter on the training rows, if that is the fitness."""
-    if run.result is None or objective != RHO or measured_on != "train":
+def _levels(
+    run: FormulaRun, others: Sequence[FormulaRun], objective: str, measured_on: str
+) -> dict[str, float]:
+    """Known rhos on the training rows, if that is the fitness: of counting, of every formula."""
+    if objective != RHO or measured_on != "train":
+        return {}
+    levels = {
+        f"the best of all {found.counts['evaluated']:,}": float(found.best["rho"]["train"])
+        for found in others
+        if not found.history and found.best is not None and _same_rows(run, found)
+    }
+    return levels | _counted(run)
+
+
+def _same_rows(run: FormulaRun, other: FormulaRun) -> bool:
+    """Whether both were fitted to the same rows of the same tables."""
+    digests = [[table["digest"] for table in found.tables] for found in (run, other)]
+    return digests[0] == digests[1] and run.request["split_seed"] == other.request["split_seed"]
+
+
+def _counted(run: FormulaRun) -> dict[str, float]:
+    """Rho of the best counter."""
+    if run.result is None or not run.result["counters"]:
         return {}
     lowest: dict[str, float] = {}
     for line in run.result["counters"]:

@@ -197,11 +197,11 @@ def of_run(run: FormulaRun) -> Iterator[Scores]:
             column["score"],
             column["target"],
             column["part"],
-            _about(column),
+            about(column),
         )
 
 
-def _about(column: Mapping[str, Any]) -> dict[str, Sequence[object]]:
+def about(column: Mapping[str, Any]) -> dict[str, Sequence[object]]:
     """The columns that describe an architecture, as far as the file has them."""
     found: dict[str, Sequence[object]] = {"architecture": column["id"], **column.get("sizes", {})}
     if "arch" in column:

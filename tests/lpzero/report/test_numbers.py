@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lpzero.report import hall_of_fame, verdict
-from lpzero.report.search_curves import curve_rows
 from lpzero.report.tables import number
+from lpzero.search.comparison import curve_rows
 from tests.lpzero.numbered_run import TABLES, numbered_run
 
 RUN = numbered_run()

@@ -1,0 +1,125 @@
+"""The page of a table build: what was trained, and how far trainings from other seeds repeat."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from lpzero.report.figures import trainings
+from lpzero.report.figures.drawn import FOUND, HOLDS, Drawn
+from lpzero.report.markup import Child, Markup, element
+from lpzero.report.page import commands
+from lpzero.report.provenance import versions
+from lpzero.report.sections import Content, Section
+from lpzero.report.tables import NOTHING, Cell, number, pairs, table
+from lpzero.runs.journal import read_journal
+from lpzero.runs.layout import JOURNAL, TABLE, place
+from lpzero.runs.run import Run
+from lpzero.training.table_build import is_training
+from spaces.regular_files import NotRegularError, read_regular
+
+_LARGEST_TABLE = 64 << 20  # bytes
+
+
+def content(run: Run) -> Content:
+    """What the page of a table build says, finished or not."""
+    lines, _ = read_journal(run.folder / JOURNAL, is_training, place(run.config.hash, JOURNAL))
+    data = trainings.trainings(lines)
+    plan = run.request["plan"]
+    name = str(plan.get("name") or plan.get("address"))
+    return Content(
+        f"{name}: trained table",
+        run.remarks,
+        [
+            Section(FOUND, "What was trained?", [_counts(lines, data), *_figure(data)], "Result"),
+            Section(HOLDS, "Do trainings repeat?", [_noise(run, data)], "Noise"),
+            Section("failures", "What failed?", [_failures(lines)], "Failures"),
+            Section(
+                "reproduce",
+                "Reproduce",
+                [
+                    commands(_commands(run, name, plan)),
+                    pairs("The plan", {key: _plain(value) for key, value in plan.items()}),
+                    pairs("Versions", versions(run)),
+                ],
+            ),
+        ],
+    )
+
+
+def _counts(lines: Sequence[Mapping[str, Any]], data: trainings.Trainings) -> Markup:
+    seconds = [float(line["seconds"]) for line in lines]
+    values: dict[str, Child] = {
+        "trainings": f"{len(lines):,}",
+        "failed": f"{sum(line['target'] is None for line in lines):,}",
+        "architectures with a target": f"{len(data.by_arch):,}",
+        "trained from several seeds": f"{len(data.repeated):,}",
+    }
+    if seconds:
+        values["seconds of a training, median"] = number(float(np.median(seconds)), 1).shown
+        values["hours of training in all"] = number(sum(seconds) / 3600, 2).shown
+    return pairs("The build so far", values)
+
+
+def _figure(data: trainings.Trainings) -> list[Drawn]:
+    if not data.by_arch:
+        return []
+    return [
+        Drawn(
+            "trainings",
+            "The target of every training, architectures in the order of their mean. Where one was"
+            " trained from several seeds, the distance between its dots is the noise that no proxy"
+            " can predict.",
+            f"Chart of {data.n} targets of {len(data.by_arch)} architectures.",
+            trainings.spec(data),
+            partial(trainings.draw, data),
+        )
+    ]
+
+
+def _noise(run: Run, data: trainings.Trainings) -> Markup:
+    """The spread within and between architectures, and the ceiling of the finished table."""
+    if not data.repeated:
+        return element("p", "No architecture has been trained from several seeds yet.")
+    values: dict[str, Child] = {
+        "spread between seeds of one architecture": number(data.within, 4).shown,
+        "spread between architectures": number(data.between, 4).shown,
+    }
+    for key, value in _stored_noise(run).items():
+        values[key.replace("_", " ")] = _plain(value)
+    return pairs("Standard deviations of the target, and rank correlations", values)
+
+
+def _stored_noise(run: Run) -> Mapping[str, Any]:
+    try:
+        found = json.loads(read_regular(run.folder / TABLE, _LARGEST_TABLE))["noise"]
+    except (FileNotFoundError, NotRegularError, ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _failures(lines: Sequence[Mapping[str, Any]]) -> Markup:
+    failed = [line for line in lines if line["target"] is None]
+    if not failed:
+        return element("p", "No training failed.")
+    rows: list[list[Child | Cell]] = [
+        [number(line["index"]), number(line["seed"]), str(line["failure"])] for line in failed
+    ]
+    return table("Failed trainings", [["architecture", "seed", "reason"]], rows, sortable=True)
+
+
+def _commands(run: Run, name: str, plan: Mapping[str, Any]) -> list[str]:
+    where = shlex.quote(str(run.folder))
+    words = ["lpzero", "train", name, "--n", str(plan["n_archs"])] if "n_archs" in plan else []
+    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"] if words else []
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return str(number(value).shown)
+    return NOTHING if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,94 @@
+"""The page of a comparison of searches: which loop and proxy finds good architectures soonest."""
+
+from __future__ import annotations
+
+import shlex
+from functools import partial
+from typing import Any
+
+import spaces
+from lpzero.options import to_arguments
+from lpzero.report import search_curves
+from lpzero.report.figures.drawn import FOUND, SEARCHED, Drawn
+from lpzero.report.markup import Child, Markup, element
+from lpzero.report.page import commands
+from lpzero.report.provenance import versions
+from lpzero.report.search_page import shared_words
+from lpzero.report.sections import Content, Section
+from lpzero.report.tables import Cell, number, pairs, table, with_interval
+from lpzero.search import loops
+from lpzero.search.comparison_record import ComparisonRun
+
+
+def content(run: ComparisonRun) -> Content:
+    """What the page of a comparison says."""
+    arms = run.request["arms"]
+    result = [element("p", "There is no result: run the command again with --resume.")]
+    figure: list[Drawn] = []
+    if run.result is not None:
+        result, figure = [_rows(run.result)], [_curves(run.result)]
+    settings = {key.replace("_", " "): str(arms[0][key]) for key in ("space", "evaluator", "table")}
+    return Content(
+        f"{arms[0]['space']}: {len(arms)} searches compared",
+        run.remarks,
+        [
+            Section(FOUND, "Which is the best?", [*figure, *result], "Result"),
+            Section(
+                SEARCHED,
+                "How was it compared?",
+                [pairs("The comparison", {**settings, "seeds": str(run.request["seeds"])})],
+                "Comparison",
+            ),
+            Section(
+                "reproduce",
+                "Reproduce",
+                [commands(_commands(run)), pairs("Versions", versions(run))],
+            ),
+        ],
+    )
+
+
+def _rows(result: Any) -> Markup:
+    """A row per arm, the best mean first."""
+    has_threshold = result["threshold"] is not None
+    header = ["arm", "seeds", "evaluations", "mean best, 95% interval"]
+    header += ["reached the best 1%", "evaluations needed"] if has_threshold else []
+    rows: list[list[Child | Cell]] = []
+    for row in sorted(result["rows"], key=lambda row: -row["best"]):
+        cells: list[Child | Cell] = [
+            str(row["arm"]), number(row["seeds"]), number(row["evaluations"], 1),
+            with_interval(row["best"], row["best_ci"]),
+        ]  # fmt: skip
+        if has_threshold:
+            cells += [number(row["reached"]), with_interval(row["needed"], row["needed_ci"])]
+        rows.append(cells)
+    return table(f"Arms by their best {result['evaluator']['target']}", [header], rows, True)
+
+
+def _curves(result: Any) -> Drawn:
+    given = result["curves"], str(result["evaluator"]["target"]), result["threshold"]
+    last = {row["arm"]: row["mean"] for row in result["curves"]}
+    words = "; ".join(f"{arm} {mean:.6g}" for arm, mean in last.items())
+    return Drawn(
+        "curves",
+        "The best so far against evaluations: the mean over seeds and its 95% interval.",
+        f"Line chart; at the end: {words}.",
+        search_curves.spec(*given),
+        partial(search_curves.draw, *given),
+    )
+
+
+def _commands(run: ComparisonRun) -> list[str]:
+    arms, where = run.request["arms"], shlex.quote(str(run.folder))
+    words = ["lpzero", "search", str(arms[0]["space"]), "--compare"]
+    for flag, key in (("--loop", "loop"), ("--proxy", "proxy")):
+        for name in dict.fromkeys(str(arm[key]) for arm in arms):
+            words += [flag, name]
+    words += [*shared_words({**arms[0], "seed": None}), "--seeds", str(run.request["seeds"])]
+    given: dict[tuple[str, ...], None] = {}  # a constant goes to every loop that has it
+    for arm in arms:
+        loop = str(arm["loop"])
+        usual = loops.constants(loops.make(loop, spaces.get(arm["space"]), {}))
+        given[tuple(to_arguments(loops.get(loop), arm["constants"], usual))] = None
+    words += [word for found in given for word in found]
+    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]

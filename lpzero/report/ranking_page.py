@@ -1,0 +1,153 @@
+"""The page of a ranking: which proxy ranks the table best, and how far above counting it is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from lpzero.judgement import counters
+from lpzero.proxies.ranking_record import RankingRun
+from lpzero.report.figures import bars, ranks, scatter
+from lpzero.report.figures.drawn import FOUND, HOLDS, Drawn
+from lpzero.report.markup import Child, Markup, element
+from lpzero.report.page import commands
+from lpzero.report.provenance import versions
+from lpzero.report.sections import Content, Section
+from lpzero.report.tables import NOTHING, Cell, number, pairs, table, with_interval
+from lpzero.runs.formula_run import UPSTREAM
+from spaces.minibatch import to_arguments
+
+_MILLI = 1000
+
+
+def content(run: RankingRun) -> Content:
+    """What the page of a ranking says."""
+    name = str(run.table["name"])
+    return Content(
+        f"{name}: ranking of {len(run.rows)} proxies",
+        run.remarks,
+        [
+            Section(FOUND, "Which proxy ranks best?", _found(run), "Result"),
+            Section(HOLDS, "How does the best rank?", _best(run), "The best"),
+            Section(
+                "reproduce",
+                "Reproduce",
+                [commands(_commands(run)), pairs("What the numbers depend on", _provenance(run))],
+            ),
+        ],
+    )
+
+
+def _found(run: RankingRun) -> list[Markup | Drawn | None]:
+    if not run.rows:
+        return [element("p", "There is no result: see the remarks above.")]
+    name, first = str(run.table["name"]), run.rows[0]
+    counted = [row for row in run.rows if row["proxy"] in counters.names()]
+    said = f"{name}: {first['proxy']} is first of {len(run.rows)} with ρ {_around(first)}."
+    beside = None
+    if counted and counted[0] is not first:
+        beside = f"The best counter is {counted[0]['proxy']} with ρ {_around(counted[0])}."
+    figure = bars.drawn(
+        "proxies",
+        bars.bars(run.rows, f"{name}, all {first['n']} rows"),
+        "Every proxy on the whole table. Nothing was chosen here but the sign that each proxy"
+        " declares; a proxy that was chosen on this table is marked in the table below.",
+    )
+    return [
+        element("p", said, class_="headline"),
+        None if beside is None else element("p", beside),
+        figure,
+        _table(run),
+    ]
+
+
+def _table(run: RankingRun) -> Markup:
+    header = ["proxy", "ρ", "τ", "ρ test", "given parameters", "within groups", "top 10%"]
+    header += ["ms", "paper"]
+    rows: list[list[Child | Cell]] = []
+    for row in run.rows:
+        cost = row["seconds"]
+        shown = row["proxy"] + (" (in sample)" if row["in_sample"] else "")
+        rows.append(
+            [
+                Cell(element("code", shown), str(row["proxy"])),
+                with_interval(row["rho"], row["rho_ci"]),
+                with_interval(row["tau"], row.get("tau_ci")),
+                number(row.get("test", {}).get("rho")),
+                number(row["rho_given_params"]),
+                number(row["rho_within"]),
+                number(row["top_precision"]),
+                number(None if cost is None else cost * _MILLI, 1),
+                row["paper"] or NOTHING,
+            ]
+        )
+    return table(f"{len(rows)} proxies, best first", [header], rows, sortable=True)
+
+
+def _best(run: RankingRun) -> list[Markup | Drawn | None]:
+    """Score against target and rank against rank of the best proxy."""
+    if run.scores is None:
+        return [element("p", "The scores of single architectures were not saved.")]
+    name = str(run.table["name"])
+    column = run.scores["tables"][name]
+    kept = [i for i, score in enumerate(column["score"]) if score is not None]
+    if len(kept) < 2:
+        return [element("p", "The best proxy has hardly any score.")]
+    about = {key: [found[i] for i in kept] for key, found in scatter.about(column).items()}
+    data = scatter.scores(
+        str(run.scores["formula"]),
+        name,
+        str(run.table["target"]),
+        [column["score"][i] for i in kept],
+        [column["target"][i] for i in kept],
+        [column["part"][i] for i in kept],
+        about,
+    )
+    return [
+        Drawn(
+            "scores",
+            f"Score of {data.proxy} against the target, one point per architecture.",
+            f"Scatter plot of score against {data.target}; rho: {data.rhos}.",
+            scatter.spec(data),
+            partial(scatter.draw, data),
+        ),
+        Drawn(
+            "ranks",
+            f"Rank by {data.proxy} against the true rank.",
+            f"Scatter plot of rank by score against rank by target; rho: {data.rhos}.",
+            ranks.spec(data),
+            partial(ranks.draw, data),
+        ),
+    ]
+
+
+def _around(row: Mapping[str, Any]) -> str:
+    low, high = (number(float(edge)).shown for edge in row["rho_ci"])
+    return f"{number(row['rho']).shown} [{low}, {high}]"
+
+
+def _commands(run: RankingRun) -> list[str]:
+    asked, where = run.request, shlex.quote(str(run.folder))
+    words = ["lpzero", "rank", str(asked["asked"])]
+    for text in asked["proxies"]:
+        words += ["--proxy", str(text)]
+    if asked["space"]:
+        is_upstream = asked["space"] == UPSTREAM
+        words += ["--upstream-dims"] if is_upstream else ["--space", str(asked["space"])]
+    usual = {"seed": 0, "split_seed": 0, "seeds": 1, "batches": 1, "loss": "auto", "chunk": None}
+    for key, value in usual.items():
+        if asked[key] != value:
+            words += [f"--{key.replace('_', '-')}", str(asked[key])]
+    words += [f"--{key}" for key in ("exact", "released") if asked[key]]
+    words += to_arguments(asked["batch"] or {})
+    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
+
+
+def _provenance(run: RankingRun) -> dict[str, Child]:
+    values = versions(run)
+    for key in ("seed", "split_seed", "loss"):
+        values[key.replace("_", " ")] = str(run.request[key])
+    values[f"digest of {run.table['name']}"] = element("code", str(run.table["digest"]))
+    return values
