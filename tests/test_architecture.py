@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search", "training"},
 }
 MAY_IMPORT["notebook"] = MAY_IMPORT["report"] | {"report"}
-MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report", "training"}
+MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report"}
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 MAY_IMPORT["__main__"] = {"cli"}
 
