@@ -1,119 +1,126 @@
 """What an open dashboard costs a campaign: its processor time with and without, in turn.
 
-    python -m experiments.dashboard.cost --pairs 7
+    OMP_NUM_THREADS=1 python -m experiments.dashboard.cost --pairs 15
 
-Each pair is the same campaign on nano-gpt2, once alone and once while a dashboard shows its page
-and the list, asked as often as an open browser asks. The campaign's own processor time (user and
-system) is compared, not seconds of the clock, because other programs may work on the machine.
+Each pair is the same campaign on nano-gpt2, once with the dashboard halted and once while it shows
+the list and the campaign's page, asked as often as an open browser asks; every second pair the
+other way round. Compared is the campaign's own processor time (user and system), not seconds of the
+clock, because other programs may work on the machine. As many pairs without any dashboard show the
+noise.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from pathlib import Path
 
-_CAMPAIGN = (
-    "discover",
-    "nano-gpt2",
-    "--terms",
-    "1",
-    "--permutations",
-    "0",
-    "--choose",
-    "valid",
-    "--quiet",
-)
+from lpzero.discover.discovery import Discovery
 
-
-def lpzero(*words: str, **options: int) -> subprocess.Popen[str]:
-    """A running command."""
-    command = [sys.executable, "-m", "lpzero.cli.main", *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+_PAUSE = 0.5  # seconds, as in lpzero/dashboard/live.js
 
 
 def processor_seconds(out: Path, generations: int) -> float:
-    """User and system time of a campaign that runs now."""
-    running = lpzero(
-        *_CAMPAIGN, "--generations", str(generations), "--out", str(out), stderr=subprocess.DEVNULL
+    """User and system time of the search of a campaign in this process."""
+    campaign = Discovery(
+        "nano-gpt2", out=out, generations=generations, terms=1, choose="valid", permutations=0
     )
-    _, status, used = os.wait4(running.pid, 0)
-    if status:
-        raise SystemExit("the campaign failed")
-    return used.ru_utime + used.ru_stime
+    start = time.process_time()
+    campaign.search()
+    return time.process_time() - start
 
 
-class OpenPages(threading.Thread):
-    """Asks as an open list and an open page of the run do."""
-
-    def __init__(self, address: str, name: str) -> None:
-        super().__init__(daemon=True)
-        self.address, self.run_name = address, name
-        self.is_over, self.answers = threading.Event(), 0
-
-    def run(self) -> None:
-        versions: dict[str, str] = {}
-        while not self.is_over.wait(1.0):
-            runs = json.loads(self._ask("api/runs"))["runs"]
-            for run in runs:
-                if run["name"] == self.run_name:
-                    seen = versions.get(run["id"], "")
-                    body = self._ask(f"api/run/{run['id']}?seen={seen}")
-                    if body:
-                        versions[run["id"]] = json.loads(body)["version"]
-                        self.answers += 1
-
-    def _ask(self, path: str) -> bytes:
-        with urllib.request.urlopen(f"{self.address}{path}") as answer:
-            return bytes(answer.read())
+def ask_forever(address: str) -> None:
+    """Ask as an open list and an open page of every running campaign do."""
+    versions: dict[str, str] = {}
+    while True:
+        runs = json.loads(_ask(f"{address}api/runs"))["runs"]
+        for id in [run["id"] for run in runs if run["state"] == "running"]:
+            body = _ask(f"{address}api/run/{id}?seen={versions.get(id, '')}")
+            if body:
+                versions[id] = json.loads(body)["version"]
+                print(id, flush=True)
+        time.sleep(_PAUSE)
 
 
-def watched_seconds(folder: Path, name: str, generations: int) -> tuple[float, int]:
-    """Processor time of a campaign whose page is open, and how often the page changed."""
-    server = lpzero("dashboard", str(folder), stderr=subprocess.DEVNULL)
-    try:
-        assert server.stdout is not None
-        pages = OpenPages(server.stdout.readline().strip(), name)
-        pages.start()
-        seconds = processor_seconds(folder / name, generations)
-        pages.is_over.set()
-        pages.join()
-    finally:
-        server.terminate()
-        server.wait()
-    return seconds, pages.answers
+def _ask(address: str) -> bytes:
+    with urllib.request.urlopen(address) as answer:
+        return bytes(answer.read())
+
+
+class OpenDashboard:
+    """A dashboard and what asks it, each a process, halted until they are wanted."""
+
+    def __init__(self, folder: Path, answers: Path) -> None:
+        command = [sys.executable, "-m", "lpzero.cli.main", "dashboard", str(folder)]
+        self.server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.server.stdout is not None
+        address = self.server.stdout.readline().strip()
+        asking = [sys.executable, "-m", "experiments.dashboard.cost", "--ask", address]
+        self.browser = subprocess.Popen(asking, stdout=answers.open("w"))
+        time.sleep(3)  # both have imported what they need
+        self.show(False)
+
+    def show(self, is_shown: bool) -> None:
+        """Let both work, or halt them."""
+        for process in (self.server, self.browser):
+            process.send_signal(signal.SIGCONT if is_shown else signal.SIGSTOP)
+
+    def close(self) -> None:
+        """End both."""
+        for process in (self.server, self.browser):
+            process.kill()
+            process.wait()
+
+
+def measure(pairs: int, generations: int, is_shown: bool) -> list[float]:
+    """Watched by alone, of each pair; with `is_shown` false both campaigns of a pair are alone."""
+    ratios = []
+    with tempfile.TemporaryDirectory() as made:
+        folder, answers = Path(made, "runs"), Path(made, "answers")
+        folder.mkdir()
+        dashboard = OpenDashboard(folder, answers)
+        try:
+            processor_seconds(folder / "first", generations)  # fills the caches
+            for pair in range(pairs):
+                found = {}
+                for watched in (pair % 2 == 0, pair % 2 != 0):
+                    dashboard.show(watched and is_shown)
+                    name = f"{pair}-{'watched' if watched else 'alone'}"
+                    found[watched] = processor_seconds(folder / name, generations)
+                dashboard.show(False)
+                ratios.append(found[True] / found[False])
+            n_answers = len(answers.read_text().splitlines())
+        finally:
+            dashboard.close()
+    low, high = min(ratios), max(ratios)
+    print(
+        f"{'watched' if is_shown else 'alone'} against alone, {pairs} pairs, {found[False]:.1f} s"
+        f" each, {n_answers} newer pages: median ratio {statistics.median(ratios):.4f}"
+        f" [{low:.3f}, {high:.3f}]",
+        flush=True,
+    )
+    return ratios
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--generations", type=int, default=60)
+    parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--generations", type=int, default=25)
+    parser.add_argument("--ask", metavar="ADDRESS", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    ratios = []
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        processor_seconds(folder / "first", given.generations)  # fills the caches
-        for pair in range(given.pairs):
-            start = time.monotonic()
-            alone = processor_seconds(folder / f"alone-{pair}", given.generations)
-            watched, answers = watched_seconds(folder, f"watched-{pair}", given.generations)
-            ratios.append(watched / alone)
-            print(
-                f"pair {pair + 1}: alone {alone:.2f} s, watched {watched:.2f} s"
-                f" ({answers} newer pages), ratio {ratios[-1]:.3f},"
-                f" {time.monotonic() - start:.0f} s of the clock",
-                flush=True,
-            )
-    print(f"median ratio of {given.pairs} pairs: {statistics.median(ratios):.4f}")
+    if given.ask:
+        ask_forever(given.ask)
+    for is_shown in (True, False):
+        measure(given.pairs, given.generations, is_shown)
 
 
 if __name__ == "__main__":

@@ -37,10 +37,7 @@ class Line:
 
 def describe(config: StoredConfig) -> Line:
     """What the list says of the run with that config."""
-    known = _KINDS.get(config.kind)
-    if known is None:
-        return Line(STOPPED, _tables(config.request))
-    return known(config)
+    return _KINDS.get(config.kind, _other)(config)
 
 
 def _campaign(config: StoredConfig) -> Line:
@@ -84,6 +81,14 @@ def _table_build(config: StoredConfig) -> Line:
     is_finished = (config.folder / TABLE).is_file()
     done = _n_lines(config.folder / JOURNAL)
     return Line(FINISHED if is_finished else STOPPED, name, f"{done:,} trainings")
+
+
+def _other(config: StoredConfig) -> Line:
+    """Of any kind whose result is its last file, such as a ranking."""
+    request = config.request
+    table = _tables(request) or str(request.get("table") or request.get("space") or "")
+    is_finished = read_file(config, RESULT, []) is not None
+    return Line(FINISHED if is_finished else STOPPED, table)
 
 
 _KINDS: Mapping[str, Callable[[StoredConfig], Line]] = {

@@ -18,6 +18,7 @@ from lpzero.runs import layout
 
 _MOST_FOLDERS = 20_000  # looked into
 _DEEPEST = 12
+_PARTS = "runs"  # the folder of a comparison with its searches; no other run has runs in it
 _MEGABYTE = 1 << 20
 # The largest file of each name that is read. Journals are read in pieces and may be of any size.
 LARGEST = {
@@ -62,7 +63,8 @@ def find_runs(root: Path) -> Found:
         if is_run:
             place = _place(root, folder)
             places[place.id] = place
-        elif depth < _DEEPEST:
+            inner = [path for path in inner if path.name == _PARTS]
+        if depth < _DEEPEST:
             waiting += [(path, depth + 1) for path in inner]
     return Found(dict(sorted(places.items(), key=lambda item: item[1].name)), False)
 

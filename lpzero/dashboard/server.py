@@ -89,6 +89,7 @@ def listen(port: int | None) -> socket.socket:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind((LOOPBACK, number))
+            made.listen()  # who opens the address at once waits until the server answers
         except OSError as error:
             made.close()
             reason = error.strerror
@@ -106,7 +107,6 @@ def serve(app: Guard, listening: socket.socket) -> None:
         server_header=False,
         lifespan="off",
         ws="none",
-        timeout_graceful_shutdown=2,
     )
     uvicorn.Server(config).run(sockets=[listening])
 
