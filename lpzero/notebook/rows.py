@@ -30,7 +30,7 @@ class Rows(list[dict[str, Any]]):
         try:
             from pandas import DataFrame
         except ImportError:
-            raise InputError("pandas is not installed: pip install pandas") from None
+            raise InputError("pandas is not installed: pip install 'lpzero[pandas]'") from None
         return DataFrame(list(self))
 
     def __repr__(self) -> str:
