@@ -10,7 +10,6 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.files import write_bytes, write_text
-from lpzero.report.contents import content_of
 from lpzero.report.figures import style
 from lpzero.report.figures.drawn import Drawn
 from lpzero.report.figures.transfer import Transfer
@@ -48,6 +47,9 @@ def write(
     _check_writable(place / FIGURES)
     _check_writable(target.parent)
     with report_unexpected_content(run.folder):
+        # The pages know every kind of run, and through some of them torch.
+        from lpzero.report.contents import content_of
+
         content = content_of(run, beside, ranking, transfer)
         drawn, text = list(content.figures), document(content)
     saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]

@@ -183,7 +183,7 @@ def test_every_option_reaches_the_settings(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["made-up"], "no --out given"),
+        (["--resume"], "no --out given"),
         (["--out", "c"], "no table is given"),
         (["nonesuch", "--out", "c"], "unknown table"),
         (["tiny", "--out", "c"], "a split needs at least 10"),

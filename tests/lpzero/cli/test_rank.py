@@ -72,9 +72,9 @@ def test_a_formula_is_in_sample_on_the_table_it_was_chosen_on(
 def test_a_proxy_that_cannot_score_the_space_is_refused_before_any_work(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["--proxy", "snip", "--proxy", "supernet-snip", "--cache", str(tmp_path)]
+    arguments = ["--proxy", "snip", "--proxy", "supernet-snip-released", "--cache", str(tmp_path)]
     assert run(["rank", "nano-gpt2", *arguments]) == 2
-    assert "proxy supernet-snip cannot score space nano-gpt2" in capsys.readouterr().err
+    assert "proxy supernet-snip-released cannot score space nano-gpt2" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
