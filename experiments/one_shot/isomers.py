@@ -33,7 +33,7 @@ from lpzero.supernet.trainer import Trainer, measure
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer
 from spaces.training.shared_tasks import task_of
 
-DRAWS, ALONE_STEPS, WIDTHS = 2000, 500, (64,)
+DRAWS, ALONE_STEPS, WIDTHS = 2000, 1500, (64,)
 CASES = {
     "case 1 (ratios)": [AutoFormerLayer(2, ratio) for ratio in (1.0, 2.0)],
     "case 2 (heads)": [AutoFormerLayer(heads, 2.0) for heads in (1, 4)],
