@@ -297,6 +297,7 @@ def _display(given: dict[str, Any], request: Request) -> Iterator[Resources]:
     from dataclasses import replace
 
     from lpzero.parallel import whole_bar
+    from lpzero.search.cost import most_scored
     from lpzero.search.scorer import n_measured
 
     if given["quiet"]:
@@ -309,7 +310,7 @@ def _display(given: dict[str, Any], request: Request) -> Iterator[Resources]:
     if not sys.stderr.isatty():
         yield replace(around, show=line.note)
         return
-    total = loop.most_scored(request.evaluator != evaluators.PROXY)
+    total = most_scored(request)
     first = "fitting the surrogate" if request.evaluator == evaluators.SURROGATE else request.loop
     with whole_bar(first, total, 1 / max(1, n_measured(request.made_proxy))) as bar:
         yield replace(around, show=lambda entry: bar.reach(entry["scored"], line.text(entry)))

@@ -27,20 +27,22 @@ _UNITS = ((3600, "h"), (60, "min"))
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """At most `n_networks` are scored at `seconds_each`, in `jobs` processes; then trainings."""
+    """At most `n_networks` are scored at `seconds_each`, in `jobs` processes."""
 
     n_networks: int
     seconds_each: float
     jobs: int = 1
-    n_trainings: int = 0
 
     def __str__(self) -> str:
         at = f"{self.n_networks:,} networks at {_shown(self.seconds_each)}"
         where = f" in {self.jobs} processes" if self.jobs > 1 else ""
-        trained = f", and the training of up to {self.n_trainings:,}" if self.n_trainings else ""
-        return (
-            f"about {_shown(self.n_networks * self.seconds_each / self.jobs)}: {at}{where}{trained}"
-        )
+        return f"about {_shown(self.n_networks * self.seconds_each / self.jobs)}: {at}{where}"
+
+
+def most_scored(request: Request) -> int | None:
+    """How many networks the search may score; None if its loop, a plug-in's perhaps, cannot say."""
+    most = getattr(request.made_loop, "most_scored", None)
+    return None if most is None else most(request.evaluator != evaluators.PROXY)
 
 
 def estimate(request: Request, environment: Environment) -> Cost | None:
@@ -50,8 +52,7 @@ def estimate(request: Request, environment: Environment) -> Cost | None:
     so that neither the search nor the cache is changed: the smallest of some, which loads what is
     loaded once, and then the median, which is timed.
     """
-    loop, scorer = request.made_loop, environment.scorer
-    most = loop.most_scored(request.evaluator != evaluators.PROXY)
+    scorer, most = environment.scorer, most_scored(request)
     left = 0 if most is None else most - environment.ledger.n_recorded(facts.SCORE)
     if left < _WORTHWHILE or scorer.proxy.needs == Needs.NOTHING:
         return None
@@ -69,12 +70,7 @@ def estimate(request: Request, environment: Environment) -> Cost | None:
         start = time.monotonic()
         alone.scores([drawn[len(drawn) // 2]])
         seconds = time.monotonic() - start
-    return Cost(left, seconds, context.workers.jobs, _trainings(request))
-
-
-def _trainings(request: Request) -> int:
-    evaluated = getattr(request.made_loop, "most_evaluated", 0)
-    return evaluated if request.evaluator == "training" else 0
+    return Cost(left, seconds, context.workers.jobs)
 
 
 def _shown(seconds: float) -> str:

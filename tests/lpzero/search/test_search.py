@@ -408,10 +408,6 @@ def test_a_search_inside_its_table_draws_nothing_outside() -> None:
     [
         (Cost(8050, 1.3), "about 3 h: 8,050 networks at 1.3 s"),
         (Cost(1300, 0.086, 2), "about 56 s: 1,300 networks at 0.086 s in 2 processes"),
-        (
-            Cost(1300, 1.0, n_trainings=33),
-            "about 22 min: 1,300 networks at 1 s, and the training of up to 33",
-        ),
     ],
 )
 def test_the_cost_in_words(cost: Cost, text: str) -> None:
