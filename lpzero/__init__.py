@@ -1,15 +1,42 @@
 """LPZero engine: discovers formulas that rank untrained transformers."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from lpzero.siblings import claim
 from lpzero.version import VERSION as __version__
 
-# Names by the module that has them, imported when they are used.
-_LAZY = {"Layout": "statistics.layout", "score": "proxies.model_scores", "space": "own"}
-_MODULES = {"hf"}  # sub-packages that are imported when they are used
+claim(str(Path(__file__).resolve().parent.parent))
 
-__all__ = ["Layout", "__version__", "hf", "score", "space"]
+# Names by the module that has them, imported when they are used.
+_LAZY = {
+    "Discovery": "notebook.discovery",
+    "Layout": "statistics.layout",
+    "formula": "notebook.formula",
+    "load_table": "notebook.verbs",
+    "rank": "notebook.verbs",
+    "score": "proxies.model_scores",
+    "space": "own",
+}
+_MODULES = {"hf", "search"}  # imported when they are used; `search` can be called, too
+
+__all__ = [
+    "Discovery",
+    "Layout",
+    "__version__",
+    "formula",
+    "hf",
+    "load_table",
+    "rank",
+    "score",
+    "search",
+    "space",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

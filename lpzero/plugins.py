@@ -9,10 +9,12 @@ text (`lpzero.parallel.shipment`). Installed packages use entry points: `spaces.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from lpzero.errors import InputError
 from primitives import registry as primitives
 from spaces import addresses, user_modules
 from spaces.tables import registry as tables
@@ -20,6 +22,7 @@ from spaces.tables.project_file import sources_of
 
 logger = logging.getLogger(__name__)
 _GIVEN: list[str] = []
+_TAKERS: list[tuple[str, Callable[[str, Any], None]]] = []
 
 user_modules.on_forget(primitives.forget_module)
 
@@ -41,6 +44,8 @@ def load(name: str) -> None:
         return
     if name not in _GIVEN:
         _GIVEN.append(name)
+        for constant, take in _TAKERS:
+            _offer(name, constant, take)
 
 
 def given() -> list[str]:
@@ -71,10 +76,19 @@ def _declare(name: str, module: ModuleType) -> None:
             tables.add(source)
 
 
-def offered(constant: str) -> list[Any]:
-    """What the plug-ins that were loaded have under the constant, such as LOOPS."""
-    modules = (user_modules.load(name) for name in _GIVEN)
-    return [one for module in modules for one in _constant(module, constant)]
+def each(constant: str, take: Callable[[str, Any], None]) -> None:
+    """Call `take` with the name and each offer of a plug-in under the constant, now and later."""
+    _TAKERS.append((constant, take))
+    for name in _GIVEN:
+        _offer(name, constant, take)
+
+
+def _offer(name: str, constant: str, take: Callable[[str, Any], None]) -> None:
+    for one in _constant(user_modules.load(name), constant):
+        try:
+            take(name, one)
+        except InputError as error:  # stops only what asks for it
+            logger.warning("%s", error)
 
 
 def _constant(module: ModuleType, name: str) -> tuple[Any, ...]:

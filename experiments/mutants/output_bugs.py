@@ -50,9 +50,19 @@ BUGS = (
         ("text = f\"{value:.{digits}f}\" if abs(value) < _LARGE else f\"{value:,.6g}\"", "text = f\"{value:.{digits}f}\" if value < _LARGE else f\"{value:,.6g}\"", "large negative numbers have decimals"),
         ("return Cell(text.replace(\"-\", \"−\"), float(value), True)", "return Cell(text.replace(\"-\", \"\"), float(value), True)", "negative numbers lose their sign"),
     ]),
-    Bugs("lpzero/report/search_curves.py", [_T + "report/test_numbers.py", _T + "report/figures/test_figures.py"], [
+    Bugs("lpzero/search/comparison.py", [_T + "report/test_numbers.py"], [
         ("\"evaluations\": index + 1,", "\"evaluations\": index,", "curves start at 0 evaluations"),
         ("n = max(run[\"evaluations\"] for run in runs)", "n = min(run[\"evaluations\"] for run in runs)", "curves end with the shortest run"),
+    ]),
+    Bugs("lpzero/report/figures/front.py", [_T + "report/test_kinds.py"], [
+        ("if not found or point.fitness > found[-1].fitness:", "if not found or point.fitness >= 0:", "the front has formulas that a smaller one beats"),
+        ("return found if found and found.complexity < self.chosen.complexity else None", "return found", "the winner is offered as simpler than itself"),
+    ]),
+    Bugs("lpzero/report/figures/plotly_spec.py", [_T + "report/test_kinds.py"], [
+        ("escape(line, quote=False)", "line", "names of files are markup in figures"),
+    ]),
+    Bugs("lpzero/report/ranking_differences.py", [_T + "report/test_kinds.py"], [
+        ("kept = is_test & np.isfinite(scores)", "kept = np.isfinite(scores)", "differences on rows that were seen"),
     ]),
     Bugs("lpzero/exhaust/results.py", [_T + "exhaust/test_exhaust.py"], [
         ("signed = measures.negated() if sign < 0 else measures", "signed = measures", "a formula that ranks in reverse has negative measures"),

@@ -27,8 +27,9 @@ from lpzero.cli.output import jobs_option
 from lpzero.discover.discovery import Discovery
 from lpzero.judgement import counters
 from lpzero.report.figures import style
-from lpzero.report.search_curves import curve_rows, draw
+from lpzero.report.search_curves import draw
 from lpzero.search import Constraints, Request, Resources, run
+from lpzero.search.comparison import curve_rows
 from spaces.tables import load
 
 TABLE = "nano-gpt2"

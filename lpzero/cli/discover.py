@@ -327,11 +327,8 @@ def _print_held_out(found: dict[str, Any] | None) -> None:
         return
     best = found["best_column"]
     rows = [
-        {"chosen on train and valid, beam search": "formula", "rho test": found["rho"]},
-        {
-            "chosen on train and valid, beam search": "best single column",
-            "rho test": found["column_rho"],
-        },
+        {"beam search on each split": "formula", "rho test": found["rho"]},
+        {"beam search on each split": "best single column", "rho test": found["column_rho"]},
     ]
     title = f"medians over {found['splits']} splits, the formula ahead in {found['ahead']}"
     click.echo()

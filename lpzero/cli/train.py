@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
+from lpzero.cli.supernet import refuse_supernet_options, supernet_options, train_supernet
 
 if TYPE_CHECKING:
     from spaces.training.recipes import Plan
@@ -41,6 +42,7 @@ _FILE = ".json"
     "--steps", type=click.IntRange(1), help="The number of training steps.  [default: the recipe's]"
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
+@supernet_options
 @output.no_lock_option
 @output.jobs_option
 @output.format_option
@@ -57,12 +59,19 @@ def train(
     no_lock: bool,
     jobs: int,
     form: str,
+    is_supernet: bool,
+    **of_supernet: Any,
 ) -> None:
     """Train architectures of SPACE and write them as a table.
 
-    SPACE is a nano space, or one of your own with a `train` function, my_module:SPACE. The same
-    command continues a build that was stopped.
+    SPACE is a nano space, or one of your own with a `train` function, my_module:SPACE. With
+    --supernet, train one supernet of the SPACE: see docs/supernet.md. The same command continues a
+    run that was stopped.
     """
+    if is_supernet:
+        train_supernet(context, context.params)
+        return
+    refuse_supernet_options(context)
     from lpzero import files
     from lpzero.parallel import Workers
     from lpzero.training.table_build import build_table

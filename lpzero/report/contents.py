@@ -7,7 +7,14 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.proxies.ranking_record import RankingRun
-from lpzero.report import build_page, comparison_page, formula_page, ranking_page, search_page
+from lpzero.report import (
+    build_page,
+    comparison_page,
+    formula_page,
+    ranking_page,
+    search_page,
+    supernet_page,
+)
 from lpzero.report.figures.drawn import Material
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.sections import Content
@@ -15,6 +22,7 @@ from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import Run
 from lpzero.search.comparison_record import ComparisonRun
 from lpzero.search.record import SearchRun
+from lpzero.supernet.record import SupernetRun
 from lpzero.training.table_build import KIND as BUILD
 
 
@@ -37,6 +45,8 @@ def content_of(
             )
     if isinstance(run, SearchRun):
         return search_page.content(run, [r for r in beside if isinstance(r, SearchRun)])
+    if isinstance(run, SupernetRun):
+        return supernet_page.content(run)
     if isinstance(run, RankingRun):
         return ranking_page.content(run)
     if isinstance(run, ComparisonRun):

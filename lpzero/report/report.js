@@ -173,6 +173,15 @@
     return at === undefined ? title : `${title.slice(0, at)}<br>${title.slice(at + 1)}`;
   };
 
+  // Panels that stand beside each other have no room for their numbers: they go below each other.
+  const stack = (made) => {
+    const { grid } = made.layout;
+    const before = grid.rows;
+    Object.assign(grid, { rows: made.data.length, columns: 1, ygap: 0.35 });
+    made.layout.height *= grid.rows / before;
+    for (const trace of made.data) trace.textfont.size = 9;
+  };
+
   const draw = async (figure) => {
     const spec = given.figures[figure.dataset.figure];
     const plotly = spec === undefined ? null : await loadPlotly();
@@ -188,6 +197,7 @@
       for (const [key, axis] of Object.entries(made.layout)) {
         if (key.startsWith("xaxis")) axis.title.text = inTwo(axis.title.text);
       }
+      if (made.layout.grid) stack(made);
     }
     const isTouched = matchMedia("(pointer: coarse)").matches;
     made.layout.dragmode = isTouched ? false : "zoom";

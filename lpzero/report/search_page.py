@@ -103,6 +103,11 @@ def _how_known(result: Mapping[str, Any]) -> str:
         )
     if found["evaluator"] == "table":
         return f"The target is looked up in {found['table']}: the search was restricted to it."
+    if found["evaluator"] == "supernet":
+        return (
+            f"The target is the {found['dataset']} measure of the architecture with the weights of"
+            " a trained supernet, not of a network trained alone."
+        )
     return "The target was measured by training."
 
 

@@ -1,10 +1,15 @@
 """Search loops: from any proxy and any space to the best architecture found.
 
 Request(space, loop, proxy, ...)  ->  run(request, ...)  ->  SearchOutcome: best, trace
+
+The package can be called: `lpzero.search("nano-gpt2")` is `lpzero.notebook.verbs.search`.
 """
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +32,18 @@ def __getattr__(name: str) -> Any:
     # Requests load proxies and so torch; the loops and their options, for --help, do not.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+# Resolved when it is called: the Python face is above this package.
+_FACE = "lpzero.notebook.verbs"
+
+
+class _Callable(ModuleType):
+    """This package as the function that `import lpzero` offers under the same name."""
+
+    def __call__(self, *words: Any, **options: Any) -> Any:
+        return getattr(import_module(_FACE), "search")(*words, **options)  # noqa: B009
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,4 +1,5 @@
-"""Evaluators of a search's architectures: a table, a surrogate, training, or the proxy alone.
+"""Evaluators of a search's architectures: a table, a surrogate, training, a trained supernet, or
+the proxy alone.
 
 With `proxy` (or `none`) nothing is evaluated: the best by the proxy is the result.
 """
@@ -19,7 +20,8 @@ from spaces.tables.nano import is_trained, read_trained
 from spaces.tables.registry import data_root, locate, source
 
 PROXY, SURROGATE = "proxy", "surrogate"
-NAMES = ("table", SURROGATE, "training", PROXY)
+SUPERNET = "supernet:"  # followed by the directory of its training
+NAMES = ("table", SURROGATE, "training", f"{SUPERNET}DIR", PROXY)
 
 
 class Evaluator(Protocol):
@@ -43,6 +45,8 @@ def check(name: str) -> str:
     """The evaluator's name; raise UnknownNameError if there is none."""
     if name == "none":
         return PROXY
+    if name.startswith(SUPERNET) and name != f"{SUPERNET}DIR":
+        return name
     if name not in NAMES:
         raise UnknownNameError("evaluator", name, (*NAMES, "none"))
     return name
@@ -69,6 +73,12 @@ def make(
         if table is not None:
             raise InputError("evaluator training reads no table: leave --table out")
         return Training(space, steps, workers or Workers())
+    if name.startswith(SUPERNET):
+        from lpzero.search.evaluators.supernet import SupernetEvaluator
+
+        if table is not None:
+            raise InputError("evaluator supernet reads no table: leave --table out")
+        return SupernetEvaluator(space, name.removeprefix(SUPERNET))
     known = table or table_of(space)
     if known is None:
         raise InputError(

@@ -8,7 +8,6 @@ paper; `of_space` may choose others if the paper does.
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -66,11 +65,7 @@ def _add(name: str, loop: Any) -> None:
 # Options of `lpzero search` are derived from the loops, so installed ones are known from the start.
 _PARTS = ("name", "needs_blocks", "by_proxy", "usual_proxy", "of_space", "last_step", "run")
 load_group("lpzero.loops", _add)
-for _loop in plugins.offered("LOOPS"):
-    try:
-        _add("LOOPS", _loop)
-    except InputError as _error:  # stops only a search that asks for it
-        logging.getLogger(__name__).warning("%s", _error)
+plugins.each("LOOPS", _add)
 
 
 def get(name: str) -> type[Loop]:

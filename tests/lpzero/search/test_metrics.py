@@ -14,9 +14,9 @@ import pytest
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.proxies import Measurements, get
-from lpzero.report.search_curves import curve_rows, draw
+from lpzero.report.search_curves import draw
 from lpzero.search import Request, Resources
-from lpzero.search.comparison import compare, run_folder
+from lpzero.search.comparison import compare, curve_rows, run_folder
 from lpzero.search.environment import Environment
 from lpzero.search.metrics import (
     best_after,

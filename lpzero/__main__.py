@@ -1,0 +1,5 @@
+"""`python -m lpzero`: the command."""
+
+from lpzero.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""The Python face: what `import lpzero` offers, as objects that a notebook shows."""

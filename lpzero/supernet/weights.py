@@ -1,0 +1,194 @@
+"""Weights as files: safetensors of our own, and checkpoints that others trained.
+
+A safetensors file is a header and numbers; a checkpoint of torch is read with `weights_only`, which
+refuses everything but tensors in plain containers. So nothing in a file is executed. What a file
+has is matched with a model by name and shape, and what does not match is listed.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import warnings
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lpzero import files
+from lpzero.errors import InputError
+from spaces.regular_files import NotRegularError, read_regular
+
+LARGEST = 8 << 30  # bytes
+_SAFETENSORS = ".safetensors"
+_CONTAINERS = ("model", "state_dict", "model_ema")  # where public checkpoints keep their weights
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a file's tensors match a model: names of the model, and of the file for `unused`."""
+
+    loaded: tuple[str, ...]
+    cut: tuple[str, ...]  # larger in the file: the leading slice was taken
+    wrong_shape: tuple[str, ...]  # with both shapes
+    missing: tuple[str, ...]
+    unused: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every parameter of the model came from the file."""
+        return not (self.wrong_shape or self.missing)
+
+    def lines(self) -> list[str]:
+        """What did not match, one line for each kind."""
+        kinds = {
+            "cut to the leading slice": self.cut,
+            "of another shape": self.wrong_shape,
+            "missing in the file": self.missing,
+            "in the file and not used": self.unused,
+        }
+        return [f"{len(names)} {kind}: {_some(names)}" for kind, names in kinds.items() if names]
+
+
+def to_bytes(tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> bytes:
+    """The tensors as a safetensors file."""
+    from safetensors.torch import save
+
+    plain = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
+    data: bytes = save(plain, dict(about) if about else None)
+    return data
+
+
+def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+    """Write the tensors as a safetensors file, atomically."""
+    files.write_bytes(path, to_bytes(tensors, about))
+
+
+def read(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file or of a torch checkpoint, by name."""
+    try:
+        data = read_regular(path, LARGEST)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist: name a file of weights") from None
+    except (NotRegularError, OSError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    return _read_safetensors(path, data) if path.suffix == _SAFETENSORS else _read_torch(path, data)
+
+
+def _read_safetensors(path: Path, data: bytes) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        found: dict[str, Tensor] = load(data)
+    except (SafetensorError, ValueError, KeyError, OverflowError) as error:
+        short = str(error).splitlines()[0][:200]
+        raise InputError(f"{path} is not a whole safetensors file: {short}") from None
+    return found
+
+
+def _read_torch(path: Path, data: bytes) -> dict[str, Tensor]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of unusual pickles, which one line answers
+            found: Any = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise InputError(
+            f"{path} has more than tensors in plain containers, or is broken: it was not loaded and"
+            " nothing in it was executed"
+        ) from None
+    except (RuntimeError, EOFError, ValueError, OSError, zipfile.BadZipFile, KeyError):
+        raise InputError(f"{path} is not a whole torch checkpoint") from None
+    for name in _CONTAINERS:
+        if isinstance(found, Mapping) and isinstance(found.get(name), Mapping):
+            found = found[name]
+            break
+    if not isinstance(found, Mapping):
+        raise InputError(f"{path} has no named tensors")
+    tensors = {str(name): tensor for name, tensor in found.items() if isinstance(tensor, Tensor)}
+    if not tensors:
+        raise InputError(f"{path} has no named tensors")
+    return tensors
+
+
+def load_into(model: nn.Module, tensors: Mapping[str, Tensor]) -> Fit:
+    """Copy what fits into the model; names of AutoFormer's public code are translated."""
+    given = dict(tensors)
+    if any(name.startswith("patch_embed_super") for name in given):
+        given = from_autoformer(given)
+    loaded, cut, wrong, missing = [], [], [], []
+    for name, parameter in model.named_parameters():
+        found = given.pop(name, None)
+        if found is None:
+            missing.append(name)
+        elif found.shape == parameter.shape:
+            _copy(parameter, found)
+            loaded.append(name)
+        elif found.ndim == parameter.ndim and all(
+            a >= b for a, b in zip(found.shape, parameter.shape, strict=True)
+        ):
+            _copy(parameter, found[tuple(slice(size) for size in parameter.shape)])
+            cut.append(name)
+        else:
+            wrong.append(f"{name} ({_shape(found)} in the file, {_shape(parameter)} here)")
+    return Fit(*map(tuple, (loaded, cut, wrong, missing, sorted(given))))
+
+
+def _copy(parameter: Tensor, found: Tensor) -> None:
+    with torch.no_grad():
+        parameter.copy_(found)
+
+
+_RENAMED = (
+    (r"^patch_embed_super\.proj\.", "embedding.projection."),
+    (r"^cls_token$", "embedding.class_token"),
+    (r"^pos_embed$", "embedding.position"),
+    (r"\.attn\.proj\.", ".attention.output."),
+    (r"\.attn\.rel_pos_embed_k\.embeddings_table_v$", ".attention.key_positions.vertical"),
+    (r"\.attn\.rel_pos_embed_k\.embeddings_table_h$", ".attention.key_positions.horizontal"),
+    (r"\.attn\.rel_pos_embed_v\.embeddings_table_v$", ".attention.value_positions.vertical"),
+    (r"\.attn\.rel_pos_embed_v\.embeddings_table_h$", ".attention.value_positions.horizontal"),
+    (r"\.attn_layer_norm\.", ".attention_norm."),
+    (r"\.ffn_layer_norm\.", ".feed_forward_norm."),
+    (r"\.fc1\.", ".feed_forward.input."),
+    (r"\.fc2\.", ".feed_forward.output."),
+)
+
+
+def from_autoformer(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors of AutoFormer's public code (and PreNAS's, which has its names) under our names.
+
+    It keeps queries, keys and values in one matrix whose rows take turns, and their biases one
+    after another.
+    """
+    found: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        fused = re.match(r"^(blocks\.\d+)\.attn\.qkv\.(weight|bias)$", name)
+        if fused:
+            block, kind = fused.groups()
+            thirds = (
+                [tensor[start::3] for start in range(3)]
+                if kind == "weight"
+                else list(tensor.chunk(3))
+            )
+            for part, third in zip(("query", "key", "value"), thirds, strict=True):
+                found[f"{block}.attention.{part}.{kind}"] = third
+            continue
+        for pattern, ours in _RENAMED:
+            name = re.sub(pattern, ours, name)
+        found[name] = tensor
+    return found
+
+
+def _shape(tensor: Tensor) -> str:
+    return "x".join(map(str, tensor.shape)) or "a number"
+
+
+def _some(names: tuple[str, ...], n: int = 6) -> str:
+    more = f" and {len(names) - n} more" if len(names) > n else ""
+    return ", ".join(names[:n]) + more
