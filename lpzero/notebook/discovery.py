@@ -15,8 +15,9 @@ from lpzero.notebook.formula import FormulaObject
 from lpzero.notebook.rows import Rows
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from plotly.graph_objects import Figure
 
+    from lpzero.report.notebook import Page
     from spaces.tables import Table
 
 _HALL = ("formula", "fitness", "rho", "complexity")
@@ -103,20 +104,17 @@ class Discovery(Campaign):
         """Spearman's rho of the winner on all rows of a table: in sample on its own table."""
         return self._formula.score(table, **self._running())
 
-    def plot(self) -> Figure:
-        """The best fitness so far against the formulas evaluated."""
-        from lpzero.report.figures import style
+    def plot(self, name: str | None = None) -> Figure:
+        """A figure of the report, the winner among its rivals if no name is given (Plotly)."""
+        from lpzero.report import notebook
 
-        rows = self.history_
-        with style.look():
-            figure = style.new(5.5, 3.6)
-            axes = figure.subplots()
-            x = [row["evaluated"] for row in rows]
-            axes.step(x, [row["fitness"] for row in rows], where="post", color=style.COLOURS[0])
-            axes.set_xlabel("formulas evaluated")
-            axes.set_ylabel("best fitness on train")
-            axes.set_title(", ".join(table.name for table in self.tables))
-        return figure
+        return notebook.plot(self, name)
+
+    def report(self) -> Page:
+        """The page of the campaign; a notebook shows it in a frame, `save` writes it."""
+        from lpzero.report import notebook
+
+        return notebook.page(self)
 
     def __repr__(self) -> str:
         given = ", ".join(f"{k}={v!r}" for k, v in self._asked.items() if k != "table")
