@@ -137,7 +137,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
         if stopping.is_asked:
             output.note(f"stopped and saved; continue with: {_resume_command(given)}")
             context.exit(CODE)
-        result = {**found.report().result_, "out": given["out"]}
+        result = {**found.judge().result_, "out": given["out"]}
         result |= _held_out(found, given)
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given)

@@ -134,7 +134,7 @@ class Discovery:
 
     def run(self) -> Discovery:
         """Search, then report; the test rows are read only after the search."""
-        return self.search().report()
+        return self.search().judge()
 
     def search(self) -> Discovery:
         """Search only; the targets of the test rows are not accessible to it."""
@@ -157,7 +157,7 @@ class Discovery:
             )
         return self
 
-    def report(self) -> Discovery:
+    def judge(self) -> Discovery:
         """Judge the search's formulas, on the test rows too, and write the result."""
         counts = {
             table.name: best_count(table, fitness.rows, fitness.known_rows)

@@ -335,7 +335,7 @@ def test_test_targets_are_never_read_by_the_search(
     for name in (layout.JOURNAL, layout.HALL, layout.HISTORY):
         assert (out / name).read_bytes() == (whole / name).read_bytes()
     with pytest.raises(AssertionError, match="asked for the test rows"):
-        found.report()
+        found.judge()
 
 
 def test_a_candidate_survives_the_journal() -> None:
