@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from spaces.base import Space
     from spaces.training.shared_tasks import Measured
 
-ABOUT = ("space", "arch")
 N_MEASURED = 24  # candidates that are measured where nothing was preferred
 _LARGEST_HEADER = 1 << 20  # bytes
 
@@ -107,12 +106,15 @@ def load_network(path: str | Path) -> Any:
 
 def _about(path: Path) -> tuple[Space[Any], Any]:
     """The space and the architecture in the file's header."""
+    from lpzero.supernet.weights import ABOUT
+
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
     if length > _LARGEST_HEADER:
         raise InputError(f"{path} has too long a header")
-    about = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     try:
+        about = json.loads(header[ABOUT])
         space = spaces.get(about["space"])
         return space, space.from_json(json.loads(about["arch"]))
     except (KeyError, ValueError, TypeError, ArchitectureError, UnknownNameError):

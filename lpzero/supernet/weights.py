@@ -8,6 +8,7 @@ has is matched with a model by name and shape, and what does not match is listed
 from __future__ import annotations
 
 import io
+import json
 import pickle
 import re
 import warnings
@@ -25,6 +26,7 @@ from lpzero.errors import InputError
 from spaces.regular_files import NotRegularError, read_regular
 
 LARGEST = 8 << 30  # bytes
+ABOUT = "lpzero"  # the entry of the header that says what the weights are
 _SAFETENSORS = ".safetensors"
 _CONTAINERS = ("model", "state_dict", "model_ema")  # where public checkpoints keep their weights
 
@@ -56,11 +58,13 @@ class Fit:
 
 
 def to_bytes(tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> bytes:
-    """The tensors as a safetensors file."""
+    """The tensors as a safetensors file; the same bytes for the same tensors."""
     from safetensors.torch import save
 
     plain = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
-    data: bytes = save(plain, dict(about) if about else None)
+    # One entry: the library writes several in an order that changes from call to call.
+    told = {ABOUT: json.dumps(dict(about), sort_keys=True)} if about else None
+    data: bytes = save(plain, told)
     return data
 
 
