@@ -123,6 +123,14 @@ def test_a_pickle_with_a_payload_is_refused_and_nothing_runs(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["w.safetensors", "w.pth"])
+@pytest.mark.parametrize("data", [b"root:x:0:0:root\n" * 40, b"0" * 99, bytes(range(256)) * 9])
+def test_a_file_of_another_kind_is_one_line(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError):
+        weights.read(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["w.safetensors", "w.pth"])
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.99])
 def test_a_truncated_file_is_one_line(tmp_path: Path, name: str, share: float) -> None:
     path, tensors = tmp_path / name, {"w": torch.ones(50, 50)}
