@@ -117,14 +117,7 @@ def spec(data: Bars) -> plotly.Spec:
         showlegend=True,
         shapes=[plotly.vertical(0.0, "@line"), *lines],
         xaxis=plotly.axis("ρ with the target, 95% interval"),
-        yaxis=plotly.axis(
-            "",
-            categoryorder="array",
-            categoryarray=names[::-1],
-            range=[-0.7, len(names) - 0.3],
-            showgrid=False,
-            ticksuffix=" ",
-        ),
+        yaxis=plotly.rows_axis(names),
     )
 
 
@@ -136,14 +129,7 @@ def dots(name: str, shown: Sequence[Bar], index: int) -> dict[str, Any]:
         "name": name,
         "x": [bar.rho for bar in shown],
         "y": [plotly.text(bar.proxy, 28) for bar in shown],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [bar.high - bar.rho for bar in shown],
-            "arrayminus": [bar.rho - bar.low for bar in shown],
-            "thickness": 1.5,
-            "width": 0,
-        },
+        "error_x": plotly.intervals([(bar.low, bar.rho, bar.high) for bar in shown]),
         "marker": {"color": plotly.colour(index), "symbol": plotly.SYMBOLS[index], "size": 10},
         "customdata": [
             f"{plotly.lines(bar.proxy)}<br>ρ {bar.rho:.3f} [{bar.low:.3f}, {bar.high:.3f}]"

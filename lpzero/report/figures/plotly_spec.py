@@ -73,6 +73,30 @@ def axis(title: str, **options: Any) -> dict[str, Any]:
     return {**_AXIS, "title": {"text": title, "standoff": 8}, **options}
 
 
+def rows_axis(names: Sequence[str]) -> dict[str, Any]:
+    """An axis with a row per name, the first one on top; names have gone through `text`."""
+    return axis(
+        "",
+        categoryorder="array",
+        categoryarray=list(names)[::-1],
+        range=[-0.7, len(names) - 0.3],
+        showgrid=False,
+        ticksuffix=" ",
+    )
+
+
+def intervals(found: Sequence[tuple[float, float, float]]) -> dict[str, Any]:
+    """Error bars along x from (low, value, high)."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - value for _, value, high in found],
+        "arrayminus": [value - low for low, value, _ in found],
+        "thickness": 1.5,
+        "width": 0,
+    }
+
+
 def spec(data: Sequence[Mapping[str, Any]], height: int = 380, **layout: Any) -> dict[str, Any]:
     """The specification of a figure of that height in pixels; its width is that of the page."""
     common: dict[str, Any] = {

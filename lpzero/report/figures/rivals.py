@@ -125,14 +125,7 @@ def spec(data: Rivals) -> plotly.Spec:
         showlegend=True,
         shapes=[plotly.vertical(data.winner.rho)],
         xaxis=plotly.axis(f"ρ on the {data.n} test rows, 95% interval"),
-        yaxis=plotly.axis(
-            "",
-            categoryorder="array",
-            categoryarray=names[::-1],
-            range=[-0.7, len(rows) - 0.3],
-            showgrid=False,
-            ticksuffix=" ",
-        ),
+        yaxis=plotly.rows_axis(names),
     )
 
 
@@ -143,14 +136,7 @@ def _dots(name: str, index: int, found: Sequence[Rival]) -> dict[str, Any]:
         "name": name,
         "x": [one.rho for one in found],
         "y": [plotly.text(one.proxy, 26) for one in found],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [one.rho_ci[1] - one.rho for one in found],
-            "arrayminus": [one.rho - one.rho_ci[0] for one in found],
-            "thickness": 1.5,
-            "width": 0,
-        },
+        "error_x": plotly.intervals([(one.rho_ci[0], one.rho, one.rho_ci[1]) for one in found]),
         "marker": {
             "color": plotly.colour(index),
             "symbol": plotly.SYMBOLS[index],

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ pytest.importorskip("starlette", reason="the extra lpzero[dashboard] is not inst
 pytest.importorskip("uvicorn", reason="the extra lpzero[dashboard] is not installed")
 
 from tests.lpzero.dashboard.served import serving
-from tests.lpzero.report import headless_browser
 from tests.lpzero.report.headless_browser import Browser, Tab
 from tests.lpzero.report.test_report import HOSTILE, poison
 from tests.lpzero.small_campaign import discovery
@@ -31,19 +30,6 @@ GENERATION = (
     ".replace(/,/g, '')) || -1"
 )
 STATE = "document.querySelector('.tiles .state').textContent"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    path = headless_browser.find()
-    if path is None:
-        pytest.skip("no Chromium at hand: install it (make tools) or set LPZERO_BROWSER")
-    with Browser(path, tmp_path_factory.mktemp("profile")) as running:
-        try:
-            running.call("Browser.getVersion")
-        except (OSError, RuntimeError) as error:
-            pytest.skip(f"{path} does not start: {error}")
-        yield running
 
 
 def start(folder: Path, generations: int) -> subprocess.Popen[bytes]:

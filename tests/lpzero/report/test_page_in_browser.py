@@ -13,26 +13,12 @@ from lpzero.report import write
 from lpzero.runs.run import open_run
 from primitives.latex import to_latex
 from primitives.parser import parse
-from tests.lpzero.report import headless_browser
 from tests.lpzero.report.headless_browser import Browser, Tab
 from tests.lpzero.report.test_report import HOSTILE, poison
 from tests.lpzero.small_campaign import discovery
 
 pytestmark = pytest.mark.slow
 ROWS = "[...document.querySelector('#hall').tBodies[0].rows]"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    path = headless_browser.find()
-    if path is None:
-        pytest.skip("no Chromium at hand: install it (make tools) or set LPZERO_BROWSER")
-    with Browser(path, tmp_path_factory.mktemp("profile")) as running:
-        try:
-            running.call("Browser.getVersion")
-        except (OSError, RuntimeError) as error:
-            pytest.skip(f"{path} does not start: {error}")
-        yield running
 
 
 @pytest.fixture(scope="module")
