@@ -20,7 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import absolute_flow, input_noise, released_flow, sample_gradients
+from lpzero.proxies import (
+    absolute_flow,
+    forward_pass,
+    input_noise,
+    released_flow,
+    sample_gradients,
+)
 from lpzero.statistics.inputs import read_inputs, split
 from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import Layout, Part, look_alikes
@@ -205,6 +211,11 @@ class Network:
         parts = [slice(i, min(i + self.chunk, B)) for i in range(0, B, self.chunk)]
         with self.untouched():
             return _joined([_one_pass(self, part) for part in parts])
+
+    @Shared
+    def entropies(self) -> list[float]:
+        """The entropy of the spectrum of the first block's input and of each block's output."""
+        return forward_pass.entropies(self)
 
     @Shared
     def wide_outputs(self) -> list[Tensor]:
