@@ -18,6 +18,7 @@ import click
 import numpy as np
 
 from experiments.beyond_counting.searches import Arm, Data, Pool, Terms, beam, evolve, terms_of
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
@@ -82,6 +83,7 @@ COLUMNS = (*KEYS, *MEDIANS, "ahead_of_count", "ahead_of_counter", "n")
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(
     names: tuple[str, ...],
     arms: tuple[str, ...],

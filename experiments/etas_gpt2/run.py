@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from experiments.etas_gpt2.settings import SETTINGS, Setting
+from experiments.measured import prints_measured
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.cli.search import print_comparison
 from lpzero.search import Constraints, Request, Resources
@@ -23,6 +24,7 @@ from lpzero.search.comparison import compare
 @click.option("--out", type=Path, default=Path("runs/etas-gpt2"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(names: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None:
     """Print the result of each proxy in the named settings, by default in all."""
     for name in names or SETTINGS:

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown, reproduce, thin, write
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.parallel import Workers
@@ -30,6 +31,7 @@ STEPS = 10
 @click.option("--out", type=Path, default=Path("runs/etas_table4"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print our Table 4 and Figure 2 (b) and write them to OUT."""
     table = thin(load("gpt2-wt103", given["data"]), given["archs"])
