@@ -58,7 +58,13 @@ def blocks(text: str, page: str) -> list[Block]:
         titles = tuple(title for _, title in headings)
         caption = ""
         if kind == "table":
-            before = [one for one in found if one.headings == titles and one.kind == "text"]
+            before = [
+                one
+                for one in found
+                if one.headings == titles
+                and one.kind == "text"
+                and not one.text.startswith("Measured 2")
+            ]
             caption = before[-1].text if before else ""
         found.append(Block(page, start, kind, titles, tuple(lines), caption))
     return found
