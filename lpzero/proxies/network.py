@@ -20,7 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import absolute_flow, input_noise, released_flow, sample_gradients
+from lpzero.proxies import (
+    absolute_flow,
+    forward_pass,
+    input_noise,
+    released_flow,
+    sample_gradients,
+)
 from lpzero.proxies.released_dropout import residual_dropout
 from lpzero.statistics.inputs import read_inputs, split
 from lpzero.statistics.isolation import untouched
@@ -219,6 +225,11 @@ class Network:
         """The parts of the batch that go through at a time."""
         B = len(self.tokens)
         return [slice(i, min(i + self.chunk, B)) for i in range(0, B, self.chunk)]
+
+    @Shared
+    def entropies(self) -> list[float]:
+        """The entropy of the spectrum of the first block's input and of each block's output."""
+        return forward_pass.entropies(self)
 
     @Shared
     def wide_outputs(self) -> list[Tensor]:
