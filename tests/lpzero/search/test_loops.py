@@ -210,6 +210,11 @@ def test_prenas_is_its_selector() -> None:
     assert len(preferred) > 4
     assert [entry["arch"] for entry in place.trace] == [space.to_json(f.arch) for f in preferred]
     assert winner == max(expected, key=lambda found: found.score).arch
+    again = Environment(sampler, scorer, None, ledger, random.Random(0))
+    PreNas(margin=200_000, weights_seeds=2).run(again)
+    assert all(0 < entry["alike"] <= 1 for entry in again.trace)
+    assert len(again.trace) > 2
+    assert all("alike" not in entry for entry in place.trace)
 
 
 @pytest.mark.parametrize("evaluator", [None, "landscape"])
@@ -323,6 +328,7 @@ def test_every_loop_searches_graphs_whose_blocks_are_one_cell(name: str, with_po
     ("name", "given", "message"),
     [
         ("etas", {"samples": 0}, "samples is 0, expected at least 1"),
+        ("prenas", {"selector": "released", "weights_seeds": 2}, "are for --selector ours"),
         ("etas", {"probability": 1.5}, "probability is 1.5"),
         ("trazor", {"population": 1}, "at least 2"),
         ("regularised", {"population": 9, "evaluations": 5}, "needs as many evaluations"),
