@@ -215,6 +215,8 @@ def test_prenas_is_its_selector() -> None:
     assert all(0 < entry["alike"] <= 1 for entry in again.trace)
     assert len(again.trace) > 2
     assert all("alike" not in entry for entry in place.trace)
+    with pytest.raises(InputError, match="are for --selector ours"):
+        PreNas(selector="released", weights_seeds=2)
 
 
 @pytest.mark.parametrize("evaluator", [None, "landscape"])
@@ -328,7 +330,6 @@ def test_every_loop_searches_graphs_whose_blocks_are_one_cell(name: str, with_po
     ("name", "given", "message"),
     [
         ("etas", {"samples": 0}, "samples is 0, expected at least 1"),
-        ("prenas", {"selector": "released", "weights_seeds": 2}, "are for --selector ours"),
         ("etas", {"probability": 1.5}, "probability is 1.5"),
         ("trazor", {"population": 1}, "at least 2"),
         ("regularised", {"population": 9, "evaluations": 5}, "needs as many evaluations"),
