@@ -30,7 +30,7 @@ def prints_measured(main: Callable[..., None]) -> Callable[..., None]:
 
 
 def measured(command: str | None = None) -> str:
-    """`Measured DATE with VERSIONS by COMMAND.`, of the running script or of the command given."""
+    """`Measured DATE with VERSIONS by COMMAND.`; the command is the running script by default."""
     date = datetime.now(timezone.utc).date().isoformat()
     torch_version = torch.__version__.partition("+")[0]
     versions = f"lpzero {VERSION}, torch {torch_version}, NumPy {np.__version__}"

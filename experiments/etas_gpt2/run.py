@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from experiments.etas_gpt2.settings import SETTINGS, Setting
+from experiments.measured import prints_measured
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.cli.search import print_comparison
 from lpzero.search import Constraints, Request, Resources
@@ -26,6 +27,7 @@ N_EVALUATED = 33  # what ETAS evaluates at most: 3 parents and 3 of each of 10 i
 @click.option("--out", type=Path, default=Path("runs/etas-gpt2"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(names: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None:
     """Print the result of each proxy in the named settings, by default in all."""
     for name in names or SETTINGS:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lpzero.statistics.definitions import DEFINITIONS, OURS
+
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
     from spaces.minibatch import Minibatch
@@ -102,6 +104,16 @@ _BATCH_OPTIONS = (
         type=click.Path(),
         help="A text file, read as bytes, to draw sequences from.  [default: random tokens]",
     ),
+)
+
+
+definitions_option = click.option(
+    "--definitions",
+    type=click.Choice(DEFINITIONS),
+    default=OURS,
+    show_default=True,
+    help="What H, W and G of formulas are; released takes them as the authors' code does: the query"
+    " or the input of a linear transform, and the Linears of the mixing operation.",
 )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from lpzero.parallel import Workers
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import default_folder
+from lpzero.statistics.definitions import OURS
 from spaces.minibatch import Minibatch
 
 
@@ -15,7 +16,8 @@ from spaces.minibatch import Minibatch
 class Context:
     """Seeds of weights and batch, loss, device, sequences per pass, cache folder, workers, batch.
 
-    `batch` is its size, length and text where they are not the space's own.
+    `batch` is its size, length and text where they are not the space's own; `definitions` of H, W
+    and G are for formulas alone.
     """
 
     seed: int = 0
@@ -27,6 +29,7 @@ class Context:
     workers: Workers = field(default_factory=Workers)
     label: str | None = None
     batch: Minibatch | None = None
+    definitions: str = OURS
 
     @property
     def options(self) -> SketchOptions:
