@@ -165,7 +165,7 @@ def load_table(given: Mapping[str, Any], space: str | None = None) -> Table:
     return table
 
 
-def running_options(command: Command) -> Command:
+def running_options(command: Command, jobs_option: Any = jobs_option) -> Command:
     """Add the options that every verb that runs networks has."""
     jobs = (jobs_option, *_CLUSTER_OPTIONS)
     shared = (cache_option, format_option, *jobs, device_option, data_option)
