@@ -182,7 +182,7 @@ def load_table(given: Mapping[str, Any], space: str | None = None) -> Table:
     return table
 
 
-def running_options(command: Command) -> Command:
+def running_options(command: Command, jobs_option: Any = jobs_option) -> Command:
     """Add the options that every verb that runs networks has."""
     for option in (data_option, device_option, worker_options, format_option, cache_option):
         command = option(command)

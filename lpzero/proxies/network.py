@@ -26,6 +26,7 @@ from lpzero.proxies import (
     input_noise,
     released_flow,
     sample_gradients,
+    tangents,
 )
 from lpzero.proxies.released_dropout import residual_dropout
 from lpzero.statistics.inputs import read_inputs, split
@@ -115,7 +116,8 @@ class Network:
     sequences go through at a time, to save memory. `seed` draws labels, cotangents, probes and
     noise.
     `sizes` are a space's `block_sizes` under "blocks" and `end_sizes` under "ends", for formulas.
-    `wide_tokens` are a larger batch, for proxies that compare units over tokens.
+    `wide_tokens` are a larger batch, for proxies that compare units over tokens. `is_quick`: what
+    costs much is computed less exactly, as in a search (the flow of absolute weights in float32).
     """
 
     def __init__(
@@ -130,8 +132,10 @@ class Network:
         chunk: int | None = None,
         sizes: Mapping[str, Any] | None = None,
         wide_tokens: Tensor | None = None,
+        is_quick: bool = False,
     ) -> None:
         self.model, self.layout, self.seed = model, layout or Layout(), seed
+        self.is_quick = is_quick
         self.has_layout = layout is not None
         self.sizes = sizes
         self.blocks = self.layout.find_blocks(model) if blocks is None else list(blocks)
@@ -267,6 +271,12 @@ class Network:
         """The tangent kernel of the sequences (B, B), traced over tokens and outputs."""
         with self.untouched():
             return sample_gradients.gram(sample_gradients.of_outputs(self))
+
+    @Shared
+    def tangent_trace(self) -> tangents.TangentTrace:
+        """The trace of the tangent kernel, and how many tokens the first block sees."""
+        with self.untouched():
+            return tangents.tangent_trace(self)
 
     @Shared
     def flowed(self) -> list[list[Tensor]]:
