@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from experiments.measured import prints_measured
 from experiments.released_columns import every, released_rows, released_table
 from experiments.reproduction import thin
 from lpzero.cli.output import data_option, jobs_option
@@ -40,6 +41,7 @@ RELEASED = (
 @click.option("--length", type=int, default=192, show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print the printed figures, those of the released recipes, and ours on the same rows."""
     table = every(thin(load("gpt2-wt103", given["data"]), given["archs"]), given["step"])
