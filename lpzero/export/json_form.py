@@ -249,7 +249,7 @@ def _provenance(fields: Fields) -> Provenance:
 def figures(fields: Fields) -> Figures:
     """The figures in the fields."""
     known = [fields.text(name) for name in ("table", "space", "target", "digest")]
-    seed = fields.integer("split_seed")
+    seed = fields.optional_integer("split_seed")
     numbers = {name: _by_part(fields, name) for name in _EACH}
     fields.done()
 
