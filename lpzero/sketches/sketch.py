@@ -196,13 +196,14 @@ class Sketch:
         return self._matrices(end, statistic)
 
     def _matrices(self, position: int | str, statistic: str) -> list[Matrix]:
-        found = self._places[position, statistic]
+        found = self.tensors(position, statistic)
+        return [Matrix(numbers.astype(np.float64), true) for numbers, true in found]
+
+    def tensors(self, position: int | str, statistic: str) -> list[tuple[NDArray[np.float32], int]]:
+        """Each matrix (rows, kept) as it is stored and its true width, at a block or an end."""
         return [
-            Matrix(
-                self.numbers[start : start + rows * kept].reshape(rows, kept).astype(np.float64),
-                true,
-            )
-            for start, rows, kept, true in found
+            (self.numbers[start : start + rows * kept].reshape(rows, kept), true)
+            for start, rows, kept, true in self._places[position, statistic]
         ]
 
     def shapes(self, block: int, statistic: str) -> list[tuple[int, int, int]]:
