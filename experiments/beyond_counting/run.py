@@ -17,6 +17,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.beyond_counting.picture import draw
 from experiments.beyond_counting.searches import Arm, Data, Pool, Terms, beam, evolve, terms_of
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
@@ -127,6 +128,7 @@ def main(
     ]
     table = markdown(list(summary(kept)), COLUMNS)
     files.write_text(out / "summary.md", table)
+    draw(kept, out / "splits.svg")
     click.echo(table)
 
 

@@ -21,6 +21,7 @@ from lpzero.export.record import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.definitions import DEFINITIONS, OURS
 from lpzero.statistics.losses import LOSSES
 from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
@@ -195,6 +196,7 @@ def options(fields: Fields) -> SketchOptions:
         fields.integer("seed", 0),
         fields.integer("batch_seed", 0),
         _minibatch(fields.inner("batch")) if fields.has("batch") else None,
+        fields.choice("definitions", DEFINITIONS) if fields.has("definitions") else OURS,
     )
     fields.done()
     return found
@@ -247,7 +249,7 @@ def _provenance(fields: Fields) -> Provenance:
 def figures(fields: Fields) -> Figures:
     """The figures in the fields."""
     known = [fields.text(name) for name in ("table", "space", "target", "digest")]
-    seed = fields.integer("split_seed")
+    seed = fields.optional_integer("split_seed")
     numbers = {name: _by_part(fields, name) for name in _EACH}
     fields.done()
 

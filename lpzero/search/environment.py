@@ -42,6 +42,8 @@ class Environment:
         self.space = sampler.space
         self.observed: list[Any] = []
         self.trace: list[Entry] = []
+        # What a loop has to say of an architecture beside its score, for the trace.
+        self.about: Callable[[Any], Entry] = lambda arch: {}
 
     def sample(self, n: int) -> list[Any]:
         """Up to n distinct architectures; at least one."""
@@ -107,6 +109,7 @@ class Environment:
         if self.observed:
             top = float(self.values(self.observed).max())
             entry["best"] = top if math.isfinite(top) else None
+        entry |= self.about(arch)
         self.trace.append(entry)
         self._show(entry)
 

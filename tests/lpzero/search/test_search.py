@@ -404,14 +404,14 @@ def test_a_search_inside_its_table_draws_nothing_outside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cost", "text"),
+    ("cost", "jobs", "text"),
     [
-        (Cost(8050, 1.3), "about 3 h: 8,050 networks at 1.3 s"),
-        (Cost(1300, 0.086, 2), "about 56 s: 1,300 networks at 0.086 s in 2 processes"),
+        (Cost(8050, 1.3), 1, "about 3 h: 8,050 networks at 1.3 s"),
+        (Cost(1300, 0.086), 2, "about 56 s: 1,300 networks at 0.086 s in 2 processes"),
     ],
 )
-def test_the_cost_in_words(cost: Cost, text: str) -> None:
-    assert str(cost) == text
+def test_the_cost_in_words(cost: Cost, jobs: int, text: str) -> None:
+    assert cost.text(jobs) == text
 
 
 @pytest.mark.parametrize("name", [name for name in loops.LOOPS if name != "prenas"])
