@@ -197,7 +197,13 @@ def _environment(
     sampler = Sampler(space, request.constraints, clock, pool, is_known)
     scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
     return Environment(
-        sampler, scorer, evaluator, ledger, random.Random(request.seed), resources.show
+        sampler,
+        scorer,
+        evaluator,
+        ledger,
+        random.Random(request.seed),
+        resources.show,
+        resources.say or (lambda text: None),
     )
 
 
@@ -225,6 +231,7 @@ def _result(
     latency = ledger.get(facts.LATENCY, winner)
     if latency is not None:
         best["latency"] = latency
+    environment.settle_trace()
     scored = ledger.known(facts.SCORE)
     return {
         "schema": SCHEMA,
@@ -237,5 +244,6 @@ def _result(
         "without_score": sum(None in ledger.get(facts.SCORE, arch) for arch in scored),
         "evaluations": len(environment.observed) if environment.evaluator is not None else 0,
         "trace": environment.trace,
+        **({"remarks": environment.remarks} if environment.remarks else {}),
         **({"stopped_by": "time limit"} if is_over else {}),
     }
