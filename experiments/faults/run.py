@@ -26,6 +26,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from experiments.measured import measured
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from experiments.faults import workload
@@ -42,7 +44,7 @@ from spaces.training import tasks
 FAILURES = ("silent difference", "differs after repair", "traceback", "hang", "crash", "failed")
 KILLS = 130  # asked for; some come after the end
 PARTS = 20  # of the cases, more than there are processes
-_OPTIONAL = ("lpzero.parallel.dask",)
+_OPTIONAL = ("lpzero.parallel.dask", "lpzero.parallel.ray")
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def main() -> None:
     failed = _print([record for part in parts for record in part.records()])
     words = [sys.executable, "-m", "experiments.faults.hostile"]
     failed += subprocess.run(words, check=False).returncode
+    print(measured())
     raise SystemExit(1 if failed else 0)
 
 

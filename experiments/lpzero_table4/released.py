@@ -13,6 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown, thin
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.judgement.correlation import spearman
@@ -41,6 +42,7 @@ RELEASED = (
 @click.option("--length", type=int, default=192, show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print the printed figures and those of the released recipes."""
     table = thin(load("gpt2-wt103", given["data"]), given["archs"])

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lpzero.statistics.definitions import DEFINITIONS, OURS
+
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
     from spaces.minibatch import Minibatch
@@ -69,9 +71,14 @@ _CLUSTER_OPTIONS = (
         type=click.Choice(["loky", "dask", "ray"]),
         default="loky",
         show_default=True,
-        help="The library that runs the processes.",
+        help="Where processes run: loky is this machine, dask and ray are clusters.",
     ),
-    click.option("--scheduler", help="The address of the cluster, tcp://HOST:PORT."),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT"
+        " (Ray); see docs/cluster.md.",
+    ),
 )
 no_lock_option = click.option(
     "--no-lock",
@@ -102,6 +109,16 @@ _BATCH_OPTIONS = (
         type=click.Path(),
         help="A text file, read as bytes, to draw sequences from.  [default: random tokens]",
     ),
+)
+
+
+definitions_option = click.option(
+    "--definitions",
+    type=click.Choice(DEFINITIONS),
+    default=OURS,
+    show_default=True,
+    help="What H, W and G of formulas are; released takes them as the authors' code does: the query"
+    " or the input of a linear transform, and the Linears of the mixing operation.",
 )
 
 
@@ -167,15 +184,20 @@ def load_table(given: Mapping[str, Any], space: str | None = None) -> Table:
 
 def running_options(command: Command, jobs_option: Any = jobs_option) -> Command:
     """Add the options that every verb that runs networks has."""
-    jobs = (jobs_option, *_CLUSTER_OPTIONS)
-    shared = (cache_option, format_option, *jobs, device_option, data_option)
-    for option in reversed(shared):
+    for option in (data_option, device_option, worker_options, format_option, cache_option):
+        command = option(command)
+    return command
+
+
+def worker_options(command: Command) -> Command:
+    """Add the options that say where work runs."""
+    for option in reversed((jobs_option, *_CLUSTER_OPTIONS)):
         command = option(command)
     return command
 
 
 def workers(given: Mapping[str, Any]) -> Workers:
-    """Where the options of `running_options` let work run."""
+    """Where the options of `worker_options` let work run."""
     from lpzero.parallel import Workers
 
     return Workers(given["jobs"], given["backend"], given["scheduler"])

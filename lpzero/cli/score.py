@@ -73,6 +73,7 @@ _LARGEST_LAYOUT = 1 << 20  # bytes
     "--show-layout", is_flag=True, help="Print where statistics are read, as --layout takes it."
 )
 @click.option("--chunk", type=click.IntRange(min=1), help="Inputs per pass.  [default: all]")
+@output.definitions_option
 @output.seed_option
 @output.device_option
 @output.format_option
@@ -103,7 +104,7 @@ def score(**given: Any) -> None:
         output.print_json(shown if len(shown) > 1 else next(iter(shown.values())))
         return
     proxies = list(given["texts"]) or default_proxies(given["released"])
-    _print(score_networks(networks, proxies), given["form"])
+    _print(score_networks(networks, proxies, given["definitions"]), given["form"])
 
 
 def _models(given: dict[str, Any]) -> dict[str, nn.Module]:

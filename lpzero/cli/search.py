@@ -112,6 +112,11 @@ def _constants(command: Any) -> Any:
     type=click.FloatRange(min=0, min_open=True),
     help="Stop after this many seconds with the best so far; --resume continues.  [default: none]",
 )
+@click.option(
+    "--watts",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Also print the energy and the CO2 of these seconds on a machine that draws this many.",
+)
 @click.option("--out", type=click.Path(file_okay=False), help="Save the search in this directory.")
 @click.option("--resume", is_flag=True, help="Continue the search in --out, if there is one.")
 @click.option("--seed", type=int, help="The seed of the loop.  [default: 0]")
@@ -138,6 +143,8 @@ def search(context: click.Context, /, **given: Any) -> None:
         raise click.UsageError("--resume needs --out, the directory of the search to continue")
     if given["compare"] and given["time_limit"]:
         raise click.UsageError("--time-limit is for one search, not for --compare")
+    if given["compare"] and given["watts"]:
+        raise click.UsageError("--watts is for one search, not for --compare")
     if given["seeds"] and not given["compare"]:
         raise click.UsageError("--seeds is for --compare; use --seed for one search")
     given["constants"] = given_settings(context, CONSTANTS, given)
@@ -166,15 +173,19 @@ def _hf_space(given: dict[str, Any]) -> str:
 
 def _search(given: dict[str, Any]) -> None:
     from lpzero.search import run
+    from lpzero.search.footprint import Footprint
 
     asked = _request(given)
     with _display(given, asked) as around:
         outcome = run(asked, around, _path(given["out"]), given["resume"], given["time_limit"])
     result = {**outcome.result, "seconds": round(outcome.seconds, 3)}
+    cost = None if given["watts"] is None else Footprint(result["seconds"], given["watts"])
     if given["form"] == "json":
-        output.print_json(result)
+        output.print_json(result | ({} if cost is None else {"footprint": cost.to_json()}))
     else:
         _print_result(result)
+        if cost is not None:
+            click.echo(str(cost))
     if "stopped_by" in result:
         again = f"; continue with: {_resume_command(given)}" if given["out"] else ""
         output.note(f"stopped by the {result['stopped_by']}{again}")
@@ -398,7 +409,7 @@ def _print_result(result: dict[str, Any]) -> None:
     title = f"{result['loop']} with {result['proxy']}"
     output.print_rows([best], "table", title, of_any_size)
     click.echo()
-    shown = ("step", "scored", "evaluations", "score", "target", "best")
+    shown = ("step", "scored", "evaluations", "score", "target", "best", "alike")
     trace, before = [], object()
     for entry in result["trace"]:
         if entry["best"] != before or entry is result["trace"][-1]:

@@ -43,6 +43,7 @@ from lpzero.scores.best_count import best_count
 from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch, SketchOptions
+from lpzero.statistics.definitions import OURS
 from primitives.score import AnyFormula
 from spaces.minibatch import Minibatch
 from spaces.tables import load_any as load
@@ -86,6 +87,7 @@ class Discovery:
         split_seed: int | None = None,
         sketch_seed: int | None = None,
         batch: Minibatch | None = None,
+        definitions: str | None = None,
         sketches: Sequence[Sequence[Sketch]] | None = None,
         reading: Reading | None = None,
         proxy_scores: ProxyScores | None = None,
@@ -128,7 +130,11 @@ class Discovery:
         if batch is None and kept and "batch" in kept["sketch"]:
             batch = Minibatch.from_json(kept["sketch"]["batch"])
         self.split_seed = split_seed
-        self.options = SketchOptions(seed=sketch_seed, batch_seed=sketch_seed, batch=batch)
+        if definitions is None:
+            definitions = kept["sketch"].get("definitions", OURS) if kept else OURS
+        self.options = SketchOptions(
+            seed=sketch_seed, batch_seed=sketch_seed, batch=batch, definitions=definitions
+        )
         self._given = sketches
         self.objective = self._objective()
 

@@ -21,6 +21,7 @@ from lpzero.export.record import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.definitions import DEFINITIONS, OURS
 from lpzero.statistics.losses import LOSSES
 from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
@@ -195,6 +196,7 @@ def options(fields: Fields) -> SketchOptions:
         fields.integer("seed", 0),
         fields.integer("batch_seed", 0),
         _minibatch(fields.inner("batch")) if fields.has("batch") else None,
+        fields.choice("definitions", DEFINITIONS) if fields.has("definitions") else OURS,
     )
     fields.done()
     return found

@@ -24,7 +24,7 @@ from lpzero.parallel import Lost, stream
 from lpzero.proxies.context import Context
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure
-from lpzero.proxies.released_batch import released_batch
+from lpzero.proxies.released_batch import own_batch
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, Sketches, sketches
@@ -108,12 +108,14 @@ class Measurements:
         architecture that fails gets no scores and a warning, and is retried next time.
         """
         context, store = self.context, self._store
-        own = [measure for measure in measures if measure.has_own_batch]
-        batch = released_batch(space) if own and context.batch is None else None
-        if batch is not None:
-            usual = [measure for measure in measures if not measure.has_own_batch]
-            found = self.at(replace(context, batch=batch)).records(space, archs, own)
-            return (self.records(space, archs, usual) if usual else {}) | found
+        batches = {} if context.batch else {m: own_batch(m, space) for m in measures}
+        if any(batches.values()):
+            found: dict[str, list[Record]] = {}
+            for batch in dict.fromkeys(batches.values()):
+                same = [m for m in measures if batches[m] == batch]
+                other = self if batch is None else self.at(replace(context, batch=batch))
+                found |= other.records(space, archs, same)
+            return found
         addresses = [context.address(space, arch) for arch in archs]
         todo = self._missing(space, addresses, measures)
         if todo:

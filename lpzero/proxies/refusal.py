@@ -17,7 +17,7 @@ _NO_SUPERNET = "it reads a supernet, and a model has none"
 def refusal(proxy: Proxy, given: GivenModels) -> str | None:
     """The reason, None if the proxy can be tried."""
     is_of_ranks = isinstance(proxy, RankShare) or (
-        isinstance(proxy, Combined) and proxy.how != "sum"
+        isinstance(proxy, Combined) and proxy.is_of_ranks
     )
     if is_of_ranks and len(given.models) < 2:
         return _ALONE

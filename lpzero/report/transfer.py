@@ -13,6 +13,7 @@ from lpzero.errors import InputError
 from lpzero.judgement.table import JudgedTable
 from lpzero.report.figures.transfer import Transfer, transfer
 from lpzero.runs.formula_run import FormulaRun
+from lpzero.statistics.definitions import OURS
 from primitives.parser import parse
 from spaces.minibatch import Minibatch
 
@@ -52,6 +53,7 @@ def measure(
             workers=workers or Workers(),
             label=table.name,
             batch=Minibatch.from_json(sketch["batch"]) if "batch" in sketch else None,
+            definitions=str(sketch.get("definitions", OURS)),
         )
         parts = split(table, int(run.request["split_seed"]))
         judged = JudgedTable(table, parts, with_test=True)

@@ -46,6 +46,8 @@ class Environment:
         self.remarks: list[str] = []
         # Of each entry of the trace the architecture, and how many were observed by then.
         self._noted: list[tuple[Any, int]] = []
+        # What a loop has to say of an architecture beside its score, for the trace.
+        self.about: Callable[[Any], Entry] = lambda arch: {}
 
     def sample(self, n: int) -> list[Any]:
         """Up to n distinct architectures; at least one."""
@@ -110,6 +112,7 @@ class Environment:
         entry["best"] = entry["score" if self.evaluator is None else "target"]
         if self.observed:
             entry["best"] = _finite(self.values(self.observed).max())
+        entry |= self.about(arch)
         self.trace.append(entry)
         self._noted.append((arch, len(self.observed)))
         self._show(entry)

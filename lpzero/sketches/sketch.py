@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from lpzero import files
 from lpzero.errors import EnvelopeError, InputError, LPZeroError
+from lpzero.statistics.definitions import DEFINITIONS, OURS
 from lpzero.statistics.losses import LOSSES
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
@@ -49,7 +50,7 @@ class SketchOptions:
 
     limit: elements kept per matrix (None: all); loss: see `statistics.extraction`; seed: of the
     weights; batch_seed: of the tokens or images, and of the labels or the cotangent; batch: its
-    size, length and text where they are not the space's own.
+    size, length and text where they are not the space's own; definitions: of H, W and G.
     """
 
     limit: int | None = 4096
@@ -57,8 +58,13 @@ class SketchOptions:
     seed: int = 0
     batch_seed: int = 0
     batch: Minibatch | None = None
+    definitions: str = OURS
 
     def __post_init__(self) -> None:
+        if self.definitions not in DEFINITIONS:
+            raise InputError(
+                f"definitions {self.definitions!r} are unknown; use one of {', '.join(DEFINITIONS)}"
+            )
         if self.limit is not None and self.limit < 1:
             raise InputError(f"a limit of {self.limit} elements was given; expected at least 1")
         if self.loss not in LOSSES:
@@ -78,14 +84,16 @@ class SketchOptions:
             self.batch.of(space, self.batch_seed)
 
     def to_json(self) -> dict[str, Any]:
-        """The options as JSON values; what is the space's own is left out."""
-        found = {
+        """The options as JSON values; a batch and definitions that are the usual are left out."""
+        found: dict[str, Any] = {
             "limit": self.limit,
             "loss": self.loss,
             "seed": self.seed,
             "batch_seed": self.batch_seed,
         }
-        return found if self.batch is None else {**found, "batch": self.batch.to_json()}
+        if self.batch is not None:
+            found["batch"] = self.batch.to_json()
+        return found if self.definitions == OURS else {**found, "definitions": self.definitions}
 
 
 def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, Any]:

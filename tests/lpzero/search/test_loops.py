@@ -281,6 +281,13 @@ def test_prenas_is_its_selector() -> None:
     assert len(preferred) > 4
     assert [entry["arch"] for entry in place.trace] == [space.to_json(f.arch) for f in preferred]
     assert winner == max(expected, key=lambda found: found.score).arch
+    again = Environment(sampler, scorer, None, ledger, random.Random(0))
+    PreNas(margin=200_000, weights_seeds=2).run(again)
+    assert all(0 < entry["alike"] <= 1 for entry in again.trace)
+    assert len(again.trace) > 2
+    assert all("alike" not in entry for entry in place.trace)
+    with pytest.raises(InputError, match="are for --selector ours"):
+        PreNas(selector="released", weights_seeds=2)
 
 
 @pytest.mark.parametrize("evaluator", [None, "landscape"])
