@@ -36,10 +36,9 @@ class Environment:
         ledger: Ledger,
         rng: random.Random,
         show: Callable[[Entry], None] = lambda entry: None,
-        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.sampler, self.scorer, self.evaluator = sampler, scorer, evaluator
-        self.ledger, self.rng, self._show, self._say = ledger, rng, show, say
+        self.ledger, self.rng, self._show = ledger, rng, show
         self.space = sampler.space
         self.observed: list[Any] = []
         self.trace: list[Entry] = []
@@ -118,9 +117,8 @@ class Environment:
         self._show(entry)
 
     def remark(self, text: str) -> None:
-        """Say something about the search that belongs to its result."""
+        """Say something about the search in its result."""
         self.remarks.append(text)
-        self._say(text)
 
     def settle_trace(self) -> None:
         """Rank the scores of a relative proxy in the trace again, among everything scored.

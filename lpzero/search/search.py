@@ -197,13 +197,7 @@ def _environment(
     sampler = Sampler(space, request.constraints, clock, pool, is_known)
     scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
     return Environment(
-        sampler,
-        scorer,
-        evaluator,
-        ledger,
-        random.Random(request.seed),
-        resources.show,
-        resources.say or (lambda text: None),
+        sampler, scorer, evaluator, ledger, random.Random(request.seed), resources.show
     )
 
 
