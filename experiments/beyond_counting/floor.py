@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero.cli.output import cache_option, data_option, jobs_option
 from lpzero.judgement.permutations import PERMUTATIONS, permutation_floor
@@ -36,6 +37,7 @@ COLUMNS = ("table", "permutations", "fit", "fit_ci", "test", "test_ci")
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(
     names: tuple[str, ...],
     permutations: int,

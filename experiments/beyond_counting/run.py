@@ -17,7 +17,9 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.beyond_counting.picture import draw
 from experiments.beyond_counting.searches import Arm, Data, Pool, Terms, beam, evolve, terms_of
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
@@ -82,6 +84,7 @@ COLUMNS = (*KEYS, *MEDIANS, "ahead_of_count", "ahead_of_counter", "n")
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(
     names: tuple[str, ...],
     arms: tuple[str, ...],
@@ -125,6 +128,7 @@ def main(
     ]
     table = markdown(list(summary(kept)), COLUMNS)
     files.write_text(out / "summary.md", table)
+    draw(kept, out / "splits.svg")
     click.echo(table)
 
 

@@ -17,6 +17,7 @@ import click
 import numpy as np
 import scipy.stats
 
+from experiments.measured import prints_measured
 from lpzero.cli.output import cache_option, data_option, format_option, print_rows
 from lpzero.exhaust.results import formula_at
 from lpzero.exhaust.shard_files import ShardFiles
@@ -50,6 +51,7 @@ GIGABYTE = 1 << 30
 @cache_option
 @format_option
 @data_option
+@prints_measured
 def main(
     table: str,
     n_archs: int,

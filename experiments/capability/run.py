@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.measured import measured
+
 # What the libraries are told: ATen, oneDNN, MKL, OpenBLAS; NumPy's list follows from its build.
 LEVELS = {
     "AVX512": ("avx512", "AVX512_CORE", "AVX512", "SkylakeX"),
@@ -49,6 +51,7 @@ def main() -> None:
             (_, first), *others = found.items()
             for level, other in others:
                 print(f"| {table} | {level} | " + " | ".join(_row(first, other)) + " |", flush=True)
+    print(measured())
 
 
 def _in_process(table: str, level: str, folder: Path) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
@@ -65,6 +66,7 @@ SUMMARY = ("arm", "rho", "tau", "column_rho", "column_tau", "params_tau", "wins"
 @click.option("--generations", default=30, show_default=True, help="Of each campaign.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("runs/columns"))
 @data_option
+@prints_measured
 def main(arms: tuple[str, ...], generations: int, out: Path, data: str | None) -> None:
     """Print tau of the published columns, and medians over splits."""
     out.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+from experiments.measured import prints_measured
 from lpzero.discover.discovery import Discovery
 
 _PAUSE = 0.5  # seconds, as in lpzero/dashboard/live.js
@@ -110,6 +111,7 @@ def measure(pairs: int, generations: int, is_shown: bool) -> list[float]:
     return ratios
 
 
+@prints_measured
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)

@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from experiments.measured import prints_measured
 from tests.lpzero.report.headless_browser import Browser, Tab, find
 
 _PAGE = "document.querySelector('.tiles')?.innerText ?? ''"
@@ -32,6 +33,7 @@ def opened(tab: Tab, address: str, is_there: str) -> float:
     return time.monotonic() - start
 
 
+@prints_measured
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)

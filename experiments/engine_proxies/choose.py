@@ -20,6 +20,7 @@ import numpy as np
 
 from experiments.beyond_counting.run import read
 from experiments.beyond_counting.searches import Data, repeated_logs
+from experiments.measured import prints_measured
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
@@ -64,6 +65,7 @@ class Side(NamedTuple):
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(splits: int, out: Path, jobs: int, cache: str | None, data: str | None) -> None:
     """Write the chosen formulas and print, with --splits, their held-out medians."""
     store = Store(Path(cache) if cache else default_folder())

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from experiments.measured import prints_measured
 from lpzero.cli.output import data_option, print_rows
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
@@ -24,6 +25,7 @@ COSTS = ("latency", "memory")
     "--proxy", "proxies", multiple=True, help="A proxy to compare with the counters; repeatable."
 )
 @data_option
+@prints_measured
 def main(proxies: tuple[str, ...], data: str | None) -> None:
     """Print the MAPD of each proxy by latency and by memory."""
     table = load("gpt2-lm1b-corei7-pareto", data)

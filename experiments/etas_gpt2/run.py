@@ -12,10 +12,14 @@ from pathlib import Path
 import click
 
 from experiments.etas_gpt2.settings import SETTINGS, Setting
+from experiments.measured import prints_measured
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.cli.search import print_comparison
 from lpzero.search import Constraints, Request, Resources
 from lpzero.search.comparison import compare
+
+Bounds = dict[str, tuple[float | None, float | None]]
+N_EVALUATED = 33  # what ETAS evaluates at most: 3 parents and 3 of each of 10 iterations
 
 
 @click.command()
@@ -23,6 +27,7 @@ from lpzero.search.comparison import compare
 @click.option("--out", type=Path, default=Path("runs/etas-gpt2"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(names: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None:
     """Print the result of each proxy in the named settings, by default in all."""
     for name in names or SETTINGS:
@@ -33,20 +38,24 @@ def main(names: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None
         print_comparison(found, "table", str(out / name))
 
 
-def requests(setting: Setting) -> list[Request]:
-    """One arm per proxy."""
-    bounds = {} if setting.most is None else {"decoder-parameters": (None, setting.most)}
+def requests(setting: Setting, bounds: Bounds | None = None) -> list[Request]:
+    """One arm per proxy, and random search if the setting has it; `bounds` beside its own."""
+    own: Bounds = {} if setting.most is None else {"decoder-parameters": (None, setting.most)}
+    arms = [("etas", proxy, setting.constants) for proxy in setting.proxies]
+    if "random" in setting.loops:
+        drawn = {"samples": N_EVALUATED, "evaluations": N_EVALUATED}
+        arms.append(("random", "none", drawn))
     return [
         Request(
             setting.space,
-            "etas",
+            loop,
             proxy,
             evaluator=setting.evaluator,
-            table="gpt2-wt103" if setting.space == "gpt2-released" else None,
-            constraints=Constraints(bounds),
-            constants=setting.constants,
+            table="gpt2-wt103" if setting.space in ("gpt2-released", "gpt2-etas") else None,
+            constraints=Constraints({**own, **(bounds or {})}),
+            constants=constants,
         )
-        for proxy in setting.proxies
+        for loop, proxy, constants in arms
     ]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown, reproduce, thin, write
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.parallel import Workers
@@ -37,6 +38,7 @@ TIES = 200  # orders of equal scores that are averaged
 @click.option("--out", type=Path, default=Path("runs/etas_table3"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print our Table 3 for each dataset and write it to OUT."""
     measurements = Measurements(Context(workers=Workers(given["jobs"]), label="autoformer"))

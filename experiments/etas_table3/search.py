@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from experiments.etas_table3.run import TABLES
+from experiments.measured import prints_measured
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.cli.search import print_comparison
 from lpzero.search import Request, Resources
@@ -31,6 +32,7 @@ CONSTANTS = {"samples": 25, "mutants": 10, "iterations": 5}
 @click.option("--out", type=Path, default=Path("runs/etas_table3/search"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(names: tuple[str, ...], seeds: int, out: Path, jobs: int, data: str | None) -> None:
     """Print the result of each proxy on each table."""
     for name in names:

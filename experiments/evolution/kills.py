@@ -14,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from experiments.measured import prints_measured
 from lpzero.runs import layout
 
 COMPARED = (
@@ -28,6 +29,7 @@ COMPARED = (
 KILLS = 10
 
 
+@prints_measured
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table")

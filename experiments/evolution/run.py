@@ -19,6 +19,7 @@ import numpy as np
 from experiments.evolution import optimum
 from experiments.evolution.arms import ARMS, ARMS_ONE, Arm
 from experiments.evolution.curves import draw
+from experiments.measured import prints_measured
 from experiments.student import half_width
 from lpzero import files
 from lpzero.cli.output import print_rows
@@ -28,6 +29,7 @@ from lpzero.judgement.counters import score
 from lpzero.runs import layout
 
 
+@prints_measured
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table", default="flexibert")

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from lpzero.cli.output import (
     cache_option,
     data_option,
@@ -53,6 +54,7 @@ QUERIES = {
 @jobs_option
 @format_option
 @data_option
+@prints_measured
 def main(
     names: tuple[str, ...],
     splits: int,

@@ -22,6 +22,7 @@ import click
 import torch
 
 import spaces
+from experiments.measured import prints_measured
 from lpzero.cli.output import format_option, print_rows
 from lpzero.parallel import Workers
 from lpzero.sketches.builder import Builder, build
@@ -38,6 +39,7 @@ from spaces.tables import load
 @click.option("--archs", "n_archs", default=20, show_default=True)
 @click.option("--repeats", default=5, show_default=True)
 @format_option
+@prints_measured
 def main(
     names: tuple[str, ...], tables: tuple[str, ...], n_archs: int, repeats: int, form: str
 ) -> None:

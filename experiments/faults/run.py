@@ -26,6 +26,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from experiments.measured import measured
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from experiments.faults import workload
@@ -84,6 +86,7 @@ def main() -> None:
     failed = _print([record for part in parts for record in part.records()])
     words = [sys.executable, "-m", "experiments.faults.hostile"]
     failed += subprocess.run(words, check=False).returncode
+    print(measured())
     raise SystemExit(1 if failed else 0)
 
 

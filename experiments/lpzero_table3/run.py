@@ -15,6 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.reproduction import reproduce, thin, write
 from lpzero.arrays import FloatArray
 from lpzero.cli.output import data_option, jobs_option
@@ -43,6 +44,7 @@ SETTINGS = {"public": "flexibert-upstream", "true": "flexibert"}
 @click.option("--out", type=Path, default=Path("runs/lpzero_table3"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print our Table 3 in both settings and write it to OUT."""
     for setting, space in SETTINGS.items():

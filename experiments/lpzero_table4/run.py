@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from experiments.measured import prints_measured
 from experiments.reproduction import reproduce, thin, write
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.parallel import Workers
@@ -28,6 +29,7 @@ ALSO = ("attention-parameters", "depth-sqrt-width", "ntkt", "sept", "dss++", "at
 @click.option("--out", type=Path, default=Path("runs/lpzero_table4"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print our Table 4 and write it to OUT."""
     table = thin(load("gpt2-wt103", given["data"]), given["archs"])

@@ -24,6 +24,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from experiments.measured import prints_measured
+
 # Before a library reads it: the tests' tensors are tiny.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -43,6 +45,7 @@ _LIBRARIES = (
 )  # fmt: skip
 
 
+@prints_measured
 def main() -> None:
     """Run the mutants that have no result yet, then print the share caught and the survivors."""
     parser = argparse.ArgumentParser(description="Count the small bugs that the tests catch.")

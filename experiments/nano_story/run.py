@@ -20,6 +20,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.nano_story.winners import Winners
 from experiments.reproduction import markdown
 from experiments.student import half_width
@@ -70,6 +71,7 @@ def arms(formula: str) -> list[Arm]:
 )
 @click.option("--out", type=Path, default=Path("runs/nano_story"), show_default=True)
 @jobs_option
+@prints_measured
 def main(seeds: int, training_steps: int | None, out: Path, jobs: int) -> None:
     """Print what each arm found and write it to OUT."""
     table = load(TABLE)

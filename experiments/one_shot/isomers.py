@@ -21,6 +21,7 @@ import click
 import numpy as np
 
 import spaces
+from experiments.measured import prints_measured
 from experiments.one_shot.samplers import interval
 from experiments.one_shot.trainings import SPACE, folder_of
 from lpzero import files
@@ -45,6 +46,7 @@ CASES = {
 @click.option("--seeds", default=3, show_default=True)
 @click.option("--alone", is_flag=True, help="Train the isomers of Table 4 instead.")
 @format_option
+@prints_measured
 def main(out: Path, seeds: int, alone: bool, form: str) -> None:
     """Print mBR beside chance, or the accuracies of isomers trained alone."""
     table4(out, seeds, form) if alone else table8(out, seeds, form)

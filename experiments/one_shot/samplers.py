@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.one_shot.trainings import SPACE, folder_of
 from lpzero.cli.output import format_option, print_rows
 from lpzero.supernet.preferred import usual_preferred
@@ -31,6 +32,7 @@ N_DRAWN = 40
 @click.option("--out", type=click.Path(path_type=Path), required=True)
 @click.option("--seeds", default=3, show_default=True)
 @format_option
+@prints_measured
 def main(out: Path, seeds: int, form: str) -> None:
     """Print the accuracies of the preferred networks on held-out fonts, and the differences."""
     space = spaces.get(SPACE)

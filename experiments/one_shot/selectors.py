@@ -17,6 +17,7 @@ import click
 import numpy as np
 
 import spaces
+from experiments.measured import prints_measured
 from experiments.one_shot.samplers import interval
 from experiments.one_shot.trainings import SPACE, STEPS, folder_of
 from lpzero import files
@@ -35,6 +36,7 @@ FORMULA = "engine-universal"
 @click.option("--out", type=click.Path(path_type=Path), required=True)
 @click.option("--seeds", default=3, show_default=True)
 @format_option
+@prints_measured
 def main(out: Path, seeds: int, form: str) -> None:
     """Train supernets on the formula's selection and compare them with SNIP's."""
     space = spaces.get(SPACE)

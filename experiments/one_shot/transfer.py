@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 import spaces
+from experiments.measured import prints_measured
 from experiments.one_shot.samplers import interval
 from experiments.one_shot.trainings import SPACE, folder_of
 from lpzero.cli.output import format_option, print_rows
@@ -32,6 +33,7 @@ N_TRAIN, N_TEST, RIDGE = 3000, 1500, 1.0
 @click.option("--out", type=click.Path(path_type=Path), required=True)
 @click.option("--seeds", default=3, show_default=True)
 @format_option
+@prints_measured
 def main(out: Path, seeds: int, form: str) -> None:
     """Print the accuracies on new classes in held-out fonts."""
     space = spaces.get(SPACE)

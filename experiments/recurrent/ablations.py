@@ -15,6 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.recurrent.metrics import METRICS
 from experiments.reproduction import markdown, thin
 from experiments.training_free.figures import strips
@@ -42,6 +43,7 @@ RENAMED = {"Hidden Synflow Saliency": "Hidden Synaptic Saliency"}  # in one of t
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print a table for each figure and draw it in OUT."""
     table = thin(load("rnn-ptb", given["data"]), N_ARCHS)

@@ -18,6 +18,7 @@ import numpy as np
 
 from experiments.beyond_counting.run import ARMS, measure
 from experiments.beyond_counting.searches import Data, terms_of
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
@@ -58,6 +59,7 @@ COLUMNS = ("table", "what", "rho", "least", "n")
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print the medians over splits of test rho."""
     folder = Path(given["cache"]).expanduser() if given["cache"] else default_folder()

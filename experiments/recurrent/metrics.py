@@ -16,6 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.recurrent.figures import bars
 from experiments.reproduction import markdown
 from experiments.training_free.figures import scatter
@@ -53,6 +54,7 @@ COLUMNS = ("metric", "tau_all", "tau_joined", "tau_ours", "rho_between", "missin
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print the table and draw both figures in OUT."""
     table = load("rnn-ptb", given["data"])

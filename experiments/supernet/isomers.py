@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from lpzero.arrays import FloatArray
 from lpzero.cli.output import data_option, format_option, print_rows
 from lpzero.supernet import Isomers, Saliency, isomers, mean_best_rank
@@ -27,6 +28,7 @@ DRAWS = 2000
 )
 @format_option
 @data_option
+@prints_measured
 def main(seeds: int, form: str, data: str | None) -> None:
     """Print mBR of SNIP, plain and normalised by layer, and of a random choice."""
     tables = [load(name, data) for name in names() if name.startswith("autoformer-")]

@@ -16,6 +16,7 @@ import click
 import numpy as np
 
 import spaces
+from experiments.measured import prints_measured
 from lpzero.arrays import FloatArray
 from lpzero.cli.output import format_option, print_rows
 from lpzero.judgement.correlation import spearman
@@ -37,6 +38,7 @@ MILLI = 1000
 @click.option("--loss", type=click.Choice(LOSSES), default="auto", show_default=True)
 @click.option("--seed", default=0, show_default=True)
 @format_option
+@prints_measured
 def main(name: str, many: int, each: int, n_isomers: int, loss: str, seed: int, form: str) -> None:
     """Print what a subnet costs either way, and how alike the two rank."""
     space = spaces.get(name)

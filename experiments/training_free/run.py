@@ -17,6 +17,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown, thin
 from experiments.training_free.figures import scatter, strips
 from lpzero.cli.output import data_option, jobs_option
@@ -55,6 +56,7 @@ N_ARCHS = N_SEEDS = 10
 @click.option("--out", type=Path, default=Path("runs/training_free"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print the figures' numbers and write both to OUT."""
     out = given["out"]

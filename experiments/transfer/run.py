@@ -20,6 +20,7 @@ import numpy as np
 from experiments.beyond_counting.run import read
 from experiments.beyond_counting.searches import Data, repeated_logs
 from experiments.engine_proxies.choose import Side, choose
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
@@ -52,6 +53,7 @@ TABLES = (
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(
     names: tuple[str, ...],
     unaries: int,

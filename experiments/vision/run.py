@@ -15,6 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.judgement import counters
@@ -33,6 +34,7 @@ FAMILIES = ("autoformer", "pit")
 @click.option("--out", type=Path, default=Path("runs/vision"), show_default=True)
 @jobs_option
 @data_option
+@prints_measured
 def main(families: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None:
     """Print the rho of every proxy on every table of a family and write it to OUT."""
     out.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from lpzero.cli import output
 from lpzero.cli.interruption import CODE, handling, stopped_with
@@ -81,6 +82,7 @@ _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
 @output.batch_options
+@output.definitions_option
 @output.running_options
 @click.pass_context
 def discover(context: click.Context, /, **given: Any) -> None:
@@ -121,6 +123,7 @@ def discover(context: click.Context, /, **given: Any) -> None:
             split_seed=given["split_seed"],
             sketch_seed=given["sketch_seed"],
             batch=output.chosen_batch(given),
+            definitions=_definitions(context, given),
             reading=reading,
             proxy_scores=_ProxyScores(given),
             time_limit=given["time_limit"],
@@ -141,6 +144,12 @@ def discover(context: click.Context, /, **given: Any) -> None:
         result |= _held_out(found, given)
     result["seconds"] = round(time.perf_counter() - start, 3)
     _print(result, given)
+
+
+def _definitions(context: click.Context, given: dict[str, Any]) -> str | None:
+    """What was asked for; None if it was not, so that a resumed campaign keeps its own."""
+    is_default = context.get_parameter_source("definitions") is ParameterSource.DEFAULT
+    return None if is_default else str(given["definitions"])
 
 
 @contextmanager

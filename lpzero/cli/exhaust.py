@@ -16,6 +16,7 @@ from lpzero.cli.verdict import permutations_option, print_verdict
 from lpzero.exhaust import Exhaustion, Query
 from lpzero.options import options
 from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.definitions import OURS
 from primitives.statistics import gradient_statistics
 
 _UPSTREAM = "flexibert-upstream"
@@ -48,6 +49,7 @@ _UPSTREAM = "flexibert-upstream"
 @permutations_option
 @output.file_options
 @output.batch_options
+@output.definitions_option
 @output.running_options
 @output.no_lock_option
 @output.seed_option
@@ -91,7 +93,8 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     start = time.perf_counter()
     table = output.load_table(given, _UPSTREAM if given["upstream_dims"] else None)
     seed, batch = given["seed"], output.chosen_batch(given)
-    sketch = SketchOptions(seed=seed, batch_seed=seed, batch=batch)
+    definitions = given["definitions"]
+    sketch = SketchOptions(seed=seed, batch_seed=seed, batch=batch, definitions=definitions)
     store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
     builder = Builder(sketch, store, asked.workers, given["device"], label="sketches")
     found = sketches(table, builder)
@@ -123,6 +126,8 @@ def _default_folder(given: dict[str, Any], asked: Exhaustion, table: str) -> Pat
     name += f"-batch{given['batch']}" if given["batch"] else ""
     name += f"-length{given['length']}" if given["length"] else ""
     name += f"-{Path(given['corpus']).stem}" if given["corpus"] else ""
+    name += f"-{Path(given['tokenizer']).stem}" if given["tokenizer"] else ""
+    name += "" if given["definitions"] == OURS else f"-{given['definitions']}"
     name += f"-split{given['split_seed']}"
     return Path("runs", name + (f"-seed{given['seed']}" if given["seed"] else ""))
 

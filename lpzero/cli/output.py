@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lpzero.statistics.definitions import DEFINITIONS, OURS
+
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
     from spaces.minibatch import Minibatch
@@ -91,6 +93,19 @@ cache_option = click.option(
     show_envvar=True,
     help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
+_CORPUS_OPTIONS = (
+    click.option(
+        "--corpus",
+        type=click.Path(),
+        help="A text file to draw sequences from, read as bytes or through --tokenizer."
+        "  [default: random tokens]",
+    ),
+    click.option(
+        "--tokenizer",
+        type=click.Path(),
+        help="A tokenizer.json of Hugging Face that reads --corpus.  [default: bytes]",
+    ),
+)
 _BATCH_OPTIONS = (
     click.option(
         "--batch",
@@ -102,17 +117,29 @@ _BATCH_OPTIONS = (
         type=click.IntRange(min=2),
         help="The number of tokens of a sequence.  [default: the space's]",
     ),
-    click.option(
-        "--corpus",
-        type=click.Path(),
-        help="A text file, read as bytes, to draw sequences from.  [default: random tokens]",
-    ),
+)
+
+
+definitions_option = click.option(
+    "--definitions",
+    type=click.Choice(DEFINITIONS),
+    default=OURS,
+    show_default=True,
+    help="What H, W and G of formulas are; released takes them as the authors' code does: the query"
+    " or the input of a linear transform, and the Linears of the mixing operation.",
 )
 
 
 def batch_options(command: Command) -> Command:
     """Add the options that choose the batch that networks run on."""
-    for option in reversed(_BATCH_OPTIONS):
+    for option in reversed((*_BATCH_OPTIONS, *_CORPUS_OPTIONS)):
+        command = option(command)
+    return command
+
+
+def corpus_options(command: Command) -> Command:
+    """Add the options that choose the text of the batch."""
+    for option in reversed(_CORPUS_OPTIONS):
         command = option(command)
     return command
 
@@ -121,7 +148,7 @@ def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
     """The batch that the options choose; None if none of them is given."""
     from spaces.minibatch import Minibatch
 
-    return Minibatch.chosen(given["batch"], given["length"], given["corpus"])
+    return Minibatch.chosen(given["batch"], given["length"], given["corpus"], given["tokenizer"])
 
 
 _FILE_OPTIONS = (
@@ -170,7 +197,7 @@ def load_table(given: Mapping[str, Any], space: str | None = None) -> Table:
     return table
 
 
-def running_options(command: Command) -> Command:
+def running_options(command: Command, jobs_option: Any = jobs_option) -> Command:
     """Add the options that every verb that runs networks has."""
     for option in (data_option, device_option, worker_options, format_option, cache_option):
         command = option(command)

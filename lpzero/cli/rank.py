@@ -11,6 +11,7 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
+from lpzero.statistics.definitions import OURS
 from lpzero.statistics.losses import LOSSES
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ _MILLI = 1000
 @click.option("--out", type=click.Path(file_okay=False), help="Save the ranking and its page here.")
 @output.no_lock_option
 @output.batch_options
+@output.definitions_option
 @output.file_options
 @output.running_options
 @output.seed_option
@@ -120,6 +122,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
         output.workers(given),
         label=given["table"],
         batch=output.chosen_batch(given),
+        definitions=given["definitions"],
     )
     ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"], given["exact"])
     with stopped_with(context):
@@ -168,7 +171,17 @@ def _saved(
     if given["out"] is None:
         return None
     batch = output.chosen_batch(given)
-    names = ("seed", "split_seed", "seeds", "batches", "loss", "exact", "chunk", "released")
+    names: tuple[str, ...] = (
+        "seed",
+        "split_seed",
+        "seeds",
+        "batches",
+        "loss",
+        "exact",
+        "chunk",
+        "released",
+    )
+    names += () if given["definitions"] == OURS else ("definitions",)
     options = {name: given[name] for name in names}
     options |= {"asked": given["table"], "space": space, "proxies": list(given["texts"])}
     options |= {"batch": None if batch is None else batch.to_json()}

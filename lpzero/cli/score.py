@@ -55,6 +55,7 @@ _LARGEST_LAYOUT = 1 << 20  # bytes
     type=click.IntRange(min=2),
     help="The number of tokens of an input.  [default: 64, or what the model reads]",
 )
+@output.corpus_options
 @click.option(
     "--loss",
     default="auto",
@@ -73,6 +74,7 @@ _LARGEST_LAYOUT = 1 << 20  # bytes
     "--show-layout", is_flag=True, help="Print where statistics are read, as --layout takes it."
 )
 @click.option("--chunk", type=click.IntRange(min=1), help="Inputs per pass.  [default: all]")
+@output.definitions_option
 @output.seed_option
 @output.device_option
 @output.format_option
@@ -103,7 +105,7 @@ def score(**given: Any) -> None:
         output.print_json(shown if len(shown) > 1 else next(iter(shown.values())))
         return
     proxies = list(given["texts"]) or default_proxies(given["released"])
-    _print(score_networks(networks, proxies), given["form"])
+    _print(score_networks(networks, proxies, given["definitions"]), given["form"])
 
 
 def _models(given: dict[str, Any]) -> dict[str, nn.Module]:
@@ -170,7 +172,8 @@ def _layout(path: str | None) -> Layout | None:
 def _batch(model: nn.Module, given: dict[str, Any]) -> Any:
     from lpzero.hf.batches import batch
 
-    return batch(model, given["batch"], given["length"], given["seed"])
+    text = output.chosen_batch({**given, "batch": None, "length": None})
+    return batch(model, given["batch"], given["length"], given["seed"], text)
 
 
 def _print(scores: Scores, form: str) -> None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 @click.option("--list", "list_", is_flag=True, help="List the contents of the cache instead.")
 @click.option("--prune", "what", help="Remove 'stale' sketches, 'all', or those of a space.")
 @output.batch_options
+@output.definitions_option
 @output.running_options
 @output.seed_option
 @click.pass_context
@@ -72,7 +73,12 @@ def _extract(context: click.Context, store: Store, given: dict[str, Any]) -> Non
     limit = None if given["exact"] else given["elements"]
     builder = Builder(
         SketchOptions(
-            limit, given["loss"], given["seed"], given["seed"], output.chosen_batch(given)
+            limit,
+            given["loss"],
+            given["seed"],
+            given["seed"],
+            output.chosen_batch(given),
+            given["definitions"],
         ),
         store,
         output.workers(given),

@@ -18,6 +18,7 @@ from lpzero.export.untrusted import check_text, read_text
 from lpzero.files import guarded, to_csv, unguarded
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.definitions import OURS
 from primitives.parser import parse
 
 _MAX_ROWS = 1000
@@ -54,6 +55,8 @@ def _row(one: Exported, figures: Figures | None) -> dict[str, Any]:
     options, source = one.options, one.provenance
     if options.batch is not None:
         raise InputError("a CSV row cannot say which batch was chosen; use --to json")
+    if options.definitions != OURS:
+        raise InputError("a CSV row cannot say how H, W and G are defined; use --to json")
     row: dict[str, Any] = {
         "name": guarded(one.name),
         "formula": str(one.formula),

@@ -22,6 +22,7 @@ from lpzero.export.bodies import Sources
 from lpzero.export.exporter import Exporter
 from lpzero.export.json_form import to_value
 from lpzero.export.record import Exported, is_papers
+from lpzero.statistics.definitions import OURS
 from lpzero.version import VERSION
 from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
@@ -249,6 +250,8 @@ class _Body:
 
 
 def _constants(one: Exported, body: _PaperSource | _ScoreSource) -> str:
+    if one.options.definitions != OURS:
+        raise InputError("a module reads H, W and G as ours; export a released one with --to json")
     value = to_value(one)
     told = {name: value[name] for name in ("name", "sketch", "batches", "provenance")}
     axis = 0 if one.softmax_axis == "first" else -1

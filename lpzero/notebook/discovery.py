@@ -140,4 +140,5 @@ class Discovery(Campaign):
             "device": self.device,
             "jobs": self.workers.jobs,
             "batch": self.options.batch,
+            "definitions": self.options.definitions,
         }

@@ -11,6 +11,7 @@ from lpzero.discover.table_sources import TableSources
 from lpzero.notebook.rows import Rows
 from lpzero.parallel import Workers
 from lpzero.sketches.store import default_folder
+from lpzero.statistics.definitions import OURS
 from spaces.minibatch import Minibatch
 from spaces.tables import load_any
 from spaces.tables.reading import Reading
@@ -53,13 +54,15 @@ def context(
     jobs: int = 1,
     progress: bool = False,
     batch: Minibatch | None = None,
+    definitions: str = OURS,
 ) -> Context:
     """How networks are run, from the options that `rank`, `search` and `predict` share."""
     from lpzero.proxies import Context
 
     folder = Path(cache).expanduser() if cache is not None else default_folder()
     label = "networks" if progress else None
-    return Context(seed, seed, loss, device, chunk, folder, Workers(jobs), label, batch)
+    workers = Workers(jobs)
+    return Context(seed, seed, loss, device, chunk, folder, workers, label, batch, definitions)
 
 
 def rank(
@@ -73,7 +76,7 @@ def rank(
     """A row per proxy against the table's targets, best first; no proxies mean all that apply.
 
     A proxy is a name, a formula, an exported file or a run's directory. Options: seed, loss,
-    device, chunk, cache, jobs, progress, batch.
+    device, chunk, cache, jobs, progress, batch, definitions.
     """
     from lpzero.proxies import applies, find, get, names
     from lpzero.proxies.columns import column_proxy, rank_columns

@@ -30,6 +30,7 @@ from lpzero.proxies.formula_terms import (
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, applies, get, register
 from lpzero.scores.columns import RANK_OF
 from lpzero.sketches.sketch import SketchOptions
+from lpzero.statistics.definitions import OURS
 from primitives.classics import CLASSICS
 from primitives.errors import TensorError
 from primitives.formula import PAPER_REDUCTIONS, Formula
@@ -92,7 +93,7 @@ class FormulaProxy:
     def needs_sketches(self) -> bool:
         """Whether it has its own loss or seeds, which `on_networks` does not support."""
         own, usual = self.options or SketchOptions(), SketchOptions()
-        return replace(own, limit=usual.limit) != usual
+        return replace(own, limit=usual.limit, definitions=OURS) != usual
 
     def columns(self) -> dict[str, Proxy]:
         """The proxies that the columns name; raises InputError if one is unknown."""
@@ -135,7 +136,8 @@ class FormulaProxy:
         name = str(self.formula)
         if (own.limit, self.softmax_axis) != (usual.limit, "first"):
             name += f" limit {own.limit} axis {self.softmax_axis}"
-        how = own.limit, self.softmax_axis
+        name += "" if own.definitions == OURS else f" definitions {own.definitions}"
+        how = own.limit, self.softmax_axis, own.definitions
         if not isinstance(self.formula, Formula) or not self.has_blocks:
             terms = Measure(f"terms of {name}", TermValues(self.formula, *how))
             return _OnNetworks(self, terms)
@@ -189,6 +191,7 @@ class FormulaProxy:
             own.seed + context.seed,
             own.batch_seed + context.batch_seed,
             own.batch if context.batch is None else context.batch,
+            own.definitions if context.definitions == OURS else context.definitions,
         )
 
     def _column(self, name: str) -> Proxy:

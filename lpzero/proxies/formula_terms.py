@@ -12,6 +12,7 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Proxy, Terms
+from lpzero.statistics.definitions import OURS
 from lpzero.statistics.extraction import PositionStatistics, extract
 from primitives import network as formulas
 from primitives.errors import TensorError
@@ -51,9 +52,11 @@ class BlockValues:
     formula: Formula
     limit: int | None
     softmax_axis: Axis
+    definitions: str = OURS
 
     def __call__(self, network: Network) -> Terms:
-        blocks = _positions(network, self.formula, self.limit, with_ends=False).blocks
+        found = _positions(network, self.formula, self.limit, False, self.definitions)
+        blocks = found.blocks
         values = block_values(self.formula, blocks, self.softmax_axis)
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
@@ -67,10 +70,11 @@ class TermValues:
     formula: AnyFormula
     limit: int | None
     softmax_axis: Axis
+    definitions: str = OURS
 
     def __call__(self, network: Network) -> Terms:
         with_ends = any(term.positions.end is not None for term in self.formula.terms)
-        positions = _positions(network, self.formula, self.limit, with_ends)
+        positions = _positions(network, self.formula, self.limit, with_ends, self.definitions)
         return [[self._value(term, positions)] for term in self.formula.terms]
 
     def _value(self, term: Formula, positions: formulas.NetworkValues) -> float:
@@ -82,7 +86,7 @@ class TermValues:
 
 
 def _positions(
-    network: Network, formula: AnyFormula, limit: int | None, with_ends: bool
+    network: Network, formula: AnyFormula, limit: int | None, with_ends: bool, definitions: str
 ) -> formulas.NetworkValues:
     """The formula's statistics of a network, which runs once, and its sizes if they are known."""
     found = extract(
@@ -95,6 +99,7 @@ def _positions(
         with_ends=with_ends,
         layout=network.layout if network.has_layout else None,
         names=formula.statistics,
+        definitions=definitions,
     )
     sizes = network.sizes or {"blocks": [{}] * len(found.blocks), "ends": {}}
     pairs = zip(found.blocks, sizes["blocks"], strict=True)

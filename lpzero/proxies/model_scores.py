@@ -29,6 +29,7 @@ from lpzero.proxies.refusal import refusal
 from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, get, names
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.default_loss import named_loss
+from lpzero.statistics.definitions import OURS
 from lpzero.statistics.inputs import read_inputs
 from lpzero.statistics.layout import Layout
 from lpzero.statistics.layout_finder import find_layout
@@ -144,6 +145,7 @@ def score(
     layout: Layout | None = None,
     seed: int = 0,
     chunk: int | None = None,
+    definitions: str = OURS,
 ) -> Scores:
     """The scores of a torch transformer on a batch: a row for each proxy.
 
@@ -153,14 +155,15 @@ def score(
     proxy but the released recipes. `loss(output, batch)` gives one number or one per sample; by
     default it is the model's own if it returns one, next-token for a causal model with word logits,
     else a random cotangent. `layout` names what cannot be found by running the model. `seed` draws
-    cotangents, labels, probes and noise. `chunk` samples go through at a time. The models are left
-    as they were.
+    cotangents, labels, probes and noise. `chunk` samples go through at a time. `definitions`
+    "released" takes H, W and G of formulas as the authors' code does. The models are left as they
+    were.
     """
     models = {"model": model} if isinstance(model, nn.Module) else dict(model)
     networks = {
         name: given_network(one, batch, loss, layout, seed, chunk) for name, one in models.items()
     }
-    return score_networks(networks, _asked(proxies))
+    return score_networks(networks, _asked(proxies), definitions)
 
 
 def given_network(
@@ -187,15 +190,19 @@ def given_network(
     return Network(model, batch, known, layout=used, seed=seed, chunk=chunk)
 
 
-def score_networks(networks: Mapping[str, Network], proxies: Sequence[AnyProxy]) -> Scores:
-    """A row for each proxy and network."""
+def score_networks(
+    networks: Mapping[str, Network], proxies: Sequence[AnyProxy], definitions: str = OURS
+) -> Scores:
+    """A row for each proxy and network; `definitions` of H, W and G are for formulas."""
     if not networks:
         raise InputError("there is no model to score")
     given = GivenModels(networks)
     for model in given.models.values():
         model.network.sizes = {"blocks": model.sizes.blocks, "ends": model.sizes.ends}
     measurements = GivenMeasurements(given)
-    rows = [row for one in proxies for row in _rows(as_proxy(one), given, measurements)]
+    rows = [
+        row for one in proxies for row in _rows(as_proxy(one), given, measurements, definitions)
+    ]
     return Scores(tuple(rows))
 
 
@@ -230,7 +237,9 @@ def _asked(proxies: Sequence[AnyProxy] | AnyProxy | None) -> Sequence[AnyProxy]:
     return list(proxies) if isinstance(proxies, (list, tuple)) else [proxies]  # type: ignore[list-item]
 
 
-def _rows(proxy: Proxy, given: GivenModels, measurements: GivenMeasurements) -> list[Scored]:
+def _rows(
+    proxy: Proxy, given: GivenModels, measurements: GivenMeasurements, definitions: str
+) -> list[Scored]:
     needs = str(proxy.needs)
     archs = list(given.models)
     reason = refusal(proxy, given)
@@ -238,7 +247,7 @@ def _rows(proxy: Proxy, given: GivenModels, measurements: GivenMeasurements) -> 
     values = np.full(len(archs), np.nan)
     if reason is None:
         try:
-            values = _on_models(proxy).score(given, archs, measurements)
+            values = _on_models(proxy, definitions).score(given, archs, measurements)
         except LossError:
             raise
         except Exception as error:  # of one proxy, which must not end the others
@@ -259,18 +268,20 @@ def _rows(proxy: Proxy, given: GivenModels, measurements: GivenMeasurements) -> 
     ]
 
 
-def _on_models(proxy: Proxy) -> Proxy:
+def _on_models(proxy: Proxy, definitions: str) -> Proxy:
     """The same proxy with formulas that are computed as each network runs."""
     if isinstance(proxy, FormulaProxy):
-        limit = (proxy.options or SketchOptions()).limit
-        beside = tuple(_on_models(column) for column in proxy.columns().values())
+        stated = proxy.options or SketchOptions()
+        beside = tuple(_on_models(column, definitions) for column in proxy.columns().values())
         # Seeds and loss of an exported formula are those of its sketches; here they are given.
-        own = replace(proxy, options=SketchOptions(limit=limit), beside=beside)
+        as_asked = stated.definitions if definitions == OURS else definitions
+        kept = SketchOptions(limit=stated.limit, definitions=as_asked)
+        own = replace(proxy, options=kept, beside=beside)
         return own.on_networks()
     if isinstance(proxy, Combined):
-        return replace(proxy, parts=tuple(_on_models(part) for part in proxy.parts))
+        return replace(proxy, parts=tuple(_on_models(part, definitions) for part in proxy.parts))
     if isinstance(proxy, RankShare):
-        return replace(proxy, part=_on_models(proxy.part))
+        return replace(proxy, part=_on_models(proxy.part, definitions))
     return proxy
 
 

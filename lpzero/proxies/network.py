@@ -20,7 +20,15 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import absolute_flow, input_noise, released_flow, sample_gradients
+from lpzero.proxies import (
+    absolute_flow,
+    forward_pass,
+    input_noise,
+    released_flow,
+    sample_gradients,
+    tangents,
+)
+from lpzero.proxies.released_dropout import residual_dropout
 from lpzero.statistics.inputs import read_inputs, split
 from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import Layout, Part, look_alikes
@@ -108,7 +116,8 @@ class Network:
     sequences go through at a time, to save memory. `seed` draws labels, cotangents, probes and
     noise.
     `sizes` are a space's `block_sizes` under "blocks" and `end_sizes` under "ends", for formulas.
-    `wide_tokens` are a larger batch, for proxies that compare units over tokens.
+    `wide_tokens` are a larger batch, for proxies that compare units over tokens. `is_quick`: what
+    costs much is computed less exactly, as in a search (the flow of absolute weights in float32).
     """
 
     def __init__(
@@ -123,8 +132,10 @@ class Network:
         chunk: int | None = None,
         sizes: Mapping[str, Any] | None = None,
         wide_tokens: Tensor | None = None,
+        is_quick: bool = False,
     ) -> None:
         self.model, self.layout, self.seed = model, layout or Layout(), seed
+        self.is_quick = is_quick
         self.has_layout = layout is not None
         self.sizes = sizes
         self.blocks = self.layout.find_blocks(model) if blocks is None else list(blocks)
@@ -201,10 +212,28 @@ class Network:
     @Shared
     def passed(self) -> Passed:
         """The pass over the whole batch."""
-        B = len(self.tokens)
-        parts = [slice(i, min(i + self.chunk, B)) for i in range(0, B, self.chunk)]
         with self.untouched():
-            return _joined([_one_pass(self, part) for part in parts])
+            return _joined([_one_pass(self, part) for part in self._parts()])
+
+    @Shared
+    def released_pass(self) -> Passed:
+        """The pass over the whole batch with the dropout of the released recipes."""
+        found = []
+        with self.untouched():
+            for part in self._parts():
+                with residual_dropout(self.model, self.seed, part.start):
+                    found.append(_one_pass(self, part))
+        return _joined(found)
+
+    def _parts(self) -> list[slice]:
+        """The parts of the batch that go through at a time."""
+        B = len(self.tokens)
+        return [slice(i, min(i + self.chunk, B)) for i in range(0, B, self.chunk)]
+
+    @Shared
+    def entropies(self) -> list[float]:
+        """The entropy of the spectrum of the first block's input and of each block's output."""
+        return forward_pass.entropies(self)
 
     @Shared
     def wide_outputs(self) -> list[Tensor]:
@@ -219,10 +248,8 @@ class Network:
     @Shared
     def hidden(self) -> list[HiddenStates]:
         """The hidden states of each block over the batch."""
-        B = len(self.tokens)
-        parts = [slice(i, min(i + self.chunk, B)) for i in range(0, B, self.chunk)]
         with self.untouched():
-            found = [_hidden_states(self, part) for part in parts]
+            found = [_hidden_states(self, part) for part in self._parts()]
         return [
             HiddenStates(*(torch.cat(kind) for kind in zip(*of_block, strict=True)))
             for of_block in zip(*found, strict=True)
@@ -244,6 +271,12 @@ class Network:
         """The tangent kernel of the sequences (B, B), traced over tokens and outputs."""
         with self.untouched():
             return sample_gradients.gram(sample_gradients.of_outputs(self))
+
+    @Shared
+    def tangent_trace(self) -> tangents.TangentTrace:
+        """The trace of the tangent kernel, and how many tokens the first block sees."""
+        with self.untouched():
+            return tangents.tangent_trace(self)
 
     @Shared
     def flowed(self) -> list[list[Tensor]]:

@@ -1,13 +1,15 @@
 """Proxies as the authors' public code computes them, where it differs from their papers or ours.
 
 Each is called as ours with `-released` and runs on the recipe's own batch (`released_batch`) unless
-another one is chosen. The released code trains with dropout, which our models do not have.
+another one is chosen. Decoders run with dropout (`released_dropout`), as the released code leaves
+them in train mode.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 
 import torch
@@ -15,9 +17,10 @@ from torch import Tensor, nn
 
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Terms, get, proxy, register
+from lpzero.proxies.registry import Needs, Terms, get, proxy, register
+from lpzero.proxies.released_dropout import residual_dropout
 from lpzero.proxies.released_flow import FlowedMatrix
-from lpzero.proxies.saliency import grasp, nuclear_norm
+from lpzero.proxies.saliency import hessian_products, nuclear_norm
 from lpzero.statistics.default_loss import next_token
 from lpzero.statistics.trace import by_token
 from spaces.taps import Tap
@@ -29,18 +32,18 @@ _LPZERO = "code of LPZero"
 _SERIANNI = "Serianni and Kalita 2023"
 _CONVOLVED = "tap_c"  # the projection of a convolution, which the released code does not read
 
-register(
-    NetworkProxy(
-        "grasp-released",
-        _LOSS | Needs.SECOND_ORDER,
-        _LPZERO,
-        "grasp on the released batch",
-        Measure("grasp-released", grasp, by_block=True, has_own_batch=True),
-    )
-)
+
+@proxy(needs=_LOSS | Needs.SECOND_ORDER, paper=_LPZERO, has_own_batch=True, version=2)
+def grasp_released(network: Network) -> Terms:
+    """-sum (H g) * W over the matrices of the blocks, g and H of two passes with dropout"""
+
+    def during(part: slice, run: int) -> AbstractContextManager[None]:
+        return residual_dropout(network.model, network.seed, part.start, run)
+
+    return hessian_products(network, during)
 
 
-@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True)
+@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=2)
 def synflow_released(network: Network) -> Terms:
     """sum |W * dR/dW|, all state absolute, norms kept, R the sum of the head cluster's logits"""
     return [
@@ -49,7 +52,7 @@ def synflow_released(network: Network) -> Terms:
     ]
 
 
-@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True)
+@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=2)
 def logsynflow_released(network: Network) -> Terms:
     """sum |W| * |log |dR/dW|| of the pass of synflow-released; 0 where there is no gradient"""
     return [[_log_flow(matrix) for matrix in block] for block in network.released.blocks]
@@ -100,7 +103,7 @@ register(Combined("dss-released", _PARTS, "sum", paper="code of Zhou et al. 2022
 register(Combined("dss++-released", _PARTS, "rank-sum", paper="code of Zhou et al. 2022"))
 
 
-@proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True)
+@proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True, version=2)
 def activation_distance_released(network: Network) -> Terms:
     """sum of all entries of x x' + (1 - x)(1 - x)', x the positive outputs of each block matrix
 
@@ -122,6 +125,7 @@ def activation_distance_released(network: Network) -> Terms:
     paper=_SERIANNI,
     normalised=True,
     has_own_batch=True,
+    version=2,
     reads="S",
 )
 def attention_confidence_released(network: Network) -> Terms:
@@ -138,6 +142,7 @@ def attention_confidence_released(network: Network) -> Terms:
     paper=_SERIANNI,
     normalised=True,
     has_own_batch=True,
+    version=2,
     reads="S",
 )
 def head_confidence_released(network: Network) -> Terms:
@@ -170,18 +175,21 @@ def _added(first: Terms, second: Terms) -> Terms:
 
 def _read_projections(network: Network, part: slice) -> list[list[Tensor]]:
     """The projections (b, T, features) where the layout reads them."""
-    with network.untouched(), torch.no_grad():
+    dropout = residual_dropout(network.model, network.seed, part.start)
+    with network.untouched(), dropout, torch.no_grad():
         return [block["H"] for block in network.trace(part, taps=("H",)).taps]
 
 
-@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True)
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=2)
 def eznas_released(network: Network) -> Terms:
     """sum of sigmoid(log det(sign(g) sign(g)')), g the gradients as stored; 0 where it is singular
 
     A matrix with more rows than columns is singular, and the sigmoid is 1 for all others: the
     score nearly counts them.
     """
-    return [[_ez(gradient.sign()) for gradient in block] for block in network.passed.gradients]
+    return [
+        [_ez(gradient.sign()) for gradient in block] for block in network.released_pass.gradients
+    ]
 
 
 def _ez(signs: Tensor) -> float:
@@ -192,10 +200,10 @@ def _ez(signs: Tensor) -> float:
     return float(torch.sigmoid(found.logabsdet)) if found.sign > 0 else 0.0
 
 
-@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True)
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=2)
 def jacobian_cosine_released(network: Network) -> float:
     """1 - mean over pairs of channels of |cos|^(1/20) / 2, of the loss's gradient at the inputs"""
-    return _cosine(network.passed.input_gradients[0])
+    return _cosine(network.released_pass.input_gradients[0])
 
 
 def _cosine(J: Tensor) -> float:
@@ -251,7 +259,8 @@ def _outputs(
 
     handles = [module.register_forward_hook(keep) for block in modules for module in block]
     try:
-        with network.untouched(), torch.no_grad():
+        dropout = residual_dropout(network.model, network.seed, part.start)
+        with network.untouched(), dropout, torch.no_grad():
             inputs = network.trace(part).inputs
     finally:
         for handle in handles:

@@ -5,7 +5,8 @@ buffers of a copy of the network are made absolute, a causal mask's negative num
 attend to those after them. Images are ones; for tokens the input of the first block is ones plus
 the absolute positions. R is the sum of the logits: of the classes, of the head cluster of words,
 or, where a model has neither, of the final hidden state (after whose LayerNorm nothing but rounding
-is left). Runs in float64 on one input as long as the batch's.
+is left). Decoders run with dropout (`released_dropout`). All in float64 on one input as long as
+the batch's.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from lpzero.proxies.released_dropout import residual_dropout
 from lpzero.statistics.inputs import call, main_tensor
 from lpzero.statistics.open_attention import open_attention
 from lpzero.statistics.trace import first_tensor, trace
@@ -64,7 +66,8 @@ def released_flow(network: Network) -> ReleasedFlow:
         if isinstance(module, nn.Linear)
     }
     wanted |= linears
-    with open_attention(model), torch.enable_grad():
+    dropout = residual_dropout(model, network.seed)
+    with open_attention(model), dropout, torch.enable_grad():
         gradients = torch.autograd.grad(
             _total(network, model, blocks), list(wanted.values()), materialize_grads=True
         )

@@ -7,6 +7,8 @@ MLP's matrices, attention saliency and diversity over the attention's, as in the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -97,6 +99,16 @@ def nuclear_norm(matrix: Tensor) -> float:
 @proxy(needs=_LOSS | Needs.SECOND_ORDER, paper="Wang et al. 2020")
 def grasp(network: Network) -> Terms:
     """-sum (H dL/dW) * W over the matrices of the blocks, H the Hessian of the loss"""
+    return hessian_products(network, lambda *_: nullcontext())
+
+
+def hessian_products(
+    network: Network, during: Callable[[slice, int], AbstractContextManager[None]]
+) -> Terms:
+    """The terms of GraSP; every pass over a part of the batch runs inside `during(part, run)`.
+
+    The first run is for the gradient, the second for the Hessian.
+    """
     n_seqs = len(network.tokens)
     weights = network.weights
     # Fused attention has no second derivative.
@@ -105,10 +117,13 @@ def grasp(network: Network) -> Terms:
         # The product is bilinear in the parts of the loss: the gradient of the whole comes first.
         whole = [torch.zeros_like(weight) for weight in weights]
         for part in parts:
-            whole = [t + g for t, g in zip(whole, _gradient(network, part, False), strict=True)]
+            with during(part, 0):
+                found = _gradient(network, part, False)
+            whole = [t + g for t, g in zip(whole, found, strict=True)]
         total = [torch.zeros_like(weight) for weight in weights]
         for part in parts:
-            gradient = _gradient(network, part, True)
+            with during(part, 1):
+                gradient = _gradient(network, part, True)
             zero = torch.zeros((), device=network.device)
             inner = sum(((g * w).sum() for g, w in zip(gradient, whole, strict=True)), start=zero)
             products = torch.autograd.grad(inner, weights, materialize_grads=True)

@@ -142,6 +142,7 @@ def _commands(run: RankingRun) -> list[str]:
             words += [f"--{key.replace('_', '-')}", str(asked[key])]
     words += [f"--{key}" for key in ("exact", "released") if asked[key]]
     words += to_arguments(asked["batch"] or {})
+    words += ["--definitions", str(asked["definitions"])] if "definitions" in asked else []
     return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
 
 

@@ -13,6 +13,7 @@ from lpzero.errors import InputError
 from lpzero.judgement.table import JudgedTable
 from lpzero.report.figures.transfer import Transfer, transfer
 from lpzero.runs.formula_run import FormulaRun
+from lpzero.statistics.definitions import OURS
 from primitives.parser import parse
 from spaces.minibatch import Minibatch
 
@@ -42,6 +43,8 @@ def measure(
     tables = [_table(run, data) for run in runs]
     rho: list[list[float]] = [[] for _ in runs]
     for run, table in zip(runs, tables, strict=True):
+        if run.settings.get("whole_table"):
+            raise InputError(f"{run.folder} has fitness rows of the whole table: no test rows here")
         sketch = run.request["sketch"]
         context = Context(
             int(sketch["seed"]),
@@ -52,6 +55,7 @@ def measure(
             workers=workers or Workers(),
             label=table.name,
             batch=Minibatch.from_json(sketch["batch"]) if "batch" in sketch else None,
+            definitions=str(sketch.get("definitions", OURS)),
         )
         parts = split(table, int(run.request["split_seed"]))
         judged = JudgedTable(table, parts, with_test=True)

@@ -118,7 +118,9 @@ class FormulaRun(Run, ABC):
             of_networks: self.request["sketch"]["seed"],
         }
         words = [word for flag, seed in seeds.items() if seed for word in (flag, str(seed))]
-        words += to_arguments(self.request["sketch"].get("batch", {}))
+        sketch = self.request["sketch"]
+        words += to_arguments(sketch.get("batch", {}))
+        words += ["--definitions", sketch["definitions"]] if "definitions" in sketch else []
         permutations = (self.result or {}).get("permutations", PERMUTATIONS)
         words += [] if permutations == PERMUTATIONS else ["--permutations", str(permutations)]
         is_upstream = any(table["space"] == UPSTREAM for table in self.tables)

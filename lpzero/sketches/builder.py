@@ -228,6 +228,7 @@ def build_sketch(
         chunk=chunk,
         limit=options.limit,
         batch=options.tokens(space),
+        definitions=options.definitions,
     )
     shapes: dict[int | str, dict[str, list[list[int]]]] = {}
     numbers = []

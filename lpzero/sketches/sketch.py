@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from lpzero import files
 from lpzero.errors import EnvelopeError, InputError, LPZeroError
+from lpzero.statistics.definitions import DEFINITIONS, OURS
 from lpzero.statistics.losses import LOSSES
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 from spaces.base import ENDS
-from spaces.minibatch import Minibatch
+from spaces.minibatch import PATHS, Minibatch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,7 +50,7 @@ class SketchOptions:
 
     limit: elements kept per matrix (None: all); loss: see `statistics.extraction`; seed: of the
     weights; batch_seed: of the tokens or images, and of the labels or the cotangent; batch: its
-    size, length and text where they are not the space's own.
+    size, length and text where they are not the space's own; definitions: of H, W and G.
     """
 
     limit: int | None = 4096
@@ -57,8 +58,13 @@ class SketchOptions:
     seed: int = 0
     batch_seed: int = 0
     batch: Minibatch | None = None
+    definitions: str = OURS
 
     def __post_init__(self) -> None:
+        if self.definitions not in DEFINITIONS:
+            raise InputError(
+                f"definitions {self.definitions!r} are unknown; use one of {', '.join(DEFINITIONS)}"
+            )
         if self.limit is not None and self.limit < 1:
             raise InputError(f"a limit of {self.limit} elements was given; expected at least 1")
         if self.loss not in LOSSES:
@@ -78,14 +84,16 @@ class SketchOptions:
             self.batch.of(space, self.batch_seed)
 
     def to_json(self) -> dict[str, Any]:
-        """The options as JSON values; what is the space's own is left out."""
-        found = {
+        """The options as JSON values; a batch and definitions that are the usual are left out."""
+        found: dict[str, Any] = {
             "limit": self.limit,
             "loss": self.loss,
             "seed": self.seed,
             "batch_seed": self.batch_seed,
         }
-        return found if self.batch is None else {**found, "batch": self.batch.to_json()}
+        if self.batch is not None:
+            found["batch"] = self.batch.to_json()
+        return found if self.definitions == OURS else {**found, "definitions": self.definitions}
 
 
 def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, Any]:
@@ -99,9 +107,10 @@ def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, 
 
 
 def _options_identity(options: SketchOptions) -> dict[str, Any]:
-    """The options without the path of the corpus, which does not change the content."""
+    """The options without the paths of files, which do not change the content."""
     found = options.to_json()
-    found.get("batch", {}).pop("corpus_path", None)
+    for path in PATHS:
+        found.get("batch", {}).pop(path, None)
     return found
 
 
@@ -188,13 +197,14 @@ class Sketch:
         return self._matrices(end, statistic)
 
     def _matrices(self, position: int | str, statistic: str) -> list[Matrix]:
-        found = self._places[position, statistic]
+        found = self.tensors(position, statistic)
+        return [Matrix(numbers.astype(np.float64), true) for numbers, true in found]
+
+    def tensors(self, position: int | str, statistic: str) -> list[tuple[NDArray[np.float32], int]]:
+        """Each matrix (rows, kept) as it is stored and its true width, at a block or an end."""
         return [
-            Matrix(
-                self.numbers[start : start + rows * kept].reshape(rows, kept).astype(np.float64),
-                true,
-            )
-            for start, rows, kept, true in found
+            (self.numbers[start : start + rows * kept].reshape(rows, kept), true)
+            for start, rows, kept, true in self._places[position, statistic]
         ]
 
     def shapes(self, block: int, statistic: str) -> list[tuple[int, int, int]]:

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.statistics.default_loss import named_loss
+from lpzero.statistics.definitions import OURS, as_released
 from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.inputs import Inputs, NamedInputs, read_inputs
 from lpzero.statistics.isolation import resolve_device, single_thread, untouched
@@ -85,6 +86,7 @@ def of_architecture(
     chunk: int | None = None,
     limit: int | None = None,
     batch: Tensor | None = None,
+    definitions: str = OURS,
 ) -> NetworkStatistics:
     """The statistics of one architecture with weights of `seed` on `batch`, or its space's own.
 
@@ -96,7 +98,14 @@ def of_architecture(
         layout = layout_for(space, model, batch)
         known = loss if layout is None else named_loss(model, loss, read_inputs(batch, model))
         return extract(
-            model, batch, loss=known, seed=batch_seed, chunk=chunk, limit=limit, layout=layout
+            model,
+            batch,
+            loss=known,
+            seed=batch_seed,
+            chunk=chunk,
+            limit=limit,
+            layout=layout,
+            definitions=definitions,
         )
 
 
@@ -111,6 +120,7 @@ def extract(
     with_ends: bool = True,
     layout: Layout | None = None,
     names: Collection[str] | None = None,
+    definitions: str = OURS,
 ) -> NetworkStatistics:
     """The statistics of each position on `tokens` (B, T), or images; the model is left as it was.
 
@@ -120,7 +130,8 @@ def extract(
     by rounding only. `limit` keeps as many columns as fit in that many elements per matrix; None
     keeps all. Without `with_ends` the ends are left out and nothing before the first block is
     differentiated. `layout` is for models without taps. `names` are the statistics to take, None
-    all of them: without gradients among them nothing is differentiated at all.
+    all of them: without gradients among them nothing is differentiated at all. `definitions` say
+    what H, W and G of a block are (`lpzero.statistics.definitions`).
     """
     wanted = {key: one for key, one in STATISTICS.items() if names is None or key in names}
     if layout is None:
@@ -140,7 +151,18 @@ def extract(
         for start in range(0, len(tokens), step):
             part = slice(start, min(start + step, len(tokens)))
             parts.append(
-                _one_pass(model, blocks, ends, tokens, part, part_loss, limit, layout, wanted)
+                _one_pass(
+                    model,
+                    blocks,
+                    ends,
+                    tokens,
+                    part,
+                    part_loss,
+                    limit,
+                    layout,
+                    wanted,
+                    definitions == OURS,
+                )
             )
     joined = [_joined(list(of_position)) for of_position in zip(*parts, strict=True)]
     n = len(blocks)
@@ -178,6 +200,7 @@ def _one_pass(
     limit: int | None,
     layout: Layout | None,
     wanted: Mapping[str, Statistic],
+    is_ours: bool,
 ) -> list[PositionStatistics]:
     """One forward and one backward of a part of the batch: the blocks, then the ends."""
     cut = _Cut(limit, len(tokens) / (part.stop - part.start))
@@ -195,6 +218,9 @@ def _one_pass(
         {name: RULES[one.source](seen, blocks, index, name) for name, one in wanted.items()}
         for index in range(len(blocks))
     ]
+    if not is_ours:
+        usual = layout or Layout()
+        read = [as_released(of, block, usual) for of, block in zip(read, blocks, strict=True)]
     read += [_read_end(end, weights, seen, wanted) for end, weights in ends.items()]
     gradients: dict[int, Tensor] = {}
     if any(one.is_gradient for one in wanted.values()):

@@ -5,20 +5,29 @@ AutoFormer heads and ratios) are permuted independently. Because a layer's score
 attention's and its MLP's, the best isomer is found separately for each. PreNAS does so greedily:
 the layers that gain most get the larger choices. That is optimal for two choices, but not always
 for three; the method here is optimal for any number.
+
+There are two groupings. PreNAS's public code and, by default, this one take architectures with the
+same *multiset* of choices as isomers; appendix B of the paper those with the same *total* (heads or
+ratios), which are fewer and larger groups where a layer has three choices or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lpzero.arrays import FloatArray
+from lpzero.supernet.gains import Gains
 from lpzero.supernet.saliency import Saliency, sharing_of
 from spaces.base import Space
 from spaces.sharing import Split
+
+MULTISET, TOTALS = "multiset", "totals"
+GROUPINGS = (MULTISET, TOTALS)
 
 
 class Isomers(NamedTuple):
@@ -58,22 +67,73 @@ def allocate(values: FloatArray, counts: Sequence[int]) -> npt.NDArray[np.intp]:
     return choices
 
 
-def representative(saliency: Saliency, group: Isomers) -> Any:
+def representative(given: Saliency | Gains, group: Isomers, grouping: str = MULTISET) -> Any:
     """The isomer that layer-normalised SNIP prefers (equation 13, algorithm 1 of appendix B)."""
-    return saliency.sharing.joined(Split(group.width, best_places(saliency, group)))
+    gains = Gains.of(given)
+    return gains.sharing.joined(Split(group.width, best_places(gains, group, grouping)))
 
 
-def best_places(saliency: Saliency, group: Isomers) -> Mapping[str, tuple[Any, ...]]:
-    """By factor, the group's choices layer by layer."""
+def best_places(
+    gains: Gains, group: Isomers, grouping: str = MULTISET
+) -> Mapping[str, tuple[Any, ...]]:
+    """By factor the choices layer by layer: the group's, or others of the same total."""
     found = {}
     for factor, wanted in group.choices:
         depth = len(wanted)
-        values = saliency.table(factor, group.width, depth) / saliency.totals[:depth, None]
-        found[factor] = placed(values, saliency.sharing.choices(factor, group.width), wanted)
+        values = gains.table(factor, group.width, depth)
+        choices = gains.sharing.choices(factor, group.width)
+        if grouping == MULTISET:
+            found[factor] = placed(values, choices, wanted)
+            continue
+        alike = [other for other in multisets(choices, depth) if total(other) == total(wanted)]
+        options = [placed(values, choices, other) for other in alike]
+        [found[factor]] = best_of_totals(values, choices, options)
     return found
+
+
+def multisets(choices: Sequence[Any], depth: int) -> Iterable[tuple[Any, ...]]:
+    """Every multiset of choices of that many layers, each in ascending order."""
+    return itertools.combinations_with_replacement(sorted(choices), depth)
 
 
 def placed(values: FloatArray, choices: Sequence[Any], wanted: Sequence[Any]) -> tuple[Any, ...]:
     """The wanted choices, layer by layer."""
     counts = [list(wanted).count(choice) for choice in choices]
     return tuple(choices[place] for place in allocate(values, counts))
+
+
+def best_of_totals(
+    values: FloatArray, choices: Sequence[Any], options: Iterable[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
+    """Of the options, choices layer by layer, the one with the largest value for each total."""
+    columns, layers = {choice: i for i, choice in enumerate(choices)}, np.arange(len(values))
+    best: dict[float, tuple[float, tuple[Any, ...]]] = {}
+    for option in options:
+        value = float(values[layers, [columns[choice] for choice in option]].sum())
+        if total(option) not in best or value > best[total(option)][0]:
+            best[total(option)] = value, option
+    return [option for _, option in best.values()]
+
+
+def total(choices: Iterable[Any]) -> float:
+    """The sum of the choices; rounded, so that equal totals of ratios are equal."""
+    return round(float(sum(choices)), 9)
+
+
+def likeness(gains: Gains, arch: Any, grouping: str = MULTISET) -> float | None:
+    """How far single passes place the architecture's choices as it does; None for one pass.
+
+    It is the share of choices (of layers and factors) that agree with the isomer that a pass
+    elects from the same group, averaged over the passes.
+    """
+    if len(gains.passes) < 2:
+        return None
+    split = gains.sharing.split(arch)
+    group, shares = group_of(split), []
+    for one in gains.passes:
+        elected = best_places(Gains((one,)), group, grouping)
+        pairs = [
+            pair for f, own in split.choices.items() for pair in zip(own, elected[f], strict=True)
+        ]
+        shares.append(np.mean([mine == other for mine, other in pairs]))
+    return float(np.mean(shares))

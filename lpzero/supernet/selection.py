@@ -18,7 +18,17 @@ import numpy as np
 
 from lpzero.arrays import IntArray
 from lpzero.errors import InputError
-from lpzero.supernet.isomers import isomers, placed, representative
+from lpzero.supernet.gains import Gains
+from lpzero.supernet.isomers import (
+    MULTISET,
+    TOTALS,
+    best_of_totals,
+    isomers,
+    multisets,
+    placed,
+    representative,
+    total,
+)
 from lpzero.supernet.saliency import Saliency, sharing_of
 from spaces.base import Space
 from spaces.sharing import Split
@@ -71,43 +81,54 @@ def select(
     return chosen
 
 
-def candidates(saliency: Saliency) -> list[Any]:
+def candidates(given: Saliency | Gains, grouping: str = MULTISET) -> list[Any]:
     """The representative of every group of isomers, or a seeded sample where that is not possible.
 
     Sampled architectures are replaced by their group's representative if there are isomers.
     """
-    sharing = saliency.sharing
-    if sharing.parts and n_groups(saliency.space) <= MOST_GROUPS:
-        return representatives(saliency)
+    gains = Gains.of(given)
+    space, sharing = gains.space, gains.sharing
+    if sharing.parts and n_groups(space, grouping) <= MOST_GROUPS:
+        return representatives(gains, grouping)
     rng = random.Random(0)
-    drawn = [saliency.space.sample(rng) for _ in range(N_SAMPLED)]
+    drawn = [space.sample(rng) for _ in range(N_SAMPLED)]
     if sharing.parts:
-        groups = dict.fromkeys(isomers(saliency.space, arch) for arch in drawn)
-        return [representative(saliency, group) for group in groups]
+        groups = dict.fromkeys(isomers(space, arch) for arch in drawn)
+        return list(dict.fromkeys(representative(gains, group, grouping) for group in groups))
     return list(dict.fromkeys(drawn))
 
 
-def n_groups(space: Space[Any]) -> int:
+def n_groups(space: Space[Any], grouping: str = MULTISET) -> int:
     """How many groups of isomers the space has."""
     sharing = sharing_of(space)
+
+    def of_factor(factor: str, width: Any, depth: int) -> int:
+        choices = sharing.choices(factor, width)
+        if grouping == TOTALS:
+            return len(set(map(total, multisets(choices, depth))))
+        return comb(len(choices) + depth - 1, depth)
+
     return sum(
-        prod(comb(len(sharing.choices(f, width)) + depth - 1, depth) for f in sharing.parts)
+        prod(of_factor(factor, width, depth) for factor in sharing.parts)
         for width, depth in sharing.frames()
     )
 
 
-def representatives(saliency: Saliency) -> list[Any]:
+def representatives(given: Saliency | Gains, grouping: str = MULTISET) -> list[Any]:
     """One architecture of every group of isomers of the space."""
-    sharing = saliency.sharing
+    gains = Gains.of(given)
+    sharing = gains.sharing
     found = []
     for width, depth in sharing.frames():
         # Factors are independent, so each is placed once for all groups.
         by_factor = {}
         for factor in sharing.parts:
             choices = sharing.choices(factor, width)
-            values = saliency.table(factor, width, depth) / saliency.totals[:depth, None]
-            multisets = itertools.combinations_with_replacement(sorted(choices), depth)
-            by_factor[factor] = [placed(values, choices, wanted) for wanted in multisets]
+            values = gains.table(factor, width, depth)
+            every = [placed(values, choices, wanted) for wanted in multisets(choices, depth)]
+            by_factor[factor] = (
+                best_of_totals(values, choices, every) if grouping == TOTALS else every
+            )
         found += [
             sharing.joined(Split(width, dict(zip(by_factor, chosen, strict=True))))
             for chosen in itertools.product(*by_factor.values())

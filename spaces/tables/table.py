@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -110,6 +111,27 @@ class Table:
                     f"row {row} does not fit ({reason}); its own space is {self.space.name}"
                 ) from error
         return replace(self, space=space)
+
+    def only(self, rows: Sequence[int]) -> Table:
+        """These rows in this order as a table of their own, with a digest of their own."""
+        archs, targets = tuple(self.archs[row] for row in rows), self.targets[list(rows)]
+        return replace(
+            self,
+            archs=archs,
+            ids=tuple(self.ids[row] for row in rows),
+            targets=targets,
+            extra={name: column[list(rows)] for name, column in self.extra.items()},
+            digest=content_digest(self.space, archs, targets),
+        )
+
+    def rows_in(self, space: Space[Any]) -> list[int]:
+        """The rows whose architectures belong to the space."""
+        found = []
+        for row, arch in enumerate(self.archs):
+            with suppress(ArchitectureError, AttributeError):
+                space.validate(arch)
+                found.append(row)
+        return found
 
     def hide(self, rows: IntArray) -> Table:
         """The table with the targets and extra columns of these rows made NaN.

@@ -98,9 +98,25 @@ def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Eva
     loaded = (
         read_trained(Path(table).expanduser(), space.name)
         if is_written
-        else tables.load(table, data, space.name)
+        else _read(name, space, table, data)
     )
-    return Surrogate(space, loaded) if name == "surrogate" else LookUp(loaded)
+    return Surrogate(space, loaded) if name == SURROGATE else LookUp(loaded)
+
+
+def _read(name: str, space: Space[Any], table: str, data: str | None) -> tables.Table:
+    """The table in the space; in a part of the table's own space what is known of that part.
+
+    A search confined to the table gets its rows inside the part; a surrogate is fitted to all
+    rows, because those outside are neighbours.
+    """
+    try:
+        return tables.load(table, data, space.name)
+    except TableError:
+        whole = tables.load(table, data)
+        inside = whole.rows_in(space)
+        if not inside:
+            raise
+        return whole if name == SURROGATE else whole.only(inside).in_space(space)
 
 
 def table_of(space: Space[Any]) -> str | None:

@@ -10,13 +10,15 @@ is the result.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.errors import InputError
 from lpzero.options import OneOf, Whole, check, option
 from lpzero.search.best import best
 from lpzero.supernet import candidates, has_supernet
+from lpzero.supernet.gains import Gains
+from lpzero.supernet.isomers import GROUPINGS, MULTISET, likeness
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
@@ -42,9 +44,26 @@ class PreNas:
         " allocation, bins of --margin)",
         OneOf("selector", ("ours", "released")),
     )
+    grouping: str = option(
+        MULTISET,
+        "Isomers have the same multiset of choices, as in PreNAS's public code, or the same totals,"
+        " as in its appendix B",
+        OneOf("grouping", GROUPINGS),
+    )
+    weights_seeds: int = option(
+        1,
+        "The number of passes, with other weights each, over which the gains that elect an isomer"
+        " are averaged; with several, how alike they elect is printed",
+        Whole(1),
+    )
 
     def __post_init__(self) -> None:
         check(self)
+        if self.selector == "released" and (self.grouping, self.weights_seeds) != (MULTISET, 1):
+            raise InputError(
+                "the released selector has one pass and groups by multiset: --grouping and"
+                " --weights-seeds are for --selector ours"
+            )
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> PreNas:
@@ -70,12 +89,15 @@ class PreNas:
     def run(self, environment: Environment) -> Any:
         if self.selector == "released":
             return self._run_released(environment)
-        saliency = environment.scorer.measurements.saliency(environment.space)
-        elected = dict.fromkeys(map(environment.sampler.snap_to_pool, candidates(saliency)))
+        gains = self._gains(environment)
+        found = candidates(gains, self.grouping)
+        elected = dict.fromkeys(map(environment.sampler.snap_to_pool, found))
         allowed = [arch for arch in elected if environment.sampler.allows(arch)]
         if not allowed:
             raise InputError("no elected isomer is within the bounds; choose wider ones")
         order = best(allowed, environment.scores(allowed), len(allowed))
+        if self.weights_seeds > 1 and gains.sharing.parts:
+            environment.about = lambda arch: {"alike": likeness(gains, arch, self.grouping)}
         bins: dict[int, list[Any]] = {}
         for arch in order:
             bins.setdefault(environment.space.parameters(arch) // self.margin, []).append(arch)
@@ -87,6 +109,14 @@ class PreNas:
             else:
                 environment.observe(preferred, size)
         return order[0] if environment.evaluator is None else environment.best_observed()[0]
+
+    def _gains(self, environment: Environment) -> Gains:
+        """The passes: the search's own weights, and those of the seeds after it."""
+        first = environment.scorer.measurements
+        contexts = [
+            replace(first.context, seed=first.context.seed + i) for i in range(self.weights_seeds)
+        ]
+        return Gains(tuple(first.at(one).saliency(environment.space) for one in contexts))
 
     def _run_released(self, environment: Environment) -> Any:
         """The best of each bin of the public code; the result is the best of the largest bin."""

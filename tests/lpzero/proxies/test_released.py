@@ -13,6 +13,7 @@ import spaces
 from lpzero.proxies import Context, Measurements, Network, evaluate, get, names
 from lpzero.proxies.ranking import measures_of
 from lpzero.proxies.released_batch import released_batch
+from lpzero.proxies.released_dropout import kept, residual_dropout
 from lpzero.proxies.released_flow import released_flow
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.gpt2.space import Gpt2Arch, Gpt2Space
@@ -55,15 +56,69 @@ def linears(net: Network) -> list[nn.Module]:
 
 
 def outputs(net: Network) -> list[torch.Tensor]:
-    """The output (B, T, f) of each matrix, by hooks of its own."""
+    """The output (B, T, f) of each matrix in a pass with dropout, by hooks of its own."""
     seen: list[torch.Tensor] = []
     handles = [
         m.register_forward_hook(lambda _, __, out: seen.append(out.detach())) for m in linears(net)
     ]
-    net.model(net.tokens)
+    with residual_dropout(net.model, net.seed):
+        net.model(net.tokens)
     for handle in handles:
         handle.remove()
     return seen
+
+
+def mask(run: int, branch: int, place: int, shape: tuple[int, ...]) -> torch.Tensor:
+    """The mask of a residual branch for the input at that place of the batch, of seed 0."""
+    return kept((0, 17, run, branch, place), torch.Size(shape))
+
+
+def test_dropout_drops_a_tenth_and_scales_the_rest() -> None:
+    drawn = mask(0, 0, 0, (200, 50))
+    assert set(drawn.unique().tolist()) == {0.0, 1 / 0.9}
+    assert float((drawn == 0).double().mean()) == pytest.approx(0.1, abs=0.01)
+
+
+def test_dropout_does_not_depend_on_how_the_batch_is_split_and_leaves_other_models_alone() -> None:
+    model = DECODER.build(ARCH, 0).double()
+    tokens = DECODER.batch(0)
+    with residual_dropout(model, 3):
+        whole = model(tokens)
+    parts = []
+    for i in range(3):
+        with residual_dropout(model, 3, first=i):
+            parts.append(model(tokens[i : i + 1]))
+    assert torch.allclose(torch.cat(parts), whole, rtol=1e-12)
+    with residual_dropout(model, 3, run=1):
+        assert not torch.allclose(model(tokens), whole)
+    assert not torch.allclose(model(tokens), whole)
+    other = network()
+    with residual_dropout(other.model, 3):
+        dropped = other.model(other.tokens)
+    assert torch.equal(dropped, other.model(other.tokens))
+
+
+@pytest.mark.parametrize("name", ["grasp-released", "eznas-released", "jacobian-cosine-released"])
+def test_scores_with_dropout_do_not_depend_on_how_the_batch_is_split(name: str) -> None:
+    model = DECODER.build(ARCH, 0).double()
+    one_by_one = Network(model, DECODER.batch(0), chunk=1)
+    assert value(name, one_by_one) == pytest.approx(value(name, decoder()))
+
+
+def test_grasp_takes_gradient_and_hessian_of_two_passes_with_masks_of_their_own() -> None:
+    net = decoder()
+    weights = net.weights
+    losses = []
+    for run in (0, 1):
+        with residual_dropout(net.model, 0, run=run):
+            hidden = net.model(net.tokens)
+        losses.append(net.model.token_losses(hidden, net.tokens).mean())  # type: ignore[operator]
+    first = torch.autograd.grad(losses[0], weights)
+    second = torch.autograd.grad(losses[1], weights, create_graph=True)
+    inner = sum((a.detach() * b).sum() for a, b in zip(first, second, strict=True))
+    products = torch.autograd.grad(inner, weights)
+    expected = -sum(float((w.detach() * p).sum()) for w, p in zip(weights, products, strict=True))
+    assert value("grasp-released", decoder()) == pytest.approx(expected)
 
 
 def test_activation_distance_adds_the_agreements_of_all_pairs_of_tokens_of_the_first_input() -> (
@@ -110,7 +165,7 @@ def test_attention_confidence_of_an_encoder_reads_the_projections_only() -> None
 def test_eznas_is_the_sigmoid_of_the_log_determinant_and_0_for_a_singular_matrix() -> None:
     net = decoder()
     expected = 0.0
-    for block in net.passed.gradients:
+    for block in net.released_pass.gradients:
         for gradient in block:
             gram = gradient.sign() @ gradient.sign().T
             determinant = round(float(torch.linalg.det(gram)))
@@ -135,7 +190,7 @@ def absolute_pass() -> tuple[nn.Module, torch.Tensor]:
     model = DECODER.build(ARCH, 0).double()
     model.load_state_dict({name: t.abs() for name, t in model.state_dict().items()})
     x = 1 + model.position.weight[None]
-    for block in model.blocks:
+    for index, block in enumerate(model.blocks):
         y = block.attention_norm(x)
         q, k, v = block.attention.c_attn(y).split(4, dim=-1)
         heads = []
@@ -149,8 +204,9 @@ def absolute_pass() -> tuple[nn.Module, torch.Tensor]:
                 else:
                     rows.append(c[i + 1 :].mean(0))  # all weight on the tokens after it
             heads.append(torch.stack(rows))
-        x = x + block.attention.c_proj(torch.cat(heads, dim=-1)[None])
-        x = x + block.feed_forward(block.feed_forward_norm(x))
+        mixed = block.attention.c_proj(torch.cat(heads, dim=-1)[None])
+        x = x + mixed * mask(0, 2 * index, 0, (5, 4))
+        x = x + block.feed_forward(block.feed_forward_norm(x)) * mask(0, 2 * index + 1, 0, (5, 4))
     hidden = model.norm(x)
     words = torch.cat([model.embedding.tables[0], model.head.cluster_weight])
     biases = torch.cat([model.head.bias[:10], model.head.cluster_bias])

@@ -21,6 +21,7 @@ from lpzero.search.environment import Environment
 from lpzero.search.metrics import (
     best_after,
     evaluations_to_reach,
+    found_mapd,
     front,
     mapd,
     mean_interval,
@@ -39,6 +40,15 @@ def test_best_after_is_carried_on() -> None:
     np.testing.assert_array_equal(best_after(TRACE, 2), [3, 5])
     with pytest.raises(InputError, match="nothing was evaluated"):
         best_after([{"evaluations": 0, "target": 1.0}], 3)
+
+
+def test_mapd_of_what_searches_found() -> None:
+    perplexities, costs = np.array([40.0, 30.0, 35.0, 20.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    # The true front: 40 at 1, 30 at 2, 20 at 4. The third found costs more than the second and is
+    # worse, so it does not count.
+    found, at = np.array([44.0, 30.0, 33.0]), np.array([1.0, 2.4, 3.0])
+    assert found_mapd(found, at, perplexities, costs) == pytest.approx((0.1 + 0.0) / 2)
+    assert found_mapd(perplexities, costs, perplexities, costs) == 0.0
 
 
 def test_evaluations_to_reach() -> None:

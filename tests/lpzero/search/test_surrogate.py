@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from lpzero.search import gaussian
+import spaces
+from lpzero.search import evaluators, gaussian
 from lpzero.search.evaluators import surrogate
 from lpzero.search.evaluators.surrogate import LOGARITHM, PLAIN, Surrogate, cross_validated
 from lpzero.search.features import Features
 from lpzero.search.gaussian import GRID, Kernel, Process, likelihood
+from spaces import addresses
+from spaces.errors import TableError
+from spaces.tables import load
 from spaces.tables.table import Table, make_table
 from tests.lpzero.search.landscapes import SPACE, height
 
@@ -102,3 +107,22 @@ def test_a_fit_uses_one_blas_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     with threadpool_limits(2, "blas"):
         Surrogate(SPACE, table)
     assert set(seen) == {1}
+
+
+def test_a_part_of_the_space_has_the_rows_inside_or_a_surrogate_of_all() -> None:
+    whole = load("nano-gpt2")
+    part = replace(spaces.get("nano-gpt2"), name="nano-gpt2-of-four-heads", n_head=(4,))
+    addresses.remember(part.name, part)
+    inside = [i for i, arch in enumerate(whole.archs) if set(arch.n_head) == {4}]
+    assert 0 < len(inside) < len(whole)
+    looked_up = evaluators.make("table", part, "nano-gpt2", None)
+    assert looked_up is not None
+    assert looked_up.pool == list(dict.fromkeys(whole.archs[i] for i in inside))
+    assert looked_up.describe()["n"] == len(inside)
+    fitted = evaluators.make("surrogate", part, "nano-gpt2", None)
+    assert fitted is not None
+    assert (fitted.pool, fitted.describe()["n"]) == (None, len(whole))
+    nothing = replace(part, name="nano-gpt2-of-nothing", n_head=(3,))
+    addresses.remember(nothing.name, nothing)
+    with pytest.raises(TableError, match="cannot be read in space nano-gpt2-of-nothing"):
+        evaluators.make("table", nothing, "nano-gpt2", None)

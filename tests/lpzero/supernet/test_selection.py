@@ -20,9 +20,11 @@ from lpzero.supernet import (
     representatives,
     select,
 )
+from lpzero.supernet.gains import Gains
+from lpzero.supernet.isomers import TOTALS, likeness
 from lpzero.supernet.selection import MOST_GROUPS, N_SAMPLED, n_groups
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
-from tests.lpzero.supernet.test_isomers import drawn
+from tests.lpzero.supernet.test_isomers import THREE, drawn
 from tests.spaces.bignas.test_bignas import TINY as BIGNAS_TINY
 
 SPACE = AutoFormerSpace(
@@ -143,3 +145,49 @@ def test_spaces_without_isomers_or_with_too_many_are_sampled() -> None:
     assert len({isomers(gpt2, arch) for arch in found}) == len(found)
     drawn_archs = candidates(Saliency.of(convolutions))
     assert len(drawn_archs) == convolutions.cardinality()  # a tiny one is exhausted
+
+
+def test_by_totals_the_best_of_all_with_the_same_sums_is_elected() -> None:
+    saliency = drawn(THREE, 9)
+    layers = [AutoFormerLayer(*pair) for pair in itertools.product(THREE.heads, THREE.ratios)]
+    groups = defaultdict(list)
+    for chosen in itertools.product(layers, repeat=4):
+        key = sum(layer.heads for layer in chosen), sum(layer.ratio for layer in chosen)
+        groups[key].append(AutoFormerArch(8, chosen))
+    found = representatives(saliency, TOTALS)
+    assert len(found) == len(groups) == n_groups(THREE, TOTALS) == 81
+    assert n_groups(THREE) == 225
+    for arch in found:
+        key = sum(layer.heads for layer in arch.layers), sum(layer.ratio for layer in arch.layers)
+        best = saliency.scores(groups.pop(key), normalised=True).max()
+        assert saliency.scores([arch], normalised=True)[0] == pytest.approx(best, rel=1e-12)
+        assert representative(saliency, isomers(THREE, arch), TOTALS) == arch
+    assert not groups
+
+
+def test_the_published_spaces_have_the_groups_of_appendix_b() -> None:
+    small = spaces.get("autoformer-small")
+    assert (n_groups(small), n_groups(small, TOTALS)) == (101_118, 6_585)
+    tiny = spaces.get("autoformer-tiny")  # two choices per layer: both groupings are one
+    assert n_groups(tiny) == n_groups(tiny, TOTALS) == 1_770
+
+
+def test_passes_are_averaged_and_say_how_alike_they_elect() -> None:
+    passes = drawn(THREE, 1), drawn(THREE, 2), drawn(THREE, 3)
+    gains = Gains(passes)
+    for factor in ("heads", "ratio"):
+        single = [one.table(factor, 8, 4) / one.totals[:4, None] for one in passes]
+        np.testing.assert_allclose(gains.table(factor, 8, 4), sum(single) / 3)
+    group = isomers(THREE, THREE.sample(random.Random(4)))
+    arch = representative(gains, group)
+    others = [representative(one, group) for one in passes]
+    same = [
+        (mine.heads == its.heads) + (mine.ratio == its.ratio)
+        for other in others
+        for mine, its in zip(arch.layers, other.layers, strict=True)
+    ]
+    assert likeness(gains, arch) == pytest.approx(sum(same) / (3 * 8))
+    assert 0 < sum(same) < 3 * 8
+    assert likeness(Gains(passes[:1]), arch) is None
+    assert Gains((passes[0], passes[0])).agreement() == pytest.approx(1.0)
+    assert Gains(passes[:1]).agreement() is None

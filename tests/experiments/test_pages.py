@@ -1,0 +1,114 @@
+"""Every experiment's page says when its figures were measured, with what and by which command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+import torch
+
+from experiments.measured import measured, prints_measured
+from lpzero.version import VERSION
+from tests.experiments.markdown import Block, blocks, read
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(ROOT.glob("experiments/*/README.md"))
+_LINE = re.compile(
+    r"Measured (\d{4}-\d\d-\d\d) with lpzero (\d[\w.]*), torch (\d[\w.]*), NumPy (\d[\w.]*)"
+    r" by (`[^`]+`(?:(?:, | and )`[^`]+`)*)\."
+)
+_FIGURE = re.compile(r"[-−+]?\d+\.\d")  # at the start of a cell
+# What a page may lack the line for, and why.
+WITHOUT_FIGURES = {"pictures": "its pictures have a record of their own, docs/pictures/source.json"}
+# Scripts that others read from: they make inputs and print no figure.
+INPUTS = {"dashboard/many_runs.py", "faults/hostile.py", "one_shot/samples.py",
+          "one_shot/trainings.py", "pictures/draw.py"}  # fmt: skip
+
+
+def uncovered(parts: list[Block]) -> list[str]:
+    """Where tables have figures and neither their section nor one around it has the line."""
+    covered = {part.headings for part in parts if part.kind == "text" and _LINE.search(part.text)}
+    return [
+        part.place
+        for part in parts
+        if part.kind == "table"
+        and any(_FIGURE.match(cell) for row in part.cells[1:] for cell in row)
+        and not any(part.headings[: len(above)] == above for above in covered)
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.parent.name)
+def test_a_page_says_when_its_figures_were_measured_and_how(path: Path) -> None:
+    parts = read(path, ROOT)
+    lines = [match for part in parts for match in _LINE.finditer(part.text)]
+    if path.parent.name in WITHOUT_FIGURES:
+        assert not lines
+        return
+    assert lines, "no line 'Measured DATE with lpzero V, torch V, NumPy V by `COMMAND`.'"
+    assert uncovered(parts) == []
+    for match in lines:
+        date.fromisoformat(match[1])  # a real day, or an error
+        for command in re.findall(r"`([^`]+)`", match[5]):
+            _check(shlex.split(command), path.parent.name)
+
+
+def _check(words: list[str], folder: str) -> None:
+    """Fail unless the command is the folder's or lpzero's own, and has the options it is given."""
+    asked = {word for word in words if word.startswith("--")}
+    if words[0] == "lpzero":
+        known: click.Command = getattr(import_module(f"lpzero.cli.{words[1]}"), words[1])
+    else:
+        assert words[:2] == ["python", "-m"]
+        assert words[2].startswith(f"experiments.{folder}.")
+        module = import_module(words[2])
+        if not isinstance(module.main, click.Command):
+            source = Path(str(module.__file__)).read_text(encoding="utf-8")
+            assert {option for option in asked if f'"{option}"' not in source} == set()
+            return
+        known = module.main
+    assert asked <= {name for one in known.params for name in one.opts}
+
+
+def test_a_table_outside_the_lines_section_is_found() -> None:
+    line = measured("python -m experiments.made.up")
+    table = "| proxy | rho |\n|---|---|\n| a | 0.5 |\n"
+    page = f"# Title\n\n## One\n\n{line}\n\n{table}\n### Part\n\n{table}\n## Two\n\n{table}"
+    assert uncovered(blocks(page, "page")) == ["page:19"]
+    assert uncovered(blocks(f"# Title\n\n{line}\n\n{page[9:]}", "page")) == []
+
+
+def test_every_script_that_prints_figures_prints_the_line() -> None:
+    scripts = [path for path in ROOT.glob("experiments/*/*.py") if "__main__" in path.read_text()]
+    assert len(scripts) > 30
+    silent = {
+        f"{path.parent.name}/{path.name}"
+        for path in scripts
+        if not re.search(r"^@prints_measured$|print\(measured\(\)\)", path.read_text(), re.M)
+    }
+    assert silent == INPUTS
+
+
+def test_the_line_has_the_date_the_versions_and_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["run.py", "--language", "+ ends"])
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "__spec__", type("Spec", (), {"name": "experiments.a.run"}))
+    prints_measured(lambda form: print("a table"))(form="table")
+    table, line = capsys.readouterr().out.splitlines()
+    found = _LINE.fullmatch(line)
+    assert table == "a table"
+    assert found is not None
+    torch_version = torch.__version__.partition("+")[0]
+    assert found.groups()[1:4] == (VERSION, torch_version, np.__version__)
+    assert found[5] == "`python -m experiments.a.run --language '+ ends'`"
+    assert (date.today() - date.fromisoformat(found[1])).days in (-1, 0, 1)
+    prints_measured(lambda form: None)(form="json")
+    assert _LINE.fullmatch(capsys.readouterr().err.strip())
