@@ -14,6 +14,7 @@ import numpy as np
 from experiments.reproduction import markdown
 from lpzero.judgement.correlation import kendall_many, spearman
 from lpzero.proxies import Context, Measurements, get
+from lpzero.proxies import names as known_names
 from lpzero.proxies.published import printed_in
 from lpzero.proxies.ranking import Row, prefetch
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from spaces.minibatch import Minibatch
     from spaces.tables import Table
 
+_MEAN = "-normalised"
 COLUMNS = (
     "proxy",
     "n",
@@ -59,8 +61,8 @@ def released_rows(
     printed = printed_in(table.name, source)
     recipes = Measurements(replace(context, batch=batch))
     usual = Measurements(context)
-    wanted = [name for name in names if f"{name}-released" in _known()]
-    prefetch(table, [get(f"{name}-released") for name in wanted], recipes)
+    wanted = {name: released_name(name) for name in names if released_name(name) in known_names()}
+    prefetch(table, [get(recipe) for recipe in wanted.values()], recipes)
     prefetch(table, [get(name) for name in names], usual)
     rows = []
     for name in names:
@@ -69,11 +71,17 @@ def released_rows(
         if figure is not None:
             row |= {"printed": figure.rho, "printed tau": figure.tau}
         if name in wanted:
-            scores = get(f"{name}-released").score(table.space, table.archs, recipes)
-            row |= _figures(scores, table.targets, "released recipe", "Pearson of it", "its tau")
+            scores = get(wanted[name]).score(table.space, table.archs, recipes)
+            row |= figures_of(scores, table.targets, "released recipe", "Pearson of it", "its tau")
         scores = get(name).score(table.space, table.archs, usual)
-        rows.append(row | _figures(scores, table.targets, "ours", "Pearson of ours", "our tau"))
+        rows.append(row | figures_of(scores, table.targets, "ours", "Pearson of ours", "our tau"))
     return sorted(rows, key=lambda row: -(row.get("printed") or row.get("printed tau") or 0))
+
+
+def released_name(name: str) -> str:
+    """The name of the released recipe of a proxy."""
+    base = name.removesuffix(_MEAN)
+    return f"{base}-released{_MEAN if base != name else ''}"
 
 
 def released_table(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> str:
@@ -81,15 +89,10 @@ def released_table(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> str
     return markdown(rows, columns)
 
 
-def _known() -> list[str]:
-    from lpzero.proxies import names
-
-    return names()
-
-
-def _figures(
+def figures_of(
     scores: FloatArray, targets: FloatArray, rho: str, pearson: str, tau: str
 ) -> dict[str, Any]:
+    """Spearman's rho, Pearson's correlation and Kendall's tau under these names."""
     known = np.isfinite(scores)
     x, y = scores[known], targets[known]
     found = {rho: float(spearman(x, y)), tau: float(kendall_many(x[np.newaxis], y).values[0])}

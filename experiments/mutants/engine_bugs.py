@@ -200,7 +200,7 @@ BUGS = (
         ("        velocity[:shared] = parents[arch].velocity[:shared]\n", "", "lost velocities"),
         ("self.gamma1 * _gap(own, x) + self.gamma2 * _gap(leader, x)", "self.gamma2 * _gap(own, x) + self.gamma1 * _gap(leader, x)", "the two pulls are swapped"),
         ("positions.append(x + v)", "positions.append(x)", "blocks are compared without their velocity"),
-        ("worst = int(np.argmin(positions[index]))", "worst = int(np.argmax(positions[index]))", "the best block is redrawn"),
+        ("order = np.argsort(positions, kind=\"stable\")", "order = np.argsort(-positions, kind=\"stable\")", "the best block is redrawn"),
         ("is_better = scores[index] > scores[len(archs) + index]", "is_better = True", "the best of a line is the latest"),
     ]),
     Bugs("lpzero/search/loops/etas.py", _LOOPS, [

@@ -422,6 +422,8 @@ def _print_result(result: dict[str, Any]) -> None:
     if of["evaluator"] == "proxy":
         evaluated = "none evaluated, only the proxy was used"
     click.echo(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
+    for remark in result.get("remarks", ()):
+        click.echo(remark)
     if outside:
         click.echo(
             f"outside the surrogate's table: {', '.join(outside)}; the target is extrapolated"

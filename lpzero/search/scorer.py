@@ -91,6 +91,8 @@ class Scorer:
         self.measurements = measurements
         self.pool = pool
         self.leaves = list(dict.fromkeys(_leaves(proxy)))
+        # Whether a score depends on the other architectures.
+        self.is_relative = _is_relative(proxy)
 
     @property
     def n_scored(self) -> int:
@@ -179,6 +181,13 @@ def _leaves(proxy: Proxy) -> Iterator[Proxy]:
             yield from _leaves(part)
     else:
         yield proxy
+
+
+def _is_relative(proxy: Proxy) -> bool:
+    """Whether ranks are part of its scores."""
+    if not isinstance(proxy, Combined):
+        return False
+    return proxy.how != "sum" or any(map(_is_relative, proxy.parts))
 
 
 def _replace_leaves(proxy: Proxy, leaves: Mapping[Proxy, Proxy]) -> Proxy:

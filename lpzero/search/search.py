@@ -225,6 +225,7 @@ def _result(
     latency = ledger.get(facts.LATENCY, winner)
     if latency is not None:
         best["latency"] = latency
+    environment.settle_trace()
     scored = ledger.known(facts.SCORE)
     return {
         "schema": SCHEMA,
@@ -237,5 +238,6 @@ def _result(
         "without_score": sum(None in ledger.get(facts.SCORE, arch) for arch in scored),
         "evaluations": len(environment.observed) if environment.evaluator is not None else 0,
         "trace": environment.trace,
+        **({"remarks": environment.remarks} if environment.remarks else {}),
         **({"stopped_by": "time limit"} if is_over else {}),
     }

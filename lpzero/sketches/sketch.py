@@ -25,7 +25,7 @@ from lpzero.statistics.losses import LOSSES
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 from spaces.base import ENDS
-from spaces.minibatch import Minibatch
+from spaces.minibatch import PATHS, Minibatch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -107,9 +107,10 @@ def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, 
 
 
 def _options_identity(options: SketchOptions) -> dict[str, Any]:
-    """The options without the path of the corpus, which does not change the content."""
+    """The options without the paths of files, which do not change the content."""
     found = options.to_json()
-    found.get("batch", {}).pop("corpus_path", None)
+    for path in PATHS:
+        found.get("batch", {}).pop(path, None)
     return found
 
 
