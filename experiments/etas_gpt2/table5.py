@@ -2,8 +2,9 @@
 
     python -m experiments.etas_gpt2.table5
 
-ETAS runs within several budgets of flops, which stand for latency; what it finds is compared with
-the true front of perplexity and flops of the table, of which every row is known. The cost of a
+ETAS runs within several budgets of flops, which stand for latency; what it found after 1, 3, 6 and
+all evaluations is compared with the true front of perplexity and flops of the table, of which every
+row is known. The cost of a
 search is the number of networks that it scores times the processor seconds of the proxy for the
 median architecture; its CO2 follows from stated watts (`lpzero.search.footprint`). Searches have
 directories of their own; after an interruption the same command continues.
@@ -37,22 +38,22 @@ from spaces.tables import load
 if TYPE_CHECKING:
     from spaces.tables import Table
 
-TABLE, COST = "gpt2-wt103", "flops"
+TABLE, SPACE, COST = "gpt2-wt103", "gpt2-released", "flops"
 SHARES = (0.25, 0.5, 0.75, 1.0)  # of the table's rows that a budget admits
 ARMS = (*PAPER, "decoder-parameters")
 PRINTED = {"none": 1.6, "parameters": 0.8, "flops": 0.7, "sept": 0.7, "ntkt": 0.6, "ntsr": 0.5}
+AFTER = (1, 3, 6, 33)  # evaluations: the first, the parents, one iteration more, all
 COLUMNS = (
-    "proxy", "printed MAPD %", "MAPD %", "MAPD ci", "perplexity", "scored", "seconds",
-    "CO2 g", "CO2 lb",
+    "proxy", "printed MAPD %", *(f"after {n}" for n in AFTER), "interval after 3", "perplexity",
+    "scored", "seconds", "CO2 g", "CO2 lb",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one search found: its perplexity, its cost and how many networks were scored."""
+    """What a search found: perplexity and cost of its best after AFTER, and how many it scored."""
 
-    perplexity: float
-    cost: float
+    best: tuple[tuple[float, float], ...]
     scored: int
 
 
@@ -65,9 +66,9 @@ class Found:
 @prints_measured
 def main(seeds: int, watts: float, out: Path, jobs: int, data: str | None) -> None:
     """Print Table 5 on the rows of the table and write it to OUT."""
-    table = load(TABLE, data)
+    table = load(TABLE, data, SPACE)
     costs = np.array([float(table.space.flops(arch)) for arch in table.archs])
-    setting = Setting("table5", "gpt2-released", "table", ARMS, seeds, None, ON_TABLE)
+    setting = Setting("table5", SPACE, "table", ARMS, seeds, None, ON_TABLE)
     by_proxy: dict[str, list[list[Found]]] = {}
     for share in SHARES:
         budget = float(np.quantile(costs, share))
@@ -77,7 +78,7 @@ def main(seeds: int, watts: float, out: Path, jobs: int, data: str | None) -> No
             requests(setting, {COST: (None, budget)}), seeds, around, folder, resume=True
         )
         for proxy, runs in zip(ARMS, compared.results.values(), strict=True):
-            found = [Found(-r["best"]["target"], r["best"]["flops"], r["scored"]) for r in runs]
+            found = [Found(best_after(table, run["trace"]), run["scored"]) for run in runs]
             by_proxy.setdefault(proxy, []).append(found)
     rows = list(summary(table, costs, by_proxy, watts))
     title = f"{len(table)} rows of {TABLE}, {len(SHARES)} budgets of {COST}, {seeds} seeds\n\n"
@@ -87,29 +88,41 @@ def main(seeds: int, watts: float, out: Path, jobs: int, data: str | None) -> No
     click.echo(title + markdown(rows, COLUMNS))
 
 
+def best_after(table: Table, trace: list[dict[str, Any]]) -> tuple[tuple[float, float], ...]:
+    """Perplexity and cost of the best after so many evaluations, or after as many as there were."""
+    evaluated = [(-entry["target"], entry["arch"]) for entry in trace if entry["evaluations"]]
+    found = []
+    for n in AFTER:
+        perplexity, arch = min(evaluated[:n], key=lambda pair: pair[0])
+        found.append((perplexity, float(table.space.flops(table.space.from_json(arch)))))
+    return tuple(found)
+
+
 def summary(
     table: Table, costs: FloatArray, by_proxy: Mapping[str, list[list[Found]]], watts: float
 ) -> Iterator[dict[str, Any]]:
     """A row per proxy: over seeds the mean MAPD, the last budget's perplexity, the cost."""
     for proxy, by_budget in by_proxy.items():
-        per_seed = [
-            100
-            * found_mapd(
-                np.array([one.perplexity for one in found]),
-                np.array([one.cost for one in found]),
-                -table.targets,
-                costs,
-            )
-            for found in zip(*by_budget, strict=True)
-        ]
+        per_seed = np.array(
+            [
+                [
+                    100
+                    * found_mapd(
+                        *np.array([one.best[k] for one in budgets]).T, -table.targets, costs
+                    )
+                    for k in range(len(AFTER))
+                ]
+                for budgets in zip(*by_budget, strict=True)
+            ]
+        )  # (seeds, AFTER)
         scored = float(np.mean([one.scored for budget in by_budget for one in budget]))
         cost = Footprint(scored * seconds_each(table, proxy), watts)
         yield {
             "proxy": proxy,
             "printed MAPD %": PRINTED.get(proxy),
-            "MAPD %": float(np.mean(per_seed)),
-            "MAPD ci": mean_interval(per_seed),
-            "perplexity": float(np.mean([one.perplexity for one in by_budget[-1]])),
+            **{f"after {n}": float(per_seed[:, k].mean()) for k, n in enumerate(AFTER)},
+            "interval after 3": mean_interval(per_seed[:, AFTER.index(3)].tolist()),
+            "perplexity": float(np.mean([one.best[-1][0] for one in by_budget[-1]])),
             "scored": scored,
             "seconds": cost.seconds,
             "CO2 g": cost.grams,

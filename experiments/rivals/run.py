@@ -10,24 +10,20 @@ table in Markdown for each and writes them to OUT.
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
-import torch
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
+from experiments.resumable import random_rows
 from lpzero.cli.output import cache_option, data_option, jobs_option, note
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.ranking import Ranking, prefetch, rank
 from lpzero.sketches.store import default_folder
-from lpzero.version import VERSION
 from spaces.tables import Table, load
 
 RIVALS = (
@@ -66,15 +62,15 @@ COLUMNS = ("proxy", "rho", "rho_ci", "tau", "rho_given_params", "rho_within", "p
 @jobs_option
 @cache_option
 @data_option
+@prints_measured
 def main(**given: Any) -> None:
     """Print how the rivals rank each table and write it to OUT."""
     given["out"].mkdir(parents=True, exist_ok=True)
     folder = Path(given["cache"]) if given["cache"] else default_folder()
     context = Context(folder=folder, workers=Workers(given["jobs"]), label="networks")
-    print(made_with())
     for name in given["names"] or TABLES:
         n = given["rows"] or TABLES[name]
-        table = drawn(_loaded(name, given["data"]), n)
+        table = random_rows(_loaded(name, given["data"]), n)
         note(f"{name}: {len(table)} rows")
         rows = list(ranked(table, context))
         (given["out"] / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
@@ -83,31 +79,8 @@ def main(**given: Any) -> None:
         print(text)
 
 
-def made_with() -> str:
-    """The date and the versions that the numbers come from."""
-    today = datetime.now(timezone.utc).date().isoformat()
-    versions = f"lpzero {VERSION}, torch {torch.__version__}, numpy {np.__version__}"
-    return f"{today}, {versions}, Python {platform.python_version()}\n"
-
-
 def _loaded(name: str, data: str | None) -> Table:
     return load("flexibert", data, name) if name == PUBLISHED else load(name, data)
-
-
-def drawn(table: Table, n: int, seed: int = 0) -> Table:
-    """n rows of the table drawn at random, in the table's order."""
-    if n >= len(table):
-        return table
-    # The first of one permutation, so that more rows include fewer.
-    picked = np.sort(np.random.default_rng(seed).permutation(len(table))[:n])
-    return replace(
-        table,
-        archs=tuple(table.archs[i] for i in picked),
-        ids=tuple(table.ids[i] for i in picked),
-        targets=table.targets[picked],
-        extra={name: column[picked] for name, column in table.extra.items()},
-        digest=f"{table.digest} {n} rows of seed {seed}",
-    )
 
 
 def ranked(table: Table, context: Context) -> Iterator[Mapping[str, Any]]:

@@ -2,13 +2,15 @@
 
     python -m experiments.supernet.stability
 
-For every space: rho between seeds of the layer-normalised gains that elect isomers and of the plain
-SNIP that orders them, and how many bins have the same architecture when the gains of disjoint sets
-of seeds are averaged.
+For every space: rho between seeds of the layer-normalised gains that elect isomers, and of the same
+without normalisation, within heads and within ratios; how many of the choices of the elected
+isomers of 200 groups are in the same layer, and how many isomers are the same as a whole, when the
+gains of disjoint sets of seeds are averaged.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,11 +21,13 @@ import spaces
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero.supernet import Saliency, isomers
-from lpzero.supernet.gains import Gains, mean_rho
+from lpzero.supernet.gains import Gains, agreement, mean_rho
 from lpzero.supernet.isomers import GROUPINGS, best_places
 from lpzero.supernet.selection import n_groups
 
-COLUMNS = ("space", "grouping", "groups", "averaged", "gains", "snip", "same layers", "same whole")
+COLUMNS = (
+    "space", "grouping", "groups", "averaged", "gains", "plain gains", "same layers", "same whole",
+)  # fmt: skip
 N_DRAWN = 200
 
 
@@ -39,14 +43,16 @@ def main(names: tuple[str, ...], seeds: int) -> None:
 
 def stability(name: str, seeds: int) -> Iterator[dict[str, Any]]:
     """A row for each grouping and each number of passes that are averaged."""
-    import random
-
     space = spaces.get(name)
     passes = [Saliency.of(space, seed=seed) for seed in range(seeds)]
     rng = random.Random(0)
     drawn = [space.sample(rng) for _ in range(N_DRAWN)]
     groups = list(dict.fromkeys(isomers(space, arch) for arch in drawn))
-    snip = mean_rho([one.scores(drawn) for one in passes])
+    width, depth = max(passes[0].sharing.frames())
+    plain = [
+        mean_rho([np.diff(one.table(factor, width, depth), axis=1).reshape(-1) for one in passes])
+        for factor in passes[0].sharing.parts
+    ]
     for grouping in GROUPINGS:
         for n in dict.fromkeys((1, seeds // 2)):
             sets = [Gains(tuple(passes[i : i + n])) for i in range(0, seeds - n + 1, n)]
@@ -63,8 +69,8 @@ def stability(name: str, seeds: int) -> Iterator[dict[str, Any]]:
                 "grouping": grouping,
                 "groups": n_groups(space, grouping),
                 "averaged": n,
-                "gains": mean_rho([gains.steps() for gains in sets]),
-                "snip": snip,
+                "gains": agreement(sets),
+                "plain gains": float(np.mean(plain)),
                 "same layers": float(np.mean(layers)),
                 "same whole": float(np.mean(whole)),
             }

@@ -18,6 +18,7 @@ from typing import Any
 import click
 import numpy as np
 
+from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from experiments.training_free.figures import curves
 from lpzero import files
@@ -38,6 +39,7 @@ Curve = Mapping[int, float]  # GLUE by the steps of pretraining
 @click.command()
 @click.option("--out", type=Path, default=Path("runs/training_free"), show_default=True)
 @data_option
+@prints_measured
 def main(out: Path, data: str | None) -> None:
     """Print the scores by steps of pretraining and draw them in OUT."""
     table = load("flexibert", data)

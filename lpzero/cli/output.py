@@ -93,6 +93,19 @@ cache_option = click.option(
     show_envvar=True,
     help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
+_CORPUS_OPTIONS = (
+    click.option(
+        "--corpus",
+        type=click.Path(),
+        help="A text file to draw sequences from, read as bytes or through --tokenizer."
+        "  [default: random tokens]",
+    ),
+    click.option(
+        "--tokenizer",
+        type=click.Path(),
+        help="A tokenizer.json of Hugging Face that reads --corpus.  [default: bytes]",
+    ),
+)
 _BATCH_OPTIONS = (
     click.option(
         "--batch",
@@ -103,11 +116,6 @@ _BATCH_OPTIONS = (
         "--length",
         type=click.IntRange(min=2),
         help="The number of tokens of a sequence.  [default: the space's]",
-    ),
-    click.option(
-        "--corpus",
-        type=click.Path(),
-        help="A text file, read as bytes, to draw sequences from.  [default: random tokens]",
     ),
 )
 
@@ -124,7 +132,14 @@ definitions_option = click.option(
 
 def batch_options(command: Command) -> Command:
     """Add the options that choose the batch that networks run on."""
-    for option in reversed(_BATCH_OPTIONS):
+    for option in reversed((*_BATCH_OPTIONS, *_CORPUS_OPTIONS)):
+        command = option(command)
+    return command
+
+
+def corpus_options(command: Command) -> Command:
+    """Add the options that choose the text of the batch."""
+    for option in reversed(_CORPUS_OPTIONS):
         command = option(command)
     return command
 
@@ -133,7 +148,7 @@ def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
     """The batch that the options choose; None if none of them is given."""
     from spaces.minibatch import Minibatch
 
-    return Minibatch.chosen(given["batch"], given["length"], given["corpus"])
+    return Minibatch.chosen(given["batch"], given["length"], given["corpus"], given["tokenizer"])
 
 
 _FILE_OPTIONS = (

@@ -118,7 +118,8 @@ def _connected(address: str) -> Client:
     if known is None or known.status != "running":
         _check_address(address)
         # What the user needs of it is raised here; its own log would come on top.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for log in ("distributed", "distributed.client", "distributed.utils"):
+            logging.getLogger(log).setLevel(logging.CRITICAL)
         try:
             known = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, ImportError) as error:

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
+from lpzero.parallel.pickling import dumps
 from lpzero.parallel.shipment import Shipment
 from lpzero.version import VERSION
 
@@ -51,7 +51,7 @@ class Payload:
             large.append(np.frombuffer(raw, dtype=np.uint8))
             return False
 
-        pickled = cloudpickle.dumps(function, protocol=5, buffer_callback=is_small)
+        pickled = dumps(function, is_small)
         shipment = Shipment.of_this_process()
         digest = hashlib.blake2b(pickled, digest_size=20)
         digest.update(shipment.digest.encode())
@@ -70,7 +70,9 @@ class Payload:
         if found is None:
             self.shipment.unpack()
             given = self.arrays if arrays is None else arrays()
-            found = pickle.loads(self.function, buffers=given)  # noqa: S301 (from the driver)
+            shared = [one.data.toreadonly() for one in given]
+            found = pickle.loads(self.function, buffers=shared)  # noqa: S301 (from the driver)
+            assert found is not None, "a function was sent"
             _LOADED[self.digest] = found
             while len(_LOADED) > _KEPT:
                 _LOADED.popitem(last=False)

@@ -7,6 +7,7 @@ the pool cannot say which one it died of, so that only the item that kills its w
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -14,13 +15,17 @@ from typing import TypeVar
 
 from lpzero.parallel.backends import Workers, opened
 from lpzero.parallel.payload import Payload
+from lpzero.parallel.pickling import dumps
 from lpzero.parallel.pools import Pool
 from lpzero.parallel.progress_bar import progress
-from lpzero.parallel.tasks import Answer, Died, Raised, pack
+from lpzero.parallel.tasks import Answer, Died, Raised
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
 
+# Logged for each stream that leaves this process, at the level DEBUG.
+SENT = "sent %d bytes once to each worker, %d bytes for items, %d times"
 _DEATHS = 3  # after which an item is given up
 
 
@@ -49,25 +54,29 @@ def stream(
                 advance()
                 yield index, result
         elif items:
-            with opened(workers, Payload.of(function)) as pool:
-                for index, answer in _answers(pool, items):
+            payload = Payload.of(function)
+            with opened(workers, payload) as pool:
+                for index, answer in _answers(pool, items, payload.nbytes):
                     advance()
                     if isinstance(answer, Raised):
                         raise answer.again()
                     yield index, Lost() if isinstance(answer, Died) else answer.value
 
 
-def _answers(pool: Pool, items: Sequence[T]) -> Generator[tuple[int, Answer], None, None]:
+def _answers(
+    pool: Pool, items: Sequence[T], payload: int
+) -> Generator[tuple[int, Answer], None, None]:
     """Each item's index and its answer, which is `Died` for an item that is given up."""
     waiting = deque(range(len(items)))
     suspects: deque[int] = deque()  # each is tried alone, when nothing else is left
     running: set[int] = set()
     deaths: Counter[int] = Counter()
+    sent: Counter[str] = Counter()
     while waiting or suspects or running:
         while waiting and len(running) < pool.room():
-            _send(pool, items, waiting.popleft(), running)
+            _send(pool, items, waiting.popleft(), running, sent)
         if suspects and not waiting and not running:
-            _send(pool, items, suspects.popleft(), running)
+            _send(pool, items, suspects.popleft(), running, sent)
         for index, answer in pool.answers():
             running.discard(index)
             if not isinstance(answer, Died):
@@ -80,8 +89,13 @@ def _answers(pool: Pool, items: Sequence[T]) -> Generator[tuple[int, Answer], No
                 suspects.append(index)
             else:
                 waiting.append(index)
+    logger.debug(SENT, payload, sent["bytes"], sent["items"])
 
 
-def _send(pool: Pool, items: Sequence[T], index: int, running: set[int]) -> None:
-    pool.submit(index, pack(items[index]))
+def _send(
+    pool: Pool, items: Sequence[T], index: int, running: set[int], sent: Counter[str]
+) -> None:
+    packed = dumps(items[index])
+    pool.submit(index, packed)
     running.add(index)
+    sent.update(bytes=len(packed), items=1)

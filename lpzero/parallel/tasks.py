@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import cloudpickle
-
 from lpzero.errors import InputError, LPZeroError
 from lpzero.parallel.payload import Function, Payload
+from lpzero.parallel.pickling import dumps
 from lpzero.version import VERSION
 
 
@@ -34,10 +33,10 @@ class Raised:
     def of(error: BaseException) -> Raised:
         where = "".join(traceback.format_exception(error))
         try:
-            pickled = cloudpickle.dumps(error)
+            pickled = dumps(error)
             pickle.loads(pickled)  # noqa: S301 (our own): some errors can be written, not read
         except Exception:
-            pickled = cloudpickle.dumps(TaskError(f"{type(error).__name__}: {error}"))
+            pickled = dumps(TaskError(f"{type(error).__name__}: {error}"))
         return Raised(pickled, where)
 
     def again(self) -> BaseException:
@@ -59,11 +58,6 @@ Answer = Done | Raised | Died
 
 class TaskError(LPZeroError, RuntimeError):
     """An error in a worker that cannot be sent as it is."""
-
-
-def pack(item: Any) -> bytes:
-    """An item for `perform`; classes of the user's modules are found once these were run there."""
-    return bytes(cloudpickle.dumps(item))
 
 
 def perform(payload: Payload, item: bytes) -> Done | Raised:

@@ -58,8 +58,6 @@ def _unique(words: WordArray) -> WordArray:
 def size_factor(space: Space[Any], arch: Any) -> float:
     """exp(-(P - mu)^2 / sigma) of the architecture's parameters P."""
     mean, variance = _sizes(space)
-    if variance == 0:
-        return 1.0
     return math.exp(-((space.parameters(arch) - mean) ** 2) / (2 * variance))
 
 
@@ -71,5 +69,7 @@ def _sizes(space: Space[Any]) -> tuple[float, float]:
     return float(np.mean(found)), float(np.var(found))
 
 
-_FACTOR = SizeProxy("exp(-(P - mu)^2 / sigma) of the parameters P", _PAPER, "", size_factor)
+_FACTOR = SizeProxy(
+    "exp(-(P - mu)^2 / sigma) of the parameters P", _PAPER, "", size_factor, of_space=True
+)
 register(Combined("swap-regularised", (get("swap"), _FACTOR), "product", paper=_PAPER))

@@ -133,7 +133,7 @@ class NetworkProxy:
 
 @dataclass(frozen=True, slots=True)
 class SizeProxy:
-    """A score from the architecture alone."""
+    """A score from the architecture alone; `of_space`: compared with the others of its space."""
 
     name: str
     paper: str
@@ -142,6 +142,7 @@ class SizeProxy:
     needs: Needs = Needs.NOTHING
     direction: int = 1
     has_blocks: bool = False
+    of_space: bool = False
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements

@@ -169,8 +169,10 @@ def n_passes(proxy: Proxy) -> int:
 
 def _shared_pass(leaf: Proxy) -> Any:
     if isinstance(leaf, FormulaProxy):
-        return leaf if leaf.needs_sketches else False
-    return leaf.measure.has_own_batch if isinstance(leaf, Measured) else leaf
+        return leaf if leaf.needs_sketches else (False, 0)
+    if isinstance(leaf, Measured):
+        return leaf.measure.has_own_batch, leaf.measure.n_inputs
+    return leaf
 
 
 def _leaves(proxy: Proxy) -> Iterator[Proxy]:

@@ -51,18 +51,27 @@ class Gains:
         mean: FloatArray = np.mean(found, axis=0)
         return mean
 
-    def steps(self) -> FloatArray:
-        """What each next choice adds in each layer of the largest frame (n,), factor by factor."""
+    def steps(self, factor: str) -> FloatArray:
+        """What each next choice of the factor adds in each layer of the largest frame (n,)."""
         width, depth = max(self.sharing.frames())
-        tables = [self.table(factor, width, depth) for factor in self.sharing.parts]
-        return np.concatenate([np.diff(table, axis=1).reshape(-1) for table in tables])
+        return np.diff(self.table(factor, width, depth), axis=1).reshape(-1)
 
     def agreement(self) -> float | None:
-        """The mean rho of the steps between two passes; None if there is only one."""
-        return mean_rho([Gains((one,)).steps() for one in self.passes])
+        """The mean rho of the steps between two passes, over factors; None for one pass.
+
+        Factor by factor, because heads gain more than ratios in every layer of every pass.
+        """
+        if len(self.passes) < 2:
+            return None
+        return agreement([Gains((one,)) for one in self.passes])
 
 
-def mean_rho(vectors: Sequence[FloatArray]) -> float | None:
-    """The mean of Spearman's rho over pairs of vectors (n,); None if there are none."""
-    pairs = list(itertools.combinations(vectors, 2))
-    return float(np.mean([spearman(*pair) for pair in pairs])) if pairs else None
+def agreement(sets: Sequence[Gains]) -> float:
+    """The mean rho of the steps between two of the sets, over factors."""
+    found = [mean_rho([gains.steps(factor) for gains in sets]) for factor in sets[0].sharing.parts]
+    return float(np.mean(found))
+
+
+def mean_rho(vectors: Sequence[FloatArray]) -> float:
+    """The mean of Spearman's rho over pairs of vectors (n,), of which there are at least two."""
+    return float(np.mean([spearman(*pair) for pair in itertools.combinations(vectors, 2)]))

@@ -88,8 +88,8 @@ def spec(data: LearningCurves) -> plotly.Spec:
                     "legendgroup": name, "showlegend": place == 0, "opacity": 1 if is_end else 0.5,
                     "line": {"color": plotly.colour(number) if is_end else "@soft",
                              "width": 2.5 if is_end else 1},
-                    "text": f"{plotly.lines(one.label)}<br>target {one.target:.6g}",
-                    "hovertemplate": "%{text}<br>loss %{y:.4f} after %{x:,}<extra></extra>",
+                    "meta": f"{plotly.lines(one.label)}<br>target {one.target:.6g}",
+                    "hovertemplate": "%{meta}<br>loss %{y:.4f} after %{x:,}<extra></extra>",
                 }
             )  # fmt: skip
     return plotly.spec(

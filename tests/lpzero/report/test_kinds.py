@@ -173,9 +173,9 @@ def test_a_table_build_draws_its_learning_curves(tmp_path: Path) -> None:
         by_name[name] for name in ("highest target", "lowest target", "the others")
     )
     assert (best["x"], best["y"]) == ([4, 9, None, 4, 9], [5.0, 3.0, None, 5.0, 3.1])
-    assert "net 0" in best["text"]
+    assert "net 0" in best["meta"]
     assert worst["y"] == [7.0, 5.0]
-    assert "&lt;" in other["text"], "the hostile name"
+    assert "&lt;" in other["meta"], "the hostile name"
     assert "between 3.000 and 5.000" in drawn["learning-curves"].words
 
 
