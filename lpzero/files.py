@@ -28,6 +28,7 @@ from lpzero.errors import EnvelopeError, WriteError
 from spaces.regular_files import NotRegularError, read_regular
 
 TEMPORARY = ".tmp"
+SCRATCH_ALIGNMENT = 64
 # A temporary file that another machine may still be writing is left alone for this long.
 _STALE_SECONDS = 24 * 3600
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -49,6 +50,20 @@ def write_bytes(path: Path, data: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
+        raise write_error(path, error) from error
+
+
+def write_scratch(path: Path, arrays: Sequence[Any]) -> None:
+    """Write the bytes of arrays one after another, aligned; the file does not outlive its user.
+
+    It is not flushed to disk. `SCRATCH_ALIGNMENT` is what each array's place is a multiple of.
+    """
+    try:
+        with open(path, "xb") as file:
+            for array in arrays:
+                file.write(bytes(-file.tell() % SCRATCH_ALIGNMENT))
+                file.write(array)
+    except OSError as error:
         raise write_error(path, error) from error
 
 

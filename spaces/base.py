@@ -90,6 +90,18 @@ class Space(ABC, Generic[A]):
             if self.depth(drawn) > index and self.width(drawn) == self.width(arch):
                 return self.with_block(arch, index, self.blocks(drawn)[index])
 
+    def redraw_shape(self, arch: A, rng: random.Random) -> A:
+        """The architecture with what is beside its blocks redrawn: depth, widths, stages.
+
+        Each field is redrawn with probability one half. A block stays at its place if the new shape
+        has the place and takes it.
+        """
+        drawn = self.mutate(arch, 0.5, rng)
+        for index, block in enumerate(self.blocks(arch)[: self.depth(drawn)]):
+            if self.takes_block(drawn, block):
+                drawn = self.with_block(drawn, index, block)
+        return drawn
+
     @abstractmethod
     def from_json(self, fields: Mapping[str, Any]) -> A:
         """The validated architecture whose `to_json` returns these fields."""

@@ -1,8 +1,8 @@
 """Which minibatch networks run on, where it is not the space's own: size, length, text.
 
 A corpus is a file of text, read as bytes: its tokens are the byte values, which every vocabulary
-has, at places drawn from the seed. It is known by the digest of its contents; its path says where
-to find it.
+has, at places drawn from the seed; or read through the user's tokenizer file. Both are known by the
+digests of their contents; their paths say where to find them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from spaces.base import Space
 from spaces.batches import text_windows
 from spaces.errors import BatchError
 from spaces.images import ImageSpace
+from spaces.tokenizer import Tokenizer, windows
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,13 +57,19 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Minibatch:
-    """The number of inputs, their length and their text; None is what the space has."""
+    """The number of inputs, their length and their text; None is what the space has.
+
+    A `tokenizer` reads the corpus; without one its bytes are the tokens.
+    """
 
     inputs: int | None = None
     length: int | None = None
     corpus: Corpus | None = None
+    tokenizer: Tokenizer | None = None
 
     def __post_init__(self) -> None:
+        if self.tokenizer is not None and self.corpus is None:
+            raise BatchError("--tokenizer reads a corpus; give one with --corpus")
         for name, value, least in (
             ("batch", self.inputs, _MIN_INPUTS),
             ("length", self.length, _MIN_LENGTH),
@@ -71,11 +78,15 @@ class Minibatch:
                 raise BatchError(f"{name} is {value}, expected at least {least}")
 
     @staticmethod
-    def chosen(inputs: int | None, length: int | None, corpus: str | None) -> Minibatch | None:
+    def chosen(
+        inputs: int | None, length: int | None, corpus: str | None, tokenizer: str | None = None
+    ) -> Minibatch | None:
         """The choice of these options; None if none of them is given."""
-        if inputs is None and length is None and corpus is None:
+        if inputs is None and length is None and corpus is None and tokenizer is None:
             return None
-        return Minibatch(inputs, length, None if corpus is None else Corpus.of(corpus))
+        text = None if corpus is None else Corpus.of(corpus)
+        reads = None if tokenizer is None else Tokenizer.of(tokenizer)
+        return Minibatch(inputs, length, text, reads)
 
     def of(self, space: Space[Any], seed: int) -> Tensor:
         """Token ids (B, T) or images (B, 3, H, W) for the networks of the space."""
@@ -89,19 +100,34 @@ class Minibatch:
         if most is not None and shape[1] > most:
             raise BatchError(f"length is {shape[1]}; models of {space.name} read at most {most}")
         if self.corpus is not None:
-            if space.vocabulary < _BYTES:
-                raise BatchError(f"space {space.name} has no token for each byte of a corpus")
-            text = self.corpus.text()
-            if len(text) <= shape[1]:
-                raise BatchError(
-                    f"corpus {self.corpus.path} has {len(text)} bytes, expected more than"
-                    f" {shape[1]}, the length of a sequence"
-                )
-            return text_windows(text, shape, seed)
+            return self.of_text(space.vocabulary, shape, seed)
         if space.reads_text:
             other: Any = replace(space, batch_shape=shape)  # type: ignore[type-var]
             return other.batch(seed)  # type: ignore[no-any-return]
         return space.draw_batch(shape, seed)
+
+    def of_text(self, vocabulary: int, shape: tuple[int, int], seed: int) -> Tensor:
+        """Sequences (B, T) of the corpus for models that know so many tokens."""
+        assert self.corpus is not None, "there is a corpus"
+        if self.tokenizer is not None:
+            import torch
+
+            ids = self.tokenizer.ids(self.corpus.text(), vocabulary)
+            if len(ids) < shape[1]:
+                raise BatchError(
+                    f"corpus {self.corpus.path} has {len(ids)} tokens, expected at least"
+                    f" {shape[1]}, the length of a sequence"
+                )
+            return torch.from_numpy(windows(ids, shape, seed))
+        if vocabulary < _BYTES:
+            raise BatchError(f"{vocabulary} tokens are too few for the bytes of a corpus")
+        text = self.corpus.text()
+        if len(text) <= shape[1]:
+            raise BatchError(
+                f"corpus {self.corpus.path} has {len(text)} bytes, expected more than"
+                f" {shape[1]}, the length of a sequence"
+            )
+        return text_windows(text, shape, seed)
 
     def shape(self, space: Space[Any]) -> tuple[int, int]:
         """The number of inputs, and of tokens per input."""
@@ -113,6 +139,8 @@ class Minibatch:
         found: dict[str, Any] = {"inputs": self.inputs, "length": self.length}
         if self.corpus is not None:
             found |= {"corpus": self.corpus.digest, "corpus_path": self.corpus.path}
+        if self.tokenizer is not None:
+            found |= {"tokenizer": self.tokenizer.digest, "tokenizer_path": self.tokenizer.path}
         return {name: value for name, value in found.items() if value is not None}
 
     @staticmethod
@@ -121,12 +149,24 @@ class Minibatch:
         corpus = None
         if value.get("corpus") is not None:
             corpus = Corpus(value["corpus"], value.get("corpus_path"))
-        return Minibatch(value.get("inputs"), value.get("length"), corpus)
+        tokenizer = None
+        if value.get("tokenizer") is not None:
+            tokenizer = Tokenizer(value["tokenizer"], value.get("tokenizer_path"))
+        return Minibatch(value.get("inputs"), value.get("length"), corpus, tokenizer)
+
+
+# Where the files are, which does not change what is in them.
+PATHS = ("corpus_path", "tokenizer_path")
 
 
 def to_arguments(value: Mapping[str, Any]) -> list[str]:
     """The command line arguments of a choice in the form of `to_json`."""
-    flags = {"inputs": "--batch", "length": "--length", "corpus_path": "--corpus"}
+    flags = {
+        "inputs": "--batch",
+        "length": "--length",
+        "corpus_path": "--corpus",
+        "tokenizer_path": "--tokenizer",
+    }
     return [word for key, flag in flags.items() if key in value for word in (flag, str(value[key]))]
 
 

@@ -27,6 +27,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what the tests of clusters did to them: who was killed, who joined, what was equal."""
+    done = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
+    told = [text for one in done for name, text in one.user_properties if name == "cluster"]
+    if told:
+        terminalreporter.section("clusters")
+        for line in sorted(told):
+            terminalreporter.write_line(line)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The data root with the released tables; tests that need it are skipped without."""

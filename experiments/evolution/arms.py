@@ -7,6 +7,8 @@ from typing import Any
 
 BUDGET = 1080  # the paper's 80 formulas and 1,000 generations of one
 BUDGET_ONE = 2600
+# The page's figures: signs fitted, sum or mean searched, chains of up to so many operations.
+WIDER = {"sign": "fitted", "reductions": ("sum", "mean"), "chains": "up-to"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Arm:
 
 
 def _paper(name: str, figure: str, population: int = 80, **settings: Any) -> Arm:
-    asked = {"population": population, "generations": BUDGET - population, **settings}
+    asked = {"population": population, "generations": BUDGET - population, **WIDER, **settings}
     return Arm(name, figure, "paper", asked)
 
 

@@ -2,8 +2,8 @@
 
     python -m experiments.lpzero_table4.released --batch 4 --length 192 --jobs 2
 
-Values are kept in the cache. Pearson's correlation is printed too, because the paper prints it
-under the name of Spearman's in its Table 3.
+Values are kept in the cache, so that an interrupted run continues. Pearson's correlation is printed
+too, because the paper prints it under the name of Spearman's in its Table 3.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ from __future__ import annotations
 from typing import Any
 
 import click
-import numpy as np
 
 from experiments.measured import prints_measured
-from experiments.reproduction import markdown, thin
+from experiments.released_columns import every, released_rows, released_table
+from experiments.reproduction import thin
 from lpzero.cli.output import data_option, jobs_option
-from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
-from lpzero.proxies import Context, Measurements, get
-from lpzero.proxies.published import printed_in
-from lpzero.proxies.ranking import Row, prefetch
+from lpzero.proxies import Context
 from spaces.minibatch import Minibatch
 from spaces.tables import load
 
+SOURCE = "LPZero Table 4"
 RELEASED = (
     "grasp",
     "logsynflow",
@@ -37,30 +35,19 @@ RELEASED = (
 
 @click.command()
 @click.option("--proxy", "names", multiple=True, default=RELEASED, show_default=True)
-@click.option("--archs", type=int, help="Use only this many architectures, for a quick run.")
+@click.option("--archs", type=int, help="Use this many architectures, spread over the targets.")
+@click.option("--every", "step", type=click.IntRange(min=1), default=1, help="Every so many rows.")
 @click.option("--batch", type=int, default=16, show_default=True)
 @click.option("--length", type=int, default=192, show_default=True)
 @jobs_option
 @data_option
 @prints_measured
 def main(**given: Any) -> None:
-    """Print the printed figures and those of the released recipes."""
-    table = thin(load("gpt2-wt103", given["data"]), given["archs"])
+    """Print the printed figures, those of the released recipes, and ours on the same rows."""
+    table = every(thin(load("gpt2-wt103", given["data"]), given["archs"]), given["step"])
     batch = Minibatch(given["batch"], given["length"])
-    context = Context(workers=Workers(given["jobs"]), label="gpt2-wt103", batch=batch)
-    measurements = Measurements(context)
-    printed = printed_in(table.name, "LPZero Table 4")
-    proxies = [get(f"{name}-released") for name in given["names"]]
-    prefetch(table, proxies, measurements)
-    rows: list[Row] = []
-    for name, proxy in zip(given["names"], proxies, strict=True):
-        scores = proxy.score(table.space, table.archs, measurements)
-        known = np.isfinite(scores)
-        x, y = scores[known], table.targets[known]
-        row = {"proxy": proxy.name, "n": int(known.sum()), "printed": printed[name].rho}
-        row |= {"rho": spearman(x, y), "pearson": float(np.corrcoef(x, y)[0, 1])}
-        rows.append(row)
-    print(markdown(rows, ("proxy", "n", "printed", "rho", "pearson")))
+    context = Context(workers=Workers(given["jobs"]), label="gpt2-wt103")
+    print(released_table(released_rows(table, SOURCE, given["names"], context, batch)))
 
 
 if __name__ == "__main__":

@@ -41,9 +41,18 @@ BUGS = (
         ("stretch if along == 2 else 1.0", "1.0", "softmax along the cut axis is not rescaled"),
     ]),
     Bugs("lpzero/scores/tabulation.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
-        ("shares = 1.0 / np.array([counts[statistics[0]][b] for b in piece.places[1]])", "shares = 1.0 / np.array([max(counts[statistics[0]]) for b in piece.places[1]])", "tensors of a small block count less"),
-        ("(shares * (inner / kept))[:, np.newaxis]", "shares[:, np.newaxis]", "matrix products of cut matrices are not rescaled"),
-        ("return total / len(matrices)", "return total", "an end's tensors are added up"),
+        ("found += product / counts[pair[0]][block]", "found += product / max(counts[pair[0]])", "tensors of a small block count less"),
+        ("product[1] = columns @ others.T * (inner / kept)", "product[1] = columns @ others.T", "matrix products of cut matrices are not rescaled"),
+        ("total / len(found)", "total", "an end's tensors are added up"),
+    ]),
+    Bugs("lpzero/scores/kernels.py", [_T + "scores/test_kernels.py"], [
+        ("if self.is_within_exp:", "if True:", "the exponential is not clipped"),
+        ("return float(self.absolute.min())", "return float(self.absolute.max())", "an inverse of zeros has no floor"),
+        ("np.maximum(np.absolute(self.low), np.absolute(self.high))", "np.absolute(self.high)", "noise is measured by the largest element alone"),
+    ]),
+    Bugs("lpzero/scores/chain_values.py", [_T + "scores/test_branch_table.py"], [
+        ("offset = (operand.mean - operand.low) / spread", "offset = operand.mean / spread", "products of minmax start at zero"),
+        ("is_bad = is_bad | ~np.isfinite(self.means[prefix.index])", "is_bad = ~np.isfinite(self.means[prefix.index])", "a chain that overflowed comes back"),
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
         ("return total / self.table.n_blocks if term.reduction == \"mean\" else total", "return total", "the mean over blocks is the sum"),
@@ -79,7 +88,11 @@ BUGS = (
     ]),
     Bugs("lpzero/judgement/measures.py", [_T + "judgement/test_measures.py"], [
         ("rest = rho - rho_size * self._rho_target_size", "rest = rho - rho_size", "partial rho without the target's own correlation"),
-        ("within += len(rows) * _rho(keys[:, rows], targets)[0][0]", "within += self.n_within / len(self._groups) * _rho(keys[:, rows], targets)[0][0]", "groups are not weighted by their size"),
+        ("within += size * of_group", "within += self.n_within / len(ranked.sizes) * of_group", "groups are not weighted by their size"),
+    ]),
+    Bugs("lpzero/judgement/ranked_groups.py", [_T + "judgement/test_measures.py"], [
+        ("middles = lengths * 0.5", "middles = lengths * 0.0 + 0.5", "ties share their first rank"),
+        ("self._tags = (number << (_KEY_BITS + self._bits)) |", "self._tags =", "groups are ranked together"),
     ]),
     Bugs("lpzero/judgement/bootstrap.py", [_T + "judgement/test_bootstrap.py", _T + "judgement/test_differences.py", _T + "judgement/test_judgement.py"], [
         ("LEVEL = 0.95", "LEVEL = 0.9", "intervals of 90%"),
@@ -184,7 +197,7 @@ BUGS = (
         ("        velocity[:shared] = parents[arch].velocity[:shared]\n", "", "lost velocities"),
         ("self.gamma1 * _gap(own, x) + self.gamma2 * _gap(leader, x)", "self.gamma2 * _gap(own, x) + self.gamma1 * _gap(leader, x)", "the two pulls are swapped"),
         ("positions.append(x + v)", "positions.append(x)", "blocks are compared without their velocity"),
-        ("worst = int(np.argmin(positions[index]))", "worst = int(np.argmax(positions[index]))", "the best block is redrawn"),
+        ("order = np.argsort(positions, kind=\"stable\")", "order = np.argsort(-positions, kind=\"stable\")", "the best block is redrawn"),
         ("is_better = scores[index] > scores[len(archs) + index]", "is_better = True", "the best of a line is the latest"),
     ]),
     Bugs("lpzero/search/loops/etas.py", _LOOPS, [
@@ -235,6 +248,6 @@ BUGS = (
         ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "pass", "workers die of the signal that their driver handles"),
     ]),
     Bugs("lpzero/parallel/streams.py", [_T + "parallel/test_parallel.py"], [
-        ("                    yield index, Lost()\n", "                    pass\n", "an item that kills its worker is lost without a word"),
+        ("if answer.is_final or deaths[index] >= _DEATHS:\n                yield index, answer", "if answer.is_final or deaths[index] >= _DEATHS:\n                pass", "an item that kills its worker is lost without a word"),
     ]),
 )  # fmt: skip

@@ -50,3 +50,23 @@ def strips(found: Mapping[str, Sequence[Sequence[float]]], path: Path) -> None:
                 panel.plot(range(1, len(run) + 1), run, "_", color=style.COLOURS[0])
             panel.set_xlabel("architecture, by its target")
     style.save(figure, path)
+
+
+def curves(found: Sequence[Mapping[int, float]], wrong: Sequence[int], path: Path) -> None:
+    """Scores by steps of pretraining, dotted, their mean in bold; what is wrong as crosses."""
+    steps = [step for step in sorted(found[0]) if step not in wrong]
+    with style.look():
+        figure = style.new()
+        axes = figure.subplots()
+        for one in found:
+            axes.plot(steps, [one[step] for step in steps], ":", color=style.GREY, linewidth=1)
+            axes.plot(wrong, [one[step] for step in wrong], "x", color=style.GREY, markersize=3)
+        means = [float(np.mean([one[step] for one in found])) for step in steps]
+        axes.plot(steps, means, color=style.COLOURS[0], linewidth=2, label="mean")
+        of_wrong = [float(np.mean([one[step] for one in found])) for step in wrong]
+        label = "mean in the file, of ten times the steps"
+        axes.plot(wrong, of_wrong, "X", color=style.COLOURS[1], label=label)
+        axes.set_xlabel("steps of pretraining")
+        axes.set_ylabel("GLUE")
+        axes.legend()
+    style.save(figure, path)

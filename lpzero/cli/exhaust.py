@@ -126,6 +126,7 @@ def _default_folder(given: dict[str, Any], asked: Exhaustion, table: str) -> Pat
     name += f"-batch{given['batch']}" if given["batch"] else ""
     name += f"-length{given['length']}" if given["length"] else ""
     name += f"-{Path(given['corpus']).stem}" if given["corpus"] else ""
+    name += f"-{Path(given['tokenizer']).stem}" if given["tokenizer"] else ""
     name += "" if given["definitions"] == OURS else f"-{given['definitions']}"
     name += f"-split{given['split_seed']}"
     return Path("runs", name + (f"-seed{given['seed']}" if given["seed"] else ""))

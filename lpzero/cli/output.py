@@ -71,9 +71,14 @@ _CLUSTER_OPTIONS = (
         type=click.Choice(["loky", "dask", "ray"]),
         default="loky",
         show_default=True,
-        help="The library that runs the processes.",
+        help="Where processes run: loky is this machine, dask and ray are clusters.",
     ),
-    click.option("--scheduler", help="The address of the cluster, tcp://HOST:PORT."),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT"
+        " (Ray); see docs/cluster.md.",
+    ),
 )
 no_lock_option = click.option(
     "--no-lock",
@@ -88,6 +93,19 @@ cache_option = click.option(
     show_envvar=True,
     help="The folder of the sketches.  [default: ~/.cache/lpzero]",
 )
+_CORPUS_OPTIONS = (
+    click.option(
+        "--corpus",
+        type=click.Path(),
+        help="A text file to draw sequences from, read as bytes or through --tokenizer."
+        "  [default: random tokens]",
+    ),
+    click.option(
+        "--tokenizer",
+        type=click.Path(),
+        help="A tokenizer.json of Hugging Face that reads --corpus.  [default: bytes]",
+    ),
+)
 _BATCH_OPTIONS = (
     click.option(
         "--batch",
@@ -98,11 +116,6 @@ _BATCH_OPTIONS = (
         "--length",
         type=click.IntRange(min=2),
         help="The number of tokens of a sequence.  [default: the space's]",
-    ),
-    click.option(
-        "--corpus",
-        type=click.Path(),
-        help="A text file, read as bytes, to draw sequences from.  [default: random tokens]",
     ),
 )
 
@@ -119,7 +132,14 @@ definitions_option = click.option(
 
 def batch_options(command: Command) -> Command:
     """Add the options that choose the batch that networks run on."""
-    for option in reversed(_BATCH_OPTIONS):
+    for option in reversed((*_BATCH_OPTIONS, *_CORPUS_OPTIONS)):
+        command = option(command)
+    return command
+
+
+def corpus_options(command: Command) -> Command:
+    """Add the options that choose the text of the batch."""
+    for option in reversed(_CORPUS_OPTIONS):
         command = option(command)
     return command
 
@@ -128,7 +148,7 @@ def chosen_batch(given: Mapping[str, Any]) -> Minibatch | None:
     """The batch that the options choose; None if none of them is given."""
     from spaces.minibatch import Minibatch
 
-    return Minibatch.chosen(given["batch"], given["length"], given["corpus"])
+    return Minibatch.chosen(given["batch"], given["length"], given["corpus"], given["tokenizer"])
 
 
 _FILE_OPTIONS = (
@@ -177,17 +197,22 @@ def load_table(given: Mapping[str, Any], space: str | None = None) -> Table:
     return table
 
 
-def running_options(command: Command) -> Command:
+def running_options(command: Command, jobs_option: Any = jobs_option) -> Command:
     """Add the options that every verb that runs networks has."""
-    jobs = (jobs_option, *_CLUSTER_OPTIONS)
-    shared = (cache_option, format_option, *jobs, device_option, data_option)
-    for option in reversed(shared):
+    for option in (data_option, device_option, worker_options, format_option, cache_option):
+        command = option(command)
+    return command
+
+
+def worker_options(command: Command) -> Command:
+    """Add the options that say where work runs."""
+    for option in reversed((jobs_option, *_CLUSTER_OPTIONS)):
         command = option(command)
     return command
 
 
 def workers(given: Mapping[str, Any]) -> Workers:
-    """Where the options of `running_options` let work run."""
+    """Where the options of `worker_options` let work run."""
     from lpzero.parallel import Workers
 
     return Workers(given["jobs"], given["backend"], given["scheduler"])

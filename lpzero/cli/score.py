@@ -55,6 +55,7 @@ _LARGEST_LAYOUT = 1 << 20  # bytes
     type=click.IntRange(min=2),
     help="The number of tokens of an input.  [default: 64, or what the model reads]",
 )
+@output.corpus_options
 @click.option(
     "--loss",
     default="auto",
@@ -171,7 +172,8 @@ def _layout(path: str | None) -> Layout | None:
 def _batch(model: nn.Module, given: dict[str, Any]) -> Any:
     from lpzero.hf.batches import batch
 
-    return batch(model, given["batch"], given["length"], given["seed"])
+    text = output.chosen_batch({**given, "batch": None, "length": None})
+    return batch(model, given["batch"], given["length"], given["seed"], text)
 
 
 def _print(scores: Scores, form: str) -> None:

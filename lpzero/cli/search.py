@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from lpzero.cli.settings_options import click_option, given_settings, shared_opt
 from lpzero.search import evaluators
 from lpzero.search.constraints import COSTS, bound_option
 from lpzero.search.loops import LOOPS
+from lpzero.search.networks import NETWORKS
 
 if TYPE_CHECKING:
     from lpzero.search import Request, Resources
@@ -30,6 +32,14 @@ _USUAL_PROXIES = "".join(
     f"; {name}: {loop.usual_proxy}" for name, loop in LOOPS.items() if loop.usual_proxy is not None
 )
 _BY_PROXY = ", ".join(name for name, loop in LOOPS.items() if loop.by_proxy)
+
+
+_jobs_option = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="The number of parallel processes; it does not change the result.  [default: every core if"
+    " the networks take long, else 1]",
+)
 
 
 def _bounds(command: Any) -> Any:
@@ -111,10 +121,16 @@ def _constants(command: Any) -> Any:
 @click.option("--resume", is_flag=True, help="Continue the search in --out, if there is one.")
 @click.option("--seed", type=int, help="The seed of the loop.  [default: 0]")
 @click.option("--weights-seed", type=int, help="The seed of untrained networks.  [default: 0]")
+@click.option(
+    "--networks",
+    type=click.Choice(NETWORKS),
+    help="Networks that are quick to draw and score, or as `lpzero rank` has them, with the same"
+    " scores.  [default: quick; those of a table as-ranked]",
+)
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @output.no_lock_option
 @output.batch_options
-@output.running_options
+@partial(output.running_options, jobs_option=_jobs_option)
 @click.pass_context
 def search(context: click.Context, /, **given: Any) -> None:
     """Search SPACE for the best architecture, guided by a proxy.
@@ -247,7 +263,7 @@ def _requests(given: dict[str, Any]) -> list[Request]:
 
 def _asked(given: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, under the names of a request."""
-    same = ("space", "seed", "weights_seed", "evaluator", "table", "training_steps")
+    same = ("space", "seed", "weights_seed", "networks", "evaluator", "table", "training_steps")
     asked = {name: given[name] for name in same if given[name] is not None}
     batch = output.chosen_batch(given)
     asked |= {} if batch is None else {"batch": batch}
@@ -309,7 +325,7 @@ def _display(given: dict[str, Any], request: Request) -> Iterator[Resources]:
 
     from lpzero.parallel import whole_bar
     from lpzero.search.cost import most_scored
-    from lpzero.search.scorer import n_measured
+    from lpzero.search.scorer import n_passes
 
     if given["quiet"]:
         yield _resources(given, None)
@@ -323,7 +339,7 @@ def _display(given: dict[str, Any], request: Request) -> Iterator[Resources]:
         return
     total = most_scored(request)
     first = "fitting the surrogate" if request.evaluator == evaluators.SURROGATE else request.loop
-    with whole_bar(first, total, 1 / max(1, n_measured(request.made_proxy))) as bar:
+    with whole_bar(first, total, 1 / max(1, n_passes(request.made_proxy))) as bar:
         yield replace(around, show=lambda entry: bar.reach(entry["scored"], line.text(entry)))
 
 
@@ -406,6 +422,8 @@ def _print_result(result: dict[str, Any]) -> None:
     if of["evaluator"] == "proxy":
         evaluated = "none evaluated, only the proxy was used"
     click.echo(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
+    for remark in result.get("remarks", ()):
+        click.echo(remark)
     if outside:
         click.echo(
             f"outside the surrogate's table: {', '.join(outside)}; the target is extrapolated"

@@ -53,6 +53,8 @@ def train_supernet(context: click.Context, given: dict[str, Any]) -> None:
     from lpzero.supernet.one_shot import SupernetRequest
     from lpzero.supernet.one_shot import train_supernet as run
 
+    if given["backend"] != "loky":
+        raise click.UsageError("a supernet is one training, step after step: --backend cannot help")
     name = given["space"]
     settings = given_settings(context, _OPTIONS, given)
     if given["steps"] is not None:

@@ -44,7 +44,7 @@ _FILE = ".json"
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @supernet_options
 @output.no_lock_option
-@output.jobs_option
+@output.worker_options
 @output.format_option
 @click.pass_context
 def train(
@@ -57,10 +57,9 @@ def train(
     steps: int | None,
     quiet: bool,
     no_lock: bool,
-    jobs: int,
     form: str,
     is_supernet: bool,
-    **of_supernet: Any,
+    **given: Any,
 ) -> None:
     """Train architectures of SPACE and write them as a table.
 
@@ -73,20 +72,19 @@ def train(
         return
     refuse_supernet_options(context)
     from lpzero import files
-    from lpzero.parallel import Workers
     from lpzero.training.table_build import build_table
 
     plan = _plan(space, n_archs, seeds, steps)
     start = time.perf_counter()
-    given = Path(out or Path("runs", f"train-{plan.name}"))
-    is_file = given.suffix == _FILE
-    folder = given.with_suffix(".run") if is_file else given
+    asked = Path(out or Path("runs", f"train-{plan.name}"))
+    is_file = asked.suffix == _FILE
+    folder = asked.with_suffix(".run") if is_file else asked
     label = None if quiet else f"training {plan.name}"
     with stopped_with(context):
-        path = build_table(plan, folder, Workers(jobs), label, lock=not no_lock)
+        path = build_table(plan, folder, output.workers(given), label, lock=not no_lock)
     if is_file:
-        files.write_text(given, path.read_text(encoding="utf-8"))
-        path = given
+        files.write_text(asked, path.read_text(encoding="utf-8"))
+        path = asked
     seconds = round(time.perf_counter() - start, 3)
     if form == "json":
         output.print_json({"table": str(path), "n": plan.n_archs, "seconds": seconds})

@@ -100,6 +100,8 @@ class Candidate:
         """The judge's verdict, as the journal has it."""
         if self.rejected is not None:
             return Rejected(self.rejected, "as recorded in the journal")
+        if self.key == str(canonical(self.formula)):  # evaluated with its own sign
+            return Verdict(1, self.measures, self.fitness)
         plain = with_sign(self.formula, 1)
         # The judge evaluated the key, which may be the formula with the opposite sign.
         is_key = self.key == str(plain)

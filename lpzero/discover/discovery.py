@@ -46,8 +46,9 @@ from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.statistics.definitions import OURS
 from primitives.score import AnyFormula
 from spaces.minibatch import Minibatch
+from spaces.tables import Split, split
 from spaces.tables import load_any as load
-from spaces.tables import split
+from spaces.tables.splits import whole_table_split
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
@@ -240,7 +241,7 @@ class Discovery:
     def _objective(self) -> Objective:
         tables_fitness = []
         for index, table in enumerate(self.tables):
-            parts = split(table, self.split_seed)
+            parts = self._parts(table)
             label = f"branches of {table.name}" if self.progress else None
             sources = self._sketch_sources(index, table)
             columns = table_columns(
@@ -259,6 +260,12 @@ class Discovery:
                 )
             )
         return Objective(tables_fitness, self.settings)
+
+    def _parts(self, table: AnyTable) -> Split:
+        """Train, valid and test; with `whole_table` train are the fitness rows, drawn from all."""
+        if self.settings.whole_table and self.settings.archs is not None:
+            return whole_table_split(table, self.split_seed, self.settings.archs)
+        return split(table, self.split_seed)
 
     @property
     def _other_options(self) -> SketchOptions:

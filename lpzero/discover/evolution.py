@@ -19,7 +19,7 @@ from lpzero.discover.language import Language
 from lpzero.discover.score_language import ScoreLanguage
 from lpzero.discover.score_variation import ScoreVariation
 from lpzero.discover.selection import best_first, by_front, tournament
-from lpzero.discover.settings import Settings
+from lpzero.discover.settings import REPLACE_WORST, Settings
 from lpzero.discover.variation import Variation, as_global_rng
 from lpzero.errors import InputError
 from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
@@ -165,6 +165,10 @@ class Evolution:
         size = self.settings.population
         if self.settings.method == "front":
             kept = by_front(candidates, size)
+        elif self.settings.survivors == REPLACE_WORST and before.population:
+            n_new = len(candidates) - len(before.population)
+            staying = best_first(before.population)[: max(0, size - n_new)]
+            kept = best_first([*staying, *candidates[len(before.population) :]])[:size]
         else:
             kept = best_first(candidates)[:size]
         return replace(after, population=tuple(kept), generation=before.generation + 1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from lpzero.discover.settings import Settings
+from lpzero.discover.settings import AS_WRITTEN, EQUAL, EXACT, Settings
 from lpzero.errors import InputError
 from primitives.deap_set import MatrixNode, ScoreNode, build_set
 from primitives.expressions import (
@@ -28,6 +28,8 @@ from primitives.score import AnyFormula, with_sign
 from primitives.score_canonical import canonical
 from primitives.statistics import STATISTICS
 
+# How often the authors' code draws each binary operation; any other is never drawn.
+_RELEASED_WEIGHTS = {"add": 0.6, "sub": 0.3, "matmul": 0.05, "mul": 0.05}
 _EARLY_LEAF = 0.3  # the probability that a branch ends above the deepest level
 _TRIES = 5000
 _MOST_EXAMINED = 100_000
@@ -42,7 +44,9 @@ class RandomSource(Protocol):
     def random(self) -> float: ...
     def randint(self, a: int, b: int) -> int: ...
     def choice(self, seq: Sequence[T]) -> T: ...
-    def choices(self, population: Sequence[T], *, k: int = ...) -> list[T]: ...
+    def choices(
+        self, population: Sequence[T], weights: Sequence[float] | None = ..., *, k: int = ...
+    ) -> list[T]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class Language:
         self.settings = settings
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
         self.rules = frozenset(settings.rules)
+        self.reductions = [name for name in REDUCTIONS if name in settings.reductions]
         self.primitive_set = self._primitive_set()
         self._examined: dict[AnyFormula, ScoredForm | Rejected] = {}
 
@@ -79,13 +84,14 @@ class Language:
         The paper's chains have a fixed number of operations, which may be `identity`. The other
         methods draw any number up to the limit, which finds simple formulas sooner.
         """
-        return Formula(self._draw(rng, self.settings.depth, True), rng.choice(REDUCTIONS))
+        expression = self._draw(rng, self.settings.depth, True)
+        return Formula(expression, rng.choice(self.reductions))
 
     def _draw(self, rng: RandomSource, depth: int, at_top: bool) -> Expression:
         if depth == 0 or (not at_top and rng.random() < _EARLY_LEAF):
             return branch(rng.choice(self.statistics), *self._chain(rng))
         below = [self._draw(rng, depth - 1, False) for _ in range(2)]
-        made: Expression = Combine(rng.choice(list(BINARIES)), below[0], below[1])
+        made: Expression = Combine(self.draw_binary(rng), below[0], below[1])
         if not at_top:
             for operation in self._chain(rng):
                 made = Apply(operation, made)
@@ -96,12 +102,21 @@ class Language:
         length = most if self.settings.method == "paper" else rng.randint(0, most)
         return rng.choices(list(UNARIES), k=length)
 
+    def draw_binary(self, rng: RandomSource) -> str:
+        """A binary operation, with the weights of the settings."""
+        names = list(BINARIES)
+        if self.settings.binary_weights == EQUAL:
+            return rng.choice(names)
+        return rng.choices(names, [_RELEASED_WEIGHTS.get(name, 0.0) for name in names], k=1)[0]
+
     def why_outside(self, formula: AnyFormula) -> str | None:
         """Why the formula is outside the space; None if it is inside."""
         if not isinstance(formula, Formula):
             return f"{len(formula.terms)} terms, which need --terms 2 or more"
         if formula.reduction not in REDUCTIONS:
             return f"reduction {formula.reduction}, which needs --terms 2 or more"
+        if formula.reduction not in self.reductions:
+            return f"reduction {formula.reduction}, which is not allowed (--reductions)"
         return self.why_term_outside(formula)
 
     def why_term_outside(self, formula: Formula) -> str | None:
@@ -114,6 +129,11 @@ class Language:
             return f"{levels} binary operations deep, {s.depth} are allowed (--depth)"
         if s.depth == 1 and levels == 1 and not isinstance(formula.expression, Combine):
             return "a unary above the binary operation, which needs --depth 2"
+        if s.chains == EXACT:
+            if any(n != s.unaries for n in _chain_lengths(formula.expression)):
+                return f"chains that have not exactly {s.unaries} operations (--chains, --unaries)"
+            if s.depth and not isinstance(formula.expression, Combine):
+                return "no binary operation, which --chains exact has"
         for node in walk(formula.expression):
             if isinstance(node, Leaf) and node.statistic not in self.statistics:
                 return f"statistic {node.statistic}, which is not allowed (--statistics)"
@@ -146,6 +166,9 @@ class Language:
         if pruned is not None:
             return pruned
         reduced = canonical(formula)
+        if self.settings.sign == AS_WRITTEN:
+            # Opposite signs are two formulas then, with opposite scores.
+            return ScoredForm(reduced, 1, str(reduced))
         plain = with_sign(reduced, 1)
         return ScoredForm(plain, reduced.sign, str(plain))
 
@@ -191,6 +214,17 @@ def _shape(expression: Expression) -> tuple[int, int]:
         return longest, 0
     left, right = _shape(expression.left), _shape(expression.right)
     return max(longest, left[0], right[0]), 1 + max(left[1], right[1])
+
+
+def _chain_lengths(expression: Expression) -> list[int]:
+    """The number of unary operations in a row above each leaf."""
+    if isinstance(expression, Combine):
+        return [*_chain_lengths(expression.left), *_chain_lengths(expression.right)]
+    n = 0
+    while isinstance(expression, Apply):
+        n += 1
+        expression = expression.operand
+    return [n] if isinstance(expression, Leaf) else _chain_lengths(expression)
 
 
 def _is_same_pair(node: Combine) -> bool:

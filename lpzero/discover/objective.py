@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from lpzero.discover.candidate import Candidate, Verdict
-from lpzero.discover.settings import Settings
+from lpzero.discover.settings import FITTED, Settings
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.measures import MEASURES, Measures
@@ -67,7 +67,8 @@ class Objective:
             measures.append(result)
         first = np.array([found[self._columns[0]] for found in measures])
         # One sign for all tables.
-        if self.across(self._columns[0]).signed(first)[1] < 0:
+        is_fitted = self.settings.sign == FITTED
+        if is_fitted and self.across(self._columns[0]).signed(first)[1] < 0:
             sign, measures = -1, [found.negated() for found in measures]
         else:
             sign = 1

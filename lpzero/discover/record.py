@@ -43,7 +43,8 @@ class CampaignRun(FormulaRun):
     @property
     def fitness_rows(self) -> str:
         n_archs = self.settings["archs"]
-        return "train" if n_archs is None else f"{n_archs} rows of train"
+        where = "the whole table" if self.settings.get("whole_table") else "train"
+        return "train" if n_archs is None else f"{n_archs} rows of {where}"
 
     def command(self) -> list[str]:
         preset = "paper" if self.settings["method"] == "paper" else "default"
@@ -53,7 +54,8 @@ class CampaignRun(FormulaRun):
             words += _file_words(files.get(table["name"])) or [table["name"]]
         words += [w for path in self.request.get("plugins", []) for w in ("--plugin", str(path))]
         words += ["--preset", preset]
-        words += to_arguments(Settings, self.settings, to_json(PRESETS[preset]))
+        complete = {**to_json(Settings()), **self.settings}
+        words += to_arguments(Settings, complete, to_json(PRESETS[preset]))
         return words + self.shared_options("--sketch-seed")
 
     def space_size(self) -> SpaceSize | None:

@@ -1,7 +1,8 @@
 """The settings of a campaign: method, budget, the space of formulas, and the objective.
 
-`paper` is Algorithm 1 of LPZero with the settings of its section 4.1; `front`, the default, is a
-generational search for the front of fitness against complexity.
+Method `paper` is Algorithm 1 of LPZero, and preset `paper` has the settings of its section 4.1;
+preset `released` follows the authors' code where it differs from the paper. Method `front`, the
+default, is a generational search for the front of fitness against complexity.
 """
 
 from __future__ import annotations
@@ -29,12 +30,19 @@ from lpzero.options import (
 )
 from lpzero.scores.columns import AS_LOG, AS_RANKS
 from primitives.errors import did_you_mean
+from primitives.formula import REDUCTIONS
 from primitives.pruning import DEFAULT_RULES, RULES
 from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
 ACROSS = ("regret", "fisher", "min", "pareto")
 CHOOSE = ("stable", "valid", "train")
+FITTED, AS_WRITTEN = SIGNS = ("fitted", "as-written")
+UP_TO, EXACT = CHAINS = ("up-to", "exact")
+BEST, REPLACE_WORST = SURVIVORS = ("best", "replace-worst")
+EQUAL, RELEASED = BINARY_WEIGHTS = ("equal", "released")
+# Left out of a stored campaign where they have their defaults, as in those that never had them.
+_LATER = ("sign", "reductions", "chains", "survivors", "binary_weights", "whole_table")
 
 
 _RULES_ON = tuple(sorted(DEFAULT_RULES))
@@ -109,6 +117,40 @@ class Settings:
     same_statistic: bool = option(
         False, "Let a binary operation combine a statistic with itself.", Switch()
     )
+    sign: str = option(
+        FITTED,
+        "fitted gives every formula the sign that suits the fitness rows, as-written keeps it.",
+        OneOf("way to sign", SIGNS),
+    )
+    reductions: tuple[str, ...] = option(
+        REDUCTIONS,
+        "With --terms 1: the reductions over blocks that may appear, sum, mean or both.",
+        SomeOf("reduction", REDUCTIONS),
+    )
+    chains: str = option(
+        UP_TO,
+        "With --terms 1: whether chains have up to --unaries operations or exactly as many, of"
+        " which identity may be one.",
+        OneOf("length of chains", CHAINS),
+    )
+    binary_weights: str = option(
+        EQUAL,
+        "How binary operations are drawn: equally often, or add .6, sub .3, matmul and mul .05 each"
+        " as in the authors' code.",
+        OneOf("way to draw binary operations", BINARY_WEIGHTS),
+    )
+    survivors: str = option(
+        BEST,
+        "Method paper: the best of parents and offspring survive, or the offspring replaces the"
+        " worst.",
+        OneOf("way to survive", SURVIVORS),
+    )
+    whole_table: bool = option(
+        False,
+        "Draw the --archs fitness rows from the whole table instead of train; they are train then,"
+        " and test is what is left.",
+        Switch(),
+    )
     rules: tuple[str, ...] = option(
         _RULES_ON,
         "Pruning rules: on, off, or names separated by commas (see `lpzero rules`).",
@@ -162,6 +204,12 @@ class Settings:
             raise InputError("crossover and mutation are both 0: there would be no new formulas")
         if self.terms == 1 and (self.columns or self.terms_from or self.columns_only):
             raise InputError("columns are terms of products and sums: they need --terms 2 or more")
+        if self.terms > 1:
+            for name in ("sign", "reductions", "chains"):
+                if getattr(self, name) != _DEFAULTS[name]:
+                    raise InputError(f"--{name} is for single terms: it needs --terms 1")
+        if self.whole_table and (self.archs is None or self.columns_only):
+            raise InputError("--whole-table needs --archs, the number of rows, and networks")
 
     @property
     def starts_from_beam(self) -> bool:
@@ -169,28 +217,44 @@ class Settings:
         return self.terms > 1 and self.method == "front"
 
     def to_json(self) -> dict[str, Any]:
-        """The settings as plain JSON values."""
-        return to_json(self)
+        """The settings as plain JSON values, later ones only where they are not the defaults."""
+        found = to_json(self)
+        usual = to_json(type(self)())
+        return {k: v for k, v in found.items() if k not in _LATER or v != usual[k]}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Settings:
         """The settings from the values of `to_json`."""
-        return from_json(cls, value)
+        usual = to_json(cls())
+        return from_json(cls, {**{name: usual[name] for name in _LATER}, **value})
 
 
+_DEFAULTS = {entry.name: entry.default for entry in options(Settings)}
+_PAPER = Settings(
+    method="paper",
+    population=80,
+    generations=1000,
+    offspring=1,
+    neighbours=0.0,
+    immigrants=0.0,
+    archs=50,
+    terms=1,
+    sign=AS_WRITTEN,
+    reductions=("mean",),
+    chains=EXACT,
+    choose="train",
+    seed=42,
+)
 PRESETS = {
     "default": Settings(),
-    "paper": Settings(
-        method="paper",
-        population=80,
-        generations=1000,
-        offspring=1,
-        neighbours=0.0,
-        immigrants=0.0,
-        archs=50,
-        terms=1,
-        choose="train",
-        seed=42,
+    "paper": _PAPER,
+    "released": replace(
+        _PAPER,
+        pool=0.5,
+        survivors=REPLACE_WORST,
+        binary_weights=RELEASED,
+        same_statistic=True,
+        rules=(),
     ),
 }
 

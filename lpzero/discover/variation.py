@@ -16,6 +16,7 @@ from typing import Any
 from deap import base, gp
 
 from lpzero.discover.language import Language
+from lpzero.discover.settings import EXACT
 from primitives.block_sizes import SIZES
 from primitives.deap_set import from_tree, grow, to_tree
 from primitives.expressions import Apply, Combine, Expression, Leaf, walk
@@ -55,6 +56,8 @@ class Variation:
             self.point,
             _other_reduction,
         ]
+        if language.settings.chains == EXACT:  # all else changes the length of a chain
+            self._mutations = [self.point]
 
     def crossover(self, first: AnyFormula, second: AnyFormula) -> Formula:
         """The first formula with a subtree replaced by one of the second."""
@@ -70,12 +73,12 @@ class Variation:
         """The formula with one node replaced by another of the same arity."""
         at = random.randrange(formula.complexity)
         node = list(walk(formula.expression))[at]
-        names: list[str]
-        if isinstance(node, Leaf):
-            names = self.language.statistics
+        if isinstance(node, Combine):
+            name = self.language.draw_binary(random)
         else:
-            names = list(UNARIES) if isinstance(node, Apply) else list(BINARIES)
-        changed = replace_name(formula.expression, at, random.choice(names))
+            known = self.language.statistics if isinstance(node, Leaf) else list(UNARIES)
+            name = random.choice(known)
+        changed = replace_name(formula.expression, at, name)
         return Formula(changed, formula.reduction)
 
     def neighbours(self, formula: AnyFormula) -> Iterator[Formula]:

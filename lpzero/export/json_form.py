@@ -29,7 +29,7 @@ from primitives.naive import Axis
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.score import AnyFormula
-from spaces.minibatch import Minibatch
+from spaces.minibatch import PATHS, Minibatch
 
 ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
 SCHEMA = 1
@@ -203,15 +203,17 @@ def options(fields: Fields) -> SketchOptions:
 
 
 def _sketch(options: SketchOptions) -> dict[str, Any]:
-    """The options as JSON values, without the path of a corpus: its digest names it."""
+    """The options as JSON values, without the paths of files: their digests name them."""
     found = options.to_json()
-    found.get("batch", {}).pop("corpus_path", None)
+    for path in PATHS:
+        found.get("batch", {}).pop(path, None)
     return found
 
 
 def _minibatch(fields: Fields) -> Minibatch:
     found = {name: fields.integer(name, 2) for name in ("inputs", "length") if fields.has(name)}
-    named = {name: fields.text(name) for name in ("corpus", "corpus_path") if fields.has(name)}
+    texts = ("corpus", "tokenizer", *PATHS)
+    named = {name: fields.text(name) for name in texts if fields.has(name)}
     fields.done()
     return Minibatch.from_json({**found, **named})
 
@@ -249,7 +251,7 @@ def _provenance(fields: Fields) -> Provenance:
 def figures(fields: Fields) -> Figures:
     """The figures in the fields."""
     known = [fields.text(name) for name in ("table", "space", "target", "digest")]
-    seed = fields.integer("split_seed")
+    seed = fields.optional_integer("split_seed")
     numbers = {name: _by_part(fields, name) for name in _EACH}
     fields.done()
 

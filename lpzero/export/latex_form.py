@@ -177,7 +177,9 @@ def _caption(
         known = [f for one in exported for f in one.provenance.figures if f.table == name]
         tested = [f.n["test"] for f in known if "test" in f.n]
         rows = f", {tested[0]} test architectures" if tested else ""
-        told.append(f"{escaped(str(name))} (split seed {known[0].split_seed}{rows})")
+        seed = known[0].split_seed
+        how = "rows of the whole table" if seed is None else f"split seed {seed}"
+        told.append(f"{escaped(str(name))} ({how}{rows})")
     where = f" on {', '.join(told)}" if told else ""
     what = "Formulas"
     if ensemble is not None:

@@ -47,7 +47,7 @@ class Figures:
     space: str
     target: str
     digest: str
-    split_seed: int
+    split_seed: int | None  # None: fitness rows were drawn from the whole table
     n: Mapping[str, int] = field(default_factory=dict)
     rho: Mapping[str, float] = field(default_factory=dict)
     rho_ci: Mapping[str, Pair] = field(default_factory=dict)

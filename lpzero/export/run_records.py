@@ -119,7 +119,9 @@ class RunRecords:
 
     def _figures(self, name: str, **numbers: Any) -> Figures:
         table = next(t for t in self.run.tables if t["name"] == name)
-        known = {"table": name, "split_seed": self.run.request["split_seed"]}
+        is_of_whole = self.run.settings.get("whole_table", False)
+        seed = None if is_of_whole else self.run.request["split_seed"]
+        known = {"table": name, "split_seed": seed}
         known |= {field: table[field] for field in ("space", "target", "digest")}
         return json_form.figures(Fields({**known, **numbers}, f"{self.folder}: {name!a:.40}"))
 

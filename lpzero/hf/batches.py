@@ -9,20 +9,29 @@ from torch import Tensor, nn
 from lpzero.errors import InputError
 from spaces.batches import zipf_tokens
 from spaces.images import noise_images
+from spaces.minibatch import Minibatch
 
 SEQUENCES, LENGTH = 8, 64
 IMAGES = 4
 
 
 def batch(
-    model: nn.Module, inputs: int | None = None, length: int | None = None, seed: int = 0
+    model: nn.Module,
+    inputs: int | None = None,
+    length: int | None = None,
+    seed: int = 0,
+    text: Minibatch | None = None,
 ) -> Tensor:
     """Token ids (B, T) with frequencies as in text, or images (B, channels, H, W) of noise.
 
-    The configuration says which; without one, the model's longest table of words does.
+    The configuration says which; without one, the model's longest table of words does. The corpus
+    of `text`, if there is one, is read instead of drawing tokens.
     """
+    has_text = text is not None and text.corpus is not None
     config = getattr(model, "config", None)
     side = getattr(config, "image_size", None)
+    if side is not None and has_text:
+        raise InputError(f"{type(model).__name__} reads images, not a corpus")
     if side is not None:
         height, width = (side, side) if isinstance(side, int) else side
         channels = getattr(config, "num_channels", 3)
@@ -36,7 +45,10 @@ def batch(
     if length is not None and longest is not None and length > longest:
         raise InputError(f"{type(model).__name__} reads {longest} tokens, {length} were asked for")
     T = length or min(LENGTH, longest or LENGTH)
-    return zipf_tokens(int(words), (inputs or SEQUENCES, T), seed)
+    shape = inputs or SEQUENCES, T
+    if text is not None and has_text:
+        return text.of_text(int(words), shape, seed)
+    return zipf_tokens(int(words), shape, seed)
 
 
 def _longest_table(model: nn.Module) -> int | None:

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lpzero.arrays import BoolArray, FloatArray, IntArray, KeyArray, LabelArray
+from lpzero.arrays import BoolArray, FloatArray, LabelArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import LEAST_IN_GROUP
-from lpzero.judgement.ranks import quantise_keys, rank, rank_targets, sort_keys, sorted_ranks
+from lpzero.judgement.ranked_groups import RankedGroups, batched_groups, centred
+from lpzero.judgement.ranks import quantise_keys, rank, rank_targets
 from primitives.errors import did_you_mean
 
-_ELEMENTS = 1 << 15
+_ELEMENTS = 1 << 16
 
 
 class Measures(NamedTuple):
@@ -65,21 +66,26 @@ class RankMeasures:
         self.n, self.has_parameters = len(targets), parameters is not None
         parameters = np.ones(self.n) if parameters is None else parameters
         groups = np.arange(self.n) if groups is None else groups
-        self._target_and_size = _centred(np.stack([rank_targets(targets), rank(parameters)]))
-        t, g = self._target_and_size
+        both = np.stack([rank_targets(targets), rank(parameters)])
+        self._all = RankedGroups([np.arange(self.n)], [both])
+        t, g = centred(both)
         tg, *squares = (float(u @ v) for u, v in ((t, g), (t, t), (g, g)))
         self._rho_target_size = tg / np.sqrt(squares[0] * squares[1]) if all(squares) else 0.0
-        self._groups: list[tuple[IntArray, FloatArray]] = []
+        found = []
         for label in np.unique(groups):
             rows = np.flatnonzero(groups == label)
             ranks = rank_targets(targets[rows])
             if len(rows) >= LEAST_IN_GROUP and np.ptp(ranks) > 0:
-                self._groups.append((rows, _centred(ranks[np.newaxis])))
+                found.append((rows, ranks[np.newaxis]))
+        self._within = [
+            RankedGroups(*(list(part) for part in zip(*some, strict=True)))
+            for some in batched_groups(found, self.n)
+        ]
 
     @property
     def n_within(self) -> int:
         """Architectures in groups that can be measured."""
-        return sum(len(rows) for rows, _ in self._groups)
+        return sum(ranked.n for ranked in self._within)
 
     def measure(self, scores: FloatArray) -> Measured:
         """The measures of each row of scores (F, n)."""
@@ -99,34 +105,17 @@ class RankMeasures:
 
     def _measure(self, scores: FloatArray) -> tuple[FloatArray, BoolArray]:
         keys = quantise_keys(np.ascontiguousarray(scores))
-        both, constant = _rho(keys, self._target_and_size)
-        rho, rho_size = both
+        both, constant = self._all.rho(keys)
+        (rho,), (rho_size,) = both
         left = (1 - rho_size * rho_size) * (1 - self._rho_target_size**2)
         rest = rho - rho_size * self._rho_target_size
         given = np.divide(rest, np.sqrt(left), out=np.zeros_like(rho), where=left > 1e-12)
         if not self.has_parameters:
             given = np.zeros(len(scores))
         within = np.zeros(len(scores))
-        for rows, targets in self._groups:
-            within += len(rows) * _rho(keys[:, rows], targets)[0][0]
-        if self._groups:
+        for ranked in self._within:
+            for size, of_group in zip(ranked.sizes, ranked.rho(keys)[0][0], strict=True):
+                within += size * of_group
+        if self._within:
             within /= self.n_within
         return np.stack([rho, np.clip(given, -1, 1), within]), constant
-
-
-def _centred(ranks: FloatArray) -> FloatArray:
-    """Average ranks (..., n) minus their mean, which is always (n + 1) / 2."""
-    return np.asarray(ranks - (ranks.shape[-1] + 1) / 2)
-
-
-def _rho(keys: KeyArray, targets: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Rho (K, F) of quantised scores (F, n) with centred ranks (K, n); which F are constant."""
-    ascending, positions = sort_keys(keys)
-    ranks = _centred(sorted_ranks(ascending))
-    size = np.sqrt(np.einsum("fn,fn->f", ranks, ranks))
-    rho = np.zeros((len(targets), len(keys)))
-    for row, target in zip(rho, targets, strict=True):
-        norms = size * np.sqrt(target @ target)
-        products = np.einsum("fn,fn->f", ranks, target.take(positions))
-        np.divide(products, norms, out=row, where=norms > 0)
-    return np.clip(rho, -1.0, 1.0), np.asarray(ascending[:, 0] == ascending[:, -1])

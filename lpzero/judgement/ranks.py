@@ -57,20 +57,13 @@ def sort_keys(keys: KeyArray) -> tuple[KeyArray, KeyArray]:
 def sorted_ranks(keys: KeyArray) -> FloatArray:
     """Average ranks 1 to n of ascending keys (F, n): ties share the mean of their ranks."""
     n_rows, n = keys.shape
-    ranks: FloatArray = np.broadcast_to(np.arange(1.0, n + 1), keys.shape)
-    new = np.ones((n_rows, n + 1), dtype=np.bool_)
-    np.not_equal(keys[:, 1:], keys[:, :-1], out=new[:, 1:-1])
-    tied = np.flatnonzero(~new.all(axis=1))
-    if len(tied) == 0:
-        return ranks
-    ranks = ranks.copy()
-    bounds = np.flatnonzero(new[tied].reshape(-1))
-    # Every row ends with a bound at column n; no run of ties starts there.
-    columns = bounds % (n + 1)
-    starts = columns[:-1][columns[:-1] < n]
-    ends = columns[1:][columns[:-1] < n]
-    ranks[tied] = np.repeat((starts + ends + 1) / 2.0, ends - starts).reshape(len(tied), n)
-    return ranks
+    is_new = np.ones((n_rows, n), dtype=np.bool_)
+    np.not_equal(keys[:, 1:], keys[:, :-1], out=is_new[:, 1:])
+    starts = is_new.reshape(-1).nonzero()[0]  # every row starts a run
+    ends = np.append(starts[1:], n_rows * n)
+    ranks = np.repeat((starts + ends + 1) / 2.0, ends - starts).reshape(n_rows, n)
+    ranks -= (np.arange(n_rows) * float(n))[:, np.newaxis]
+    return np.asarray(ranks)
 
 
 def rank_many(scores: FloatArray) -> FloatArray:

@@ -1,7 +1,17 @@
 """Applies a function to many items in local processes or on a cluster, yielding each result."""
 
 from lpzero.parallel.backends import BACKENDS, Workers
+from lpzero.parallel.pools import ClusterLostError
 from lpzero.parallel.progress_bar import Bar, progress, whole_bar
 from lpzero.parallel.streams import Lost, stream
 
-__all__ = ["BACKENDS", "Bar", "Lost", "Workers", "progress", "stream", "whole_bar"]
+__all__ = [
+    "BACKENDS",
+    "Bar",
+    "ClusterLostError",
+    "Lost",
+    "Workers",
+    "progress",
+    "stream",
+    "whole_bar",
+]

@@ -1,22 +1,17 @@
-"""Where work runs: joblib set to local processes, or to a Dask or Ray cluster."""
+"""Where work runs: this process, local processes, or a Dask or Ray cluster."""
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
-
-import joblib
-from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from lpzero.errors import InputError
-from lpzero.parallel import worker
+from lpzero.parallel.payload import Payload
+from lpzero.parallel.pools import Pool
 
-BACKENDS = ("loky", "dask", "ray")
-Errors = tuple[type[BaseException], ...]
+LOCAL, DASK, RAY = BACKENDS = ("loky", "dask", "ray")
+_ADDRESSES = {DASK: "tcp://HOST:PORT", RAY: "HOST:PORT, ray://HOST:PORT or auto"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +19,13 @@ class Workers:
     """Where work runs: local processes, or a cluster's workers at the scheduler's address."""
 
     jobs: int = 1
-    backend: str = "loky"
+    backend: str = LOCAL
     scheduler: str | None = None
 
     @property
     def is_this_process(self) -> bool:
         """Whether work is done here: one job, and no cluster."""
-        return self.backend == "loky" and self.jobs == 1
+        return self.backend == LOCAL and self.jobs == 1
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
@@ -38,60 +33,39 @@ class Workers:
             raise InputError(f"backend {self.backend!r} is unknown; use one of {known}")
         if self.jobs < 1:
             raise InputError(f"jobs is {self.jobs}, expected at least 1")
-        if self.backend == "dask" and self.scheduler is None:
-            raise InputError("backend dask needs a scheduler: give its address, tcp://HOST:PORT")
+        if self.backend in _ADDRESSES and self.scheduler is None:
+            raise InputError(
+                f"backend {self.backend} needs a scheduler: give its address,"
+                f" {_ADDRESSES[self.backend]}"
+            )
+        if self.backend == LOCAL and self.scheduler is not None:
+            raise InputError("a scheduler was given: say which with the backend, dask or ray")
 
 
 @contextmanager
-def backend(workers: Workers) -> Iterator[Errors]:
-    """A context in which joblib uses the backend; yields the errors that mean a lost worker."""
-    with ExitStack() as stack:
-        parameters: dict[str, Any] = {}
-        if workers.backend == "dask":
-            chosen, lost = _dask(workers, stack)
-        elif workers.backend == "ray":
-            chosen, lost = _ray(workers)
-        elif workers.is_this_process:
-            # A single job runs in this process.
-            chosen, lost = "sequential", ()
-        else:
-            _allow_recycling()
-            chosen, lost = "loky", (BrokenProcessPool,)
-            parameters = {"initializer": worker.prepare, "initargs": (os.getpid(),)}
-        stack.enter_context(joblib.parallel_config(backend=chosen, **parameters))
-        yield lost
-
-
-def _allow_recycling() -> None:
-    """Let loky replace a worker whose memory grew, as it does when it imports torch.
-
-    loky warns about that in its manager thread, which dies if warnings are errors; the run would
-    then wait forever.
-    """
-    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
-
-
-def _dask(workers: Workers, stack: ExitStack) -> tuple[Any, Errors]:
+def opened(workers: Workers, payload: Payload) -> Iterator[Pool]:
+    """The pool that applies the payload; closed at the end."""
+    pool = _pool(workers, payload)
     try:
-        from distributed import Client, KilledWorker
+        yield pool
+    finally:
+        pool.close()
 
-        from lpzero.parallel.dask import Backend
+
+def _pool(workers: Workers, payload: Payload) -> Pool:
+    if workers.backend == LOCAL:
+        from lpzero.parallel.local import LocalPool
+
+        return LocalPool(workers.jobs, payload)
+    assert workers.scheduler is not None, "checked when the workers were named"
+    try:
+        if workers.backend == DASK:
+            from lpzero.parallel.dask import DaskPool
+
+            return DaskPool(workers.scheduler, payload)
+        from lpzero.parallel.ray import RayPool
+
+        return RayPool(workers.scheduler, payload)
     except ImportError:
-        raise InputError("backend dask is not installed: pip install 'lpzero[dask]'") from None
-    try:
-        client = stack.enter_context(Client(workers.scheduler, timeout=10, set_as_default=False))
-    except (OSError, ValueError) as error:
-        raise InputError(f"no Dask scheduler at {workers.scheduler}: {error}") from error
-    return Backend(client=client), (KilledWorker,)
-
-
-def _ray(workers: Workers) -> tuple[Any, Errors]:
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError:
-        raise InputError("backend ray is not installed: pip install 'lpzero[ray]'") from None
-    if not ray.is_initialized():
-        ray.init(address=workers.scheduler)
-    register_ray()
-    return "ray", (ray.exceptions.WorkerCrashedError,)
+        name = workers.backend
+        raise InputError(f"backend {name} is not installed: pip install 'lpzero[{name}]'") from None

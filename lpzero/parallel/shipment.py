@@ -7,11 +7,10 @@ a notebook. Only then is the task unpacked, because its functions belong to thes
 
 from __future__ import annotations
 
+import hashlib
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import cloudpickle
 
@@ -36,33 +35,21 @@ class Shipment:
         return Shipment(user_modules.loaded(), cloudpickle.dumps(own) if own else None)
 
     @property
-    def is_empty(self) -> bool:
-        return not self.modules and self.primitives is None
+    def digest(self) -> str:
+        """The digest of all of it."""
+        found = hashlib.sha256(self.primitives or b"")
+        for module in self.modules:
+            found.update(f"{module.name} {module.path} {module.digest}\n".encode())
+        return found.hexdigest()
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it adds to what a worker gets."""
+        return len(self.primitives or b"") + sum(len(module.text) for module in self.modules)
 
     def unpack(self) -> None:
         """Declare all of it in this process, unless it is there already."""
         _unpack(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """A function that is unpacked where it is called, and so are its arguments."""
-
-    shipment: Shipment
-    function: bytes
-
-    @staticmethod
-    def of(shipment: Shipment, function: Callable[..., Any]) -> Packed:
-        return Packed(shipment, cloudpickle.dumps(function))
-
-    def __call__(self, arguments: bytes) -> Any:
-        self.shipment.unpack()
-        return _loaded(self.function)(*pickle.loads(arguments))  # noqa: S301 (from the driver)
-
-
-def pack(arguments: tuple[Any, ...]) -> bytes:
-    """Arguments for a packed function."""
-    return bytes(cloudpickle.dumps(arguments))
 
 
 @lru_cache(maxsize=4)
@@ -72,10 +59,3 @@ def _unpack(shipment: Shipment) -> None:
     if shipment.primitives is not None:
         for primitive, digest in pickle.loads(shipment.primitives):  # noqa: S301 (from the driver)
             registry.adopt(primitive, digest)
-    _loaded.cache_clear()
-
-
-@lru_cache(maxsize=4)
-def _loaded(function: bytes) -> Callable[..., Any]:
-    found: Callable[..., Any] = pickle.loads(function)  # noqa: S301 (from the driver)
-    return found

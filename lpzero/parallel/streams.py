@@ -1,25 +1,32 @@
-"""Parallel work through joblib: a function applied to items, results in order of completion.
+"""A function applied to items by local processes or a cluster: results in order of completion.
 
-Local processes by default; the same call runs on a Dask or Ray cluster through joblib's
-registered backends. A worker that dies does not end the run: its items are tried again, then
-one at a time, so that only the item that kills its worker is given up.
+One loop for every pool. A bounded number of items is in flight; the function is sent once per
+worker. A worker that dies does not end the run: its items are tried again, at last one at a time if
+the pool cannot say which one it died of, so that only the item that kills its worker is given up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-import joblib
-
-from lpzero.parallel.backends import Workers, backend
+from lpzero.parallel.backends import Workers, opened
+from lpzero.parallel.payload import Payload
+from lpzero.parallel.pickling import dumps
+from lpzero.parallel.pools import Pool
 from lpzero.parallel.progress_bar import progress
-from lpzero.parallel.shipment import Packed, Shipment, pack
+from lpzero.parallel.tasks import Answer, Died, Raised
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
+
+# Logged for each stream that leaves this process, at the level DEBUG.
+SENT = "sent %d bytes once to each worker, %d bytes for items, %d times"
+_DEATHS = 3  # after which an item is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,50 +47,55 @@ def stream(
     An exception of the function ends the stream. Close the iterator to stop the workers.
     """
     workers = workers or Workers()
-    pending = dict(enumerate(items))
-    with progress(label, len(items)) as advance, backend(workers) as lost_errors:
-        for group in _attempts(pending):
-            try:
-                with closing(_run(function, group, workers)) as results:
-                    for index, result in results:
-                        pending.pop(index)
-                        advance()
-                        yield index, result
-            except lost_errors:
-                if len(group) == 1:
-                    [index] = group
-                    pending.pop(index)
+    with progress(label, len(items)) as advance:
+        if workers.is_this_process:
+            for index, item in enumerate(items):
+                result = function(item)
+                advance()
+                yield index, result
+        elif items:
+            payload = Payload.of(function)
+            with opened(workers, payload) as pool:
+                for index, answer in _answers(pool, items, payload.nbytes):
                     advance()
-                    yield index, Lost()
+                    if isinstance(answer, Raised):
+                        raise answer.again()
+                    yield index, Lost() if isinstance(answer, Died) else answer.value
 
 
-def _attempts(pending: dict[int, T]) -> Iterator[dict[int, T]]:
-    """All items; those still pending, once more; then each on its own."""
-    for _ in range(2):
-        if pending:
-            yield dict(pending)
-    for index, item in list(pending.items()):
-        yield {index: item}
+def _answers(
+    pool: Pool, items: Sequence[T], payload: int
+) -> Generator[tuple[int, Answer], None, None]:
+    """Each item's index and its answer, which is `Died` for an item that is given up."""
+    waiting = deque(range(len(items)))
+    suspects: deque[int] = deque()  # each is tried alone, when nothing else is left
+    running: set[int] = set()
+    deaths: Counter[int] = Counter()
+    sent: Counter[str] = Counter()
+    while waiting or suspects or running:
+        while waiting and len(running) < pool.room():
+            _send(pool, items, waiting.popleft(), running, sent)
+        if suspects and not waiting and not running:
+            _send(pool, items, suspects.popleft(), running, sent)
+        for index, answer in pool.answers():
+            running.discard(index)
+            if not isinstance(answer, Died):
+                yield index, answer
+                continue
+            deaths[index] += 1
+            if answer.is_final or deaths[index] >= _DEATHS:
+                yield index, answer
+            elif deaths[index] == _DEATHS - 1 and not pool.blames_one:
+                suspects.append(index)
+            else:
+                waiting.append(index)
+    logger.debug(SENT, payload, sent["bytes"], sent["items"])
 
 
-def _run(
-    function: Callable[[T], R], items: Mapping[int, T], workers: Workers
-) -> Generator[tuple[int, R], None, None]:
-    parallel = joblib.Parallel(n_jobs=workers.jobs, batch_size=1, return_as="generator_unordered")
-    shipment = Shipment.of_this_process()
-    if workers.is_this_process or shipment.is_empty:
-        task = joblib.delayed(_Task(function))
-        yield from parallel(task(index, item) for index, item in items.items())
-    else:
-        packed = joblib.delayed(Packed.of(shipment, _Task(function)))
-        yield from parallel(packed(pack(pair)) for pair in items.items())
-
-
-@dataclass(frozen=True, slots=True)
-class _Task(Generic[T, R]):
-    """The function; its result comes with the item's index."""
-
-    function: Callable[[T], R]
-
-    def __call__(self, index: int, item: T) -> tuple[int, R]:
-        return index, self.function(item)
+def _send(
+    pool: Pool, items: Sequence[T], index: int, running: set[int], sent: Counter[str]
+) -> None:
+    packed = dumps(items[index])
+    pool.submit(index, packed)
+    running.add(index)
+    sent.update(bytes=len(packed), items=1)

@@ -7,11 +7,14 @@ them, so each worker looks for it and ends when it is gone.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
+from pathlib import Path
 
 _WATCH_SECONDS = 0.5
+_ORPHANED: list[Path] = []
 
 
 def prepare(driver: int) -> None:
@@ -22,9 +25,16 @@ def prepare(driver: int) -> None:
     threading.Thread(target=_watch, args=(driver,), daemon=True).start()
 
 
+def remove_if_orphaned(folder: Path) -> None:
+    """Remove the driver's folder when the driver has ended without doing so."""
+    _ORPHANED.append(folder)
+
+
 def _watch(driver: int) -> None:
     # The parent of an orphan is another process. Linux can send a signal instead
     # (PR_SET_PDEATHSIG), but sends it when the thread that started the worker ends.
     while os.getppid() == driver:
         time.sleep(_WATCH_SECONDS)
+    for folder in _ORPHANED:
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)  # at once: nobody is left to read the result of the task

@@ -1,9 +1,10 @@
-"""Proxies made of proxies: the sum of their scores, or the weighted sum or mean of their ranks.
+"""Proxies made of proxies: the sum or product of their scores, or a combination of their ranks.
 
 Ranks are taken among the architectures scored together (equation 6 of ETAS, equation 10 of
 T-Razor), so these are the only proxies whose score depends on the other architectures. Blocks are
 ranked among all blocks of these architectures, so that their ranks can be compared within one
-architecture and between two.
+architecture and between two. `rank-log` adds up the logarithms of ranks divided by their number, as
+AZ-NAS does: a low rank costs more than a high one gains.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import mul, or_
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -26,7 +27,7 @@ from spaces.base import Space
 if TYPE_CHECKING:
     from lpzero.proxies.measurements import Measurements
 
-How = Literal["sum", "rank-sum", "rank-mean"]
+How = Literal["sum", "product", "rank-sum", "rank-mean", "rank-log"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Combined:
         if self.weights and len(self.weights) != len(self.parts):
             given = f"{len(self.weights)} weights for {len(self.parts)} proxies"
             raise InputError(f"{self.name} has {given}")
+        if self.how == "product" and self.weights:
+            raise InputError(f"{self.name} is a product, which takes no weights")
         if self.how == "rank-mean" and sum(self._weights) == 0:
             raise InputError(f"the weights of {self.name} add up to zero")
 
@@ -62,7 +65,13 @@ class Combined:
 
     @property
     def has_blocks(self) -> bool:
-        return all(part.has_blocks for part in self.parts)
+        """Whether every part has; the products of blocks would not add up to the score."""
+        return self.how != "product" and all(part.has_blocks for part in self.parts)
+
+    @property
+    def is_of_ranks(self) -> bool:
+        """Whether the score depends on the other architectures."""
+        return self.how not in ("sum", "product")
 
     def applies_to(self, space: Space[Any]) -> bool:
         """Whether every part applies to the space."""
@@ -83,16 +92,30 @@ class Combined:
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> FloatArray:
+        found = [part.score(space, archs, measurements) for part in self.parts]
+        if self.how == "product":
+            return reduce(mul, found)
         total: FloatArray = np.zeros(len(archs))
-        for part, weight in zip(self.parts, self._weights, strict=True):
-            scores = part.score(space, archs, measurements)
-            total = total + weight * (scores if self.how == "sum" else _ranks(scores))
+        for scores, weight in zip(found, self._weights, strict=True):
+            total = total + weight * self._term(scores)
         return total / sum(self._weights) if self.how == "rank-mean" else total
+
+    def _term(self, scores: FloatArray) -> FloatArray:
+        """What one part adds (n,): its scores, their ranks, or the logarithm of their share."""
+        if self.how == "sum":
+            return scores
+        ranks = _ranks(scores)
+        if self.how == "rank-log":
+            share: FloatArray = np.log(ranks / len(ranks))
+            return share
+        return ranks
 
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         """The combined values, or ranks, of each architecture's blocks."""
+        if self.how == "product":
+            raise InputError(f"proxy {self.name} has no values of single blocks")
         totals: list[FloatArray] = [np.zeros(space.depth(arch)) for arch in archs]
         for part, weight in zip(self.parts, self._weights, strict=True):
             by_block = getattr(part, "block_scores", None)
@@ -101,7 +124,7 @@ class Combined:
             found = by_block(space, archs, measurements)
             if self.how != "sum" and found:
                 ends = np.cumsum([len(values) for values in found])[:-1]
-                found = np.split(_ranks(np.concatenate(found)), ends)
+                found = np.split(self._term(np.concatenate(found)), ends)
             totals = [t + weight * values for t, values in zip(totals, found, strict=True)]
         share = sum(self._weights) if self.how == "rank-mean" else 1.0
         return [values / share for values in totals]
@@ -159,6 +182,11 @@ def rank_mean(*parts: Proxy, weights: Sequence[float] = ()) -> Combined:
 def rank_sum(*parts: Proxy, weights: Sequence[float] = ()) -> Combined:
     """The weighted sum of the parts' ranks."""
     return _named(parts, "rank-sum", weights)
+
+
+def rank_log(*parts: Proxy, weights: Sequence[float] = ()) -> Combined:
+    """The weighted sum of the logarithms of the parts' ranks, divided by their number."""
+    return _named(parts, "rank-log", weights)
 
 
 def _named(parts: Sequence[Proxy], how: How, weights: Sequence[float]) -> Combined:

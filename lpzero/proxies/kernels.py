@@ -22,7 +22,8 @@ _LOSS = _OUTPUT | Needs.LABELS
 @proxy(needs=_OUTPUT, paper="ETAS")
 def ntkt(network: Network) -> float:
     """sum over inputs, tokens and outputs of ||dz/dW||^2 / T^2, z the last block's output"""
-    return float(network.tangent.trace()) / network.entry[0] ** 2
+    traced = network.tangent_trace
+    return traced.value / traced.n_tokens**2
 
 
 @proxy(needs=_OUTPUT, paper="Chen et al. 2021 (TE-NAS)", direction=-1)

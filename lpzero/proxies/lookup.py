@@ -1,6 +1,7 @@
 """Text to proxy: a registered name, a combination, a formula, a file or a directory with one.
 
-snip · rank-mean(ntkt, sept) · rank-sum(0.3 ntkt, 0.7 sept) · sum(mul(G, W)) · best.json · runs/a
+snip · rank-mean(ntkt, sept) · rank-sum(0.3 ntkt, 0.7 sept) · rank-log(ntkt, sept) ·
+sum(mul(G, W)) · best.json · runs/a
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from pathlib import Path
 from lpzero.errors import InputError
 from lpzero.export import Exported, Provenance, select
 from lpzero.export.record import Formulas
-from lpzero.proxies.combined import Combined, rank_mean, rank_sum
+from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
 from lpzero.proxies.ensemble import ensemble, members_of
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.registry import Proxy, get, known
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 
-_COMBINATION = re.compile(r"\s*(rank-mean|rank-sum)\s*\((.*)\)\s*", re.DOTALL)
+_COMBINATION = re.compile(r"\s*(rank-mean|rank-sum|rank-log)\s*\((.*)\)\s*", re.DOTALL)
+_COMBINE = {"rank-mean": rank_mean, "rank-sum": rank_sum, "rank-log": rank_log}
 _WEIGHTED = re.compile(r"\s*([0-9]*\.?[0-9]+)\s+(\S.*?)\s*", re.DOTALL)
 
 
@@ -80,8 +82,7 @@ def _combined(how: str, inside: str) -> Combined:
         weighted = _WEIGHTED.fullmatch(piece)
         weights.append(float(weighted[1]) if weighted else 1.0)
         parts.append(find((weighted[2] if weighted else piece).strip()))
-    combine = rank_mean if how == "rank-mean" else rank_sum
-    return combine(*parts, weights=weights)
+    return _COMBINE[how](*parts, weights=weights)
 
 
 def _split(text: str) -> Iterator[str]:

@@ -13,7 +13,10 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
+
+from torch import Tensor
 
 from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, UnsealedError
@@ -21,11 +24,11 @@ from lpzero.parallel import Lost, stream
 from lpzero.proxies.context import Context
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure
-from lpzero.proxies.released_batch import released_batch
+from lpzero.proxies.released_batch import own_batch
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, Sketches, sketches
-from lpzero.sketches.sketch import SketchOptions, address
+from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store
 from lpzero.statistics.default_loss import named_loss
 from lpzero.statistics.errors import StatisticsError
@@ -38,6 +41,7 @@ from lpzero.supernet.saliency import Saliency
 from primitives.naive import Axis
 from spaces.base import Space
 from spaces.errors import BatchError
+from spaces.initialisation import ByName
 
 logger = logging.getLogger(__name__)
 _ENDING = ".json"
@@ -104,21 +108,22 @@ class Measurements:
         architecture that fails gets no scores and a warning, and is retried next time.
         """
         context, store = self.context, self._store
-        own = [measure for measure in measures if measure.has_own_batch]
-        batch = released_batch(space) if own and context.batch is None else None
-        if batch is not None:
-            usual = [measure for measure in measures if not measure.has_own_batch]
-            found = self.at(replace(context, batch=batch)).records(space, archs, own)
-            return (self.records(space, archs, usual) if usual else {}) | found
-        addresses = [address(space, arch, context.options) for arch in archs]
+        batches = {} if context.batch else {m: own_batch(m, space) for m in measures}
+        if any(batches.values()):
+            found: dict[str, list[Record]] = {}
+            for batch in dict.fromkeys(batches.values()):
+                same = [m for m in measures if batches[m] == batch]
+                other = self if batch is None else self.at(replace(context, batch=batch))
+                found |= other.records(space, archs, same)
+            return found
+        addresses = [context.address(space, arch) for arch in archs]
         todo = self._missing(space, addresses, measures)
         if todo:
             context.options.check_batch(space)
             known = dict(zip(addresses, archs, strict=True))
             order = sorted(todo, key=lambda name: (-space.flops(known[name]), name))
-            task = _MeasureTask(
-                space, tuple(measures), context.options, context.device, context.chunk, store
-            )
+            how = context.options, context.device, context.chunk, context.is_quick
+            task = _MeasureTask(space, tuple(measures), *how, store)
             tasks = [(name, known[name]) for name in order]
             store.sweep()
             with closing(stream(task, tasks, context.workers, context.label)) as results:
@@ -225,6 +230,7 @@ class _MeasureTask:
     options: SketchOptions
     device: str
     chunk: int | None
+    is_quick: bool
     store: Store
 
     def __call__(self, task: tuple[str, Any]) -> dict[str, Record] | str:
@@ -243,12 +249,10 @@ class _MeasureTask:
         return records
 
     def _network(self, arch: Any) -> Network:
-        model = self.space.build(arch, self.options.seed).to(resolve_device(self.device))
-        seed = self.options.batch_seed
-        tokens = self.options.tokens(self.space)
+        seed = ByName(self.options.seed) if self.is_quick else self.options.seed
+        model = self.space.build(arch, seed).to(resolve_device(self.device))
+        tokens, wide = _batches(self.space, self.options)
         sizes = {"blocks": self.space.block_sizes(arch), "ends": self.space.end_sizes(arch)}
-        # A batch that was chosen is that of every proxy.
-        wide = self.space.wide_batch(seed) if self.options.batch is None else tokens
         layout = layout_for(self.space, model, tokens)
         loss: str | Loss = self.options.loss
         if layout is not None:
@@ -258,11 +262,20 @@ class _MeasureTask:
             tokens,
             loss,
             layout=layout,
-            seed=seed,
+            seed=self.options.batch_seed,
             chunk=self.chunk,
             sizes=sizes,
             wide_tokens=wide,
+            is_quick=self.is_quick,
         )
+
+
+@lru_cache(maxsize=2)
+def _batches(space: Space[Any], options: SketchOptions) -> tuple[Tensor, Tensor]:
+    """The batch of every network of the space, and the wide one."""
+    tokens = options.tokens(space)
+    # A batch that was chosen is that of every proxy.
+    return tokens, space.wide_batch(options.batch_seed) if options.batch is None else tokens
 
 
 def evaluate(measure: Measure, network: Network) -> Record:

@@ -20,7 +20,14 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import absolute_flow, input_noise, released_flow, sample_gradients
+from lpzero.proxies import (
+    absolute_flow,
+    forward_pass,
+    input_noise,
+    released_flow,
+    sample_gradients,
+    tangents,
+)
 from lpzero.proxies.released_dropout import residual_dropout
 from lpzero.statistics.inputs import read_inputs, split
 from lpzero.statistics.isolation import untouched
@@ -109,7 +116,8 @@ class Network:
     sequences go through at a time, to save memory. `seed` draws labels, cotangents, probes and
     noise.
     `sizes` are a space's `block_sizes` under "blocks" and `end_sizes` under "ends", for formulas.
-    `wide_tokens` are a larger batch, for proxies that compare units over tokens.
+    `wide_tokens` are a larger batch, for proxies that compare units over tokens. `is_quick`: what
+    costs much is computed less exactly, as in a search (the flow of absolute weights in float32).
     """
 
     def __init__(
@@ -124,8 +132,10 @@ class Network:
         chunk: int | None = None,
         sizes: Mapping[str, Any] | None = None,
         wide_tokens: Tensor | None = None,
+        is_quick: bool = False,
     ) -> None:
         self.model, self.layout, self.seed = model, layout or Layout(), seed
+        self.is_quick = is_quick
         self.has_layout = layout is not None
         self.sizes = sizes
         self.blocks = self.layout.find_blocks(model) if blocks is None else list(blocks)
@@ -221,6 +231,11 @@ class Network:
         return [slice(i, min(i + self.chunk, B)) for i in range(0, B, self.chunk)]
 
     @Shared
+    def entropies(self) -> list[float]:
+        """The entropy of the spectrum of the first block's input and of each block's output."""
+        return forward_pass.entropies(self)
+
+    @Shared
     def wide_outputs(self) -> list[Tensor]:
         """The output of each block (B, T, d) for the wide batch, without gradients."""
         parts = split(self.wide_tokens, max(self.chunk, len(self.wide_tokens) // 2))
@@ -256,6 +271,12 @@ class Network:
         """The tangent kernel of the sequences (B, B), traced over tokens and outputs."""
         with self.untouched():
             return sample_gradients.gram(sample_gradients.of_outputs(self))
+
+    @Shared
+    def tangent_trace(self) -> tangents.TangentTrace:
+        """The trace of the tangent kernel, and how many tokens the first block sees."""
+        with self.untouched():
+            return tangents.tangent_trace(self)
 
     @Shared
     def flowed(self) -> list[list[Tensor]]:

@@ -142,7 +142,7 @@ def chosen_on(proxy: Proxy) -> dict[str, int | None]:
         return {name: seed for part in proxy.parts for name, seed in chosen_on(part).items()}
     if isinstance(proxy, FormulaProxy) and proxy.chosen_on:
         return dict(proxy.chosen_on)
-    return {CHOSEN_ON[proxy.name]: None} if proxy.name in CHOSEN_ON else {}
+    return dict.fromkeys(CHOSEN_ON.get(proxy.name, ()))
 
 
 class _RankedTable:

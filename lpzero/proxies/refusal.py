@@ -7,17 +7,18 @@ from collections.abc import Iterable
 from lpzero.proxies.combined import Combined, RankShare
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.given_models import GivenModel, GivenModels
-from lpzero.proxies.registry import NetworkProxy, Proxy, applies
+from lpzero.proxies.registry import NetworkProxy, Proxy, SizeProxy, applies
 from spaces.ends import ends_of
 
 _ALONE = "it ranks models among each other and has no score for one alone; give several models"
+_NO_SPACE = "it compares a size with those of a search space, and a model has none"
 _NO_SUPERNET = "it reads a supernet, and a model has none"
 
 
 def refusal(proxy: Proxy, given: GivenModels) -> str | None:
     """The reason, None if the proxy can be tried."""
     is_of_ranks = isinstance(proxy, RankShare) or (
-        isinstance(proxy, Combined) and proxy.how != "sum"
+        isinstance(proxy, Combined) and proxy.is_of_ranks
     )
     if is_of_ranks and len(given.models) < 2:
         return _ALONE
@@ -29,6 +30,8 @@ def refusal(proxy: Proxy, given: GivenModels) -> str | None:
         return _of_formula(proxy, given) or _first(proxy.columns().values(), given)
     if isinstance(proxy, NetworkProxy):
         return _missing(proxy.reads, given)
+    if isinstance(proxy, SizeProxy) and proxy.of_space:
+        return _NO_SPACE
     return None if applies(proxy, given) else _NO_SUPERNET
 
 

@@ -81,7 +81,8 @@ class Measure:
     """A named function of one network; raise the version when its values change.
 
     `by_block`: it returns terms block by block rather than one number. `has_own_batch`: it runs on
-    the batch of the released recipes unless another one is chosen.
+    the batch of the released recipes unless another one is chosen. `n_inputs`: it compares units
+    over inputs, and runs on at least that many unless a batch is chosen.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Measure:
     version: int = 1
     by_block: bool = False
     has_own_batch: bool = False
+    n_inputs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class NetworkProxy:
 
 @dataclass(frozen=True, slots=True)
 class SizeProxy:
-    """A score from the architecture alone."""
+    """A score from the architecture alone; `of_space`: compared with the others of its space."""
 
     name: str
     paper: str
@@ -140,6 +142,7 @@ class SizeProxy:
     needs: Needs = Needs.NOTHING
     direction: int = 1
     has_blocks: bool = False
+    of_space: bool = False
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
@@ -181,6 +184,7 @@ def proxy(
     direction: int = 1,
     version: int = 1,
     has_own_batch: bool = False,
+    n_inputs: int = 0,
     reads: str = "",
 ) -> Callable[[F], F]:
     """Declare a function of one network as a proxy; raise `version` when its values change."""
@@ -189,7 +193,7 @@ def proxy(
         known = function.__name__.replace("_", "-")
         definition = " ".join((function.__doc__ or "").split("\n\n")[0].split())
         by_block = function.__annotations__.get("return") == "Terms"
-        measure = Measure(known, function, version, by_block, has_own_batch)
+        measure = Measure(known, function, version, by_block, has_own_batch, n_inputs)
         wanted = frozenset(reads)
         register(NetworkProxy(known, needs, paper, definition, measure, False, direction, wanted))
         if normalised:

@@ -49,10 +49,14 @@ def of_outputs(network: Network) -> Gradients:
     found = []
     for part in _one_by_one(network):
         output = network.trace(part).outputs[-1]
-        signs = network.draw(PROBE).integers(0, 2, output.shape[1:]) * 2.0 - 1.0
-        probe = torch.from_numpy(signs.astype(np.float64)).to(output)
-        found.append(_differentiate((output * probe).sum(), network))
+        found.append(_differentiate((output * probe(network, output)).sum(), network))
     return found
+
+
+def probe(network: Network, output: Tensor) -> Tensor:
+    """Random signs (T, d) for the last block's output (B, T, d)."""
+    signs = network.draw(PROBE).integers(0, 2, output.shape[1:]) * 2.0 - 1.0
+    return torch.from_numpy(signs.astype(np.float64)).to(output)
 
 
 def gram(gradients: Gradients) -> Tensor:

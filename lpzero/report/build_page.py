@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.report.figures import trainings
-from lpzero.report.figures.drawn import FOUND, HOLDS, Drawn
+from lpzero.report.figures import learning_curves, trainings
+from lpzero.report.figures.drawn import FOUND, HOLDS, SEARCHED, Drawn
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.page import commands
 from lpzero.report.provenance import versions
@@ -37,7 +37,8 @@ def content(run: Run) -> Content:
         run.remarks,
         [
             Section(FOUND, "What was trained?", [_counts(lines, data), *_figure(data)], "Result"),
-            Section(HOLDS, "Do trainings repeat?", [_noise(run, data)], "Noise"),
+            Section(HOLDS, "Do trainings repeat?", _noise(run, data), "Noise"),
+            Section(SEARCHED, "How did they learn?", _curves(lines), "Learning"),
             Section("failures", "What failed?", [_failures(lines)], "Failures"),
             Section(
                 "reproduce",
@@ -82,17 +83,53 @@ def _figure(data: trainings.Trainings) -> list[Drawn]:
     ]
 
 
-def _noise(run: Run, data: trainings.Trainings) -> Markup:
-    """The spread within and between architectures, and the ceiling of the finished table."""
+def _curves(lines: Sequence[Mapping[str, Any]]) -> list[Markup | Drawn]:
+    """The training loss of every network against its steps."""
+    data = learning_curves.learning_curves(lines)
+    if not data.networks:
+        return [element("p", "No training has a learning curve in its journal.")]
+    some = "" if data.n == len(data.networks) else f" {len(data.networks):,} of {data.n:,} are"
+    shown = f"{some} drawn, from the lowest to the highest target." if some else ""
+    losses = [curve[-1][1] for one in data.networks for curve in one.curves.values()]
+    return [
+        Drawn(
+            "learning-curves",
+            "The training loss against the step, a line for each network and seed; each point is"
+            f" the mean since the point before.{shown}",
+            f"Line chart of {data.n:,} networks; their last losses are between"
+            f" {min(losses):.3f} and {max(losses):.3f}.",
+            learning_curves.spec(data),
+            partial(learning_curves.draw, data),
+        )
+    ]
+
+
+def _noise(run: Run, data: trainings.Trainings) -> list[Markup | Drawn]:
+    """The spread within and between architectures, the ceiling of the finished table, each seed."""
     if not data.repeated:
-        return element("p", "No architecture has been trained from several seeds yet.")
+        return [element("p", "No architecture has been trained from several seeds yet.")]
     values: dict[str, Child] = {
         "spread between seeds of one architecture": number(data.within, 4).shown,
         "spread between architectures": number(data.between, 4).shown,
     }
     for key, value in _stored_noise(run).items():
         values[key.replace("_", " ")] = _plain(value)
-    return pairs("Standard deviations of the target, and rank correlations", values)
+    told = pairs("Standard deviations of the target, and rank correlations", values)
+    return [told, _by_seed(data)]
+
+
+def _by_seed(data: trainings.Trainings) -> Markup:
+    """The final target of each seed, where an architecture has several; the best mean first."""
+    seeds = sorted({seed for found in data.by_arch.values() for seed in found})
+    rows: list[list[Child | Cell]] = []
+    for index in reversed(data.order):
+        found = data.by_arch[index]
+        if index in data.repeated:
+            spread = float(np.std(list(found.values()), ddof=1))
+            targets = [number(found[s]) if s in found else NOTHING for s in seeds]
+            rows.append([number(index), *targets, number(spread, 4)])
+    heads = ["architecture", *(f"seed {seed}" for seed in seeds), "standard deviation"]
+    return table("Final targets by seed", [heads], rows, sortable=True)
 
 
 def _stored_noise(run: Run) -> Mapping[str, Any]:

@@ -29,17 +29,20 @@
 
   const isEmpty = (key) => key === "" || key === "\u2013";
 
-  const sort = (table, header, column) => {
-    const headers = table.tHead.rows[table.tHead.rows.length - 1].cells;
-    const before = header.getAttribute("aria-sort");
+  const headersOf = (table) => [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+
+  // In the direction that is asked for; without one as a click does, which turns the order round.
+  const sort = (table, column, asked) => {
+    const headers = headersOf(table);
+    const before = headers[column].getAttribute("aria-sort");
     const body = table.tBodies[0];
     const rows = [...body.rows].map((row) => ({ row, key: value(row, column) }));
     // Numbers begin with the largest, which means the best; text begins with A.
     const first = rows.some(({ key }) => typeof key === "number") ? "descending" : "ascending";
     const second = first === "descending" ? "ascending" : "descending";
-    const direction = before === first ? second : first;
+    const direction = asked ?? (before === first ? second : first);
     for (const other of headers) other.removeAttribute("aria-sort");
-    header.setAttribute("aria-sort", direction);
+    headers[column].setAttribute("aria-sort", direction);
     const turn = direction === "ascending" ? 1 : -1;
     rows.sort((a, b) => {
       if (isEmpty(a.key) || isEmpty(b.key)) return isEmpty(a.key) - isEmpty(b.key);
@@ -65,12 +68,11 @@
   };
 
   const makeSortable = (table) => {
-    const last = table.tHead.rows[table.tHead.rows.length - 1];
-    [...last.cells].forEach((header, column) => {
+    headersOf(table).forEach((header, column) => {
       const button = document.createElement("button");
       button.type = "button";
       button.append(...header.childNodes);
-      button.addEventListener("click", () => sort(table, header, column));
+      button.addEventListener("click", () => sort(table, column));
       header.append(button);
     });
   };
@@ -182,6 +184,8 @@
     for (const trace of made.data) trace.textfont.size = 9;
   };
 
+  const isNarrow = (plot) => plot.clientWidth < 520;
+
   const draw = async (figure) => {
     const spec = given.figures[figure.dataset.figure];
     const plotly = spec === undefined ? null : await loadPlotly();
@@ -190,8 +194,8 @@
     const plot = figure.querySelector(".plot");
     plot.hidden = false;
     figure.classList.add("live");
-    const isNarrow = plot.clientWidth < 520;
-    if (isNarrow) {
+    plot.dataset.narrow = isNarrow(plot);
+    if (isNarrow(plot)) {
       made.layout.font.size = 11;
       made.layout.hoverlabel.font.size = 11;
       for (const [key, axis] of Object.entries(made.layout)) {
@@ -246,6 +250,15 @@
     for (const figure of document.querySelectorAll("figure.live")) draw(figure);
   };
   dark.addEventListener("change", redraw);
+  // Plotly keeps the width; titles and panels are arranged for a narrow or a wide figure.
+  addEventListener("resize", () => {
+    for (const figure of document.querySelectorAll("figure.live")) {
+      const plot = figure.querySelector(".plot");
+      if (plot.dataset.narrow === String(isNarrow(plot))) continue;
+      plot.dataset.drawn = "no";
+      draw(figure);
+    }
+  });
 
   // ---- contents: the section that is being read is marked
 
@@ -286,7 +299,66 @@
     for (const figure of root.querySelectorAll("figure[data-figure]")) near.observe(figure);
   };
 
-  // A newer state of the same page, as Content.to_json gives it: only what differs is replaced.
+  // ---- a newer state of the same page
+
+  // What the reader chose in a part of the page: the order of its tables, all rows, what is typed
+  // in, how far tables are scrolled, and where the keyboard is. Tables keep their id or place.
+  const sortedIn = (body) =>
+    [...body.querySelectorAll("table[data-sortable]")].map((table, place) =>
+      [table.id || place, table]);
+
+  const chosen = (body) => {
+    const tables = new Map();
+    for (const [name, table] of sortedIn(body)) {
+      const headers = headersOf(table);
+      const column = headers.findIndex((header) => header.hasAttribute("aria-sort"));
+      tables.set(name, {
+        column,
+        header: headers[column]?.textContent,
+        direction: headers[column]?.getAttribute("aria-sort"),
+        all: table.dataset.all,
+        left: table.parentElement.scrollLeft,
+        focused: headers.findIndex((header) => header.contains(document.activeElement)),
+      });
+    }
+    const typed = [...body.querySelectorAll("input[id]")].map((input) => ({
+      id: input.id,
+      text: input.value,
+      place: input === document.activeElement ? [input.selectionStart, input.selectionEnd] : null,
+    }));
+    return { tables, typed };
+  };
+
+  // Before the controls are made, which show as many rows as a table says.
+  const restoreRows = (body, { tables }) => {
+    for (const [name, table] of sortedIn(body)) {
+      const all = tables.get(name)?.all;
+      if (all !== undefined) table.dataset.all = all;
+    }
+  };
+
+  const restore = (body, { tables, typed }) => {
+    for (const [name, table] of sortedIn(body)) {
+      const was = tables.get(name);
+      if (was === undefined) continue;
+      const headers = headersOf(table);
+      const isThere = was.column >= 0 && headers[was.column]?.textContent === was.header;
+      if (isThere) sort(table, was.column, was.direction);
+      table.parentElement.scrollLeft = was.left;
+      headers[was.focused]?.querySelector("button").focus({ preventScroll: true });
+    }
+    for (const { id, text, place } of typed) {
+      const input = document.getElementById(id);
+      if (input === null) continue;
+      input.value = text;
+      input.dispatchEvent(new Event("input"));
+      if (place === null) continue;
+      input.focus({ preventScroll: true });
+      input.setSelectionRange(...place);
+    }
+  };
+
+  // As Content.to_json gives it: only what differs is replaced.
   const before = new Map();
   const update = (content) => {
     given = { figures: content.figures, palettes: content.palettes };
@@ -304,9 +376,9 @@
       before.set(name, markup);
       const plots = new Map([...body.querySelectorAll("figure.live")].map((figure) =>
         [figure.dataset.figure, figure.querySelector(".plot")]));
-      const typed = new Map([...body.querySelectorAll("input[id]")].map((input) =>
-        [input.id, input.value]));
+      const was = chosen(body);
       body.innerHTML = markup;
+      restoreRows(body, was);
       for (const figure of body.querySelectorAll("figure[data-figure]")) {
         const plot = plots.get(figure.dataset.figure);
         if (plot === undefined) continue;
@@ -314,12 +386,7 @@
         figure.classList.add("live");
       }
       enhance(body);
-      for (const [id, text] of typed) {
-        const input = document.getElementById(id);
-        if (input === null) continue;
-        input.value = text;
-        input.dispatchEvent(new Event("input"));
-      }
+      restore(body, was);
     }
     redraw();
   };

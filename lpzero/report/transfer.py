@@ -43,6 +43,8 @@ def measure(
     tables = [_table(run, data) for run in runs]
     rho: list[list[float]] = [[] for _ in runs]
     for run, table in zip(runs, tables, strict=True):
+        if run.settings.get("whole_table"):
+            raise InputError(f"{run.folder} has fitness rows of the whole table: no test rows here")
         sketch = run.request["sketch"]
         context = Context(
             int(sketch["seed"]),

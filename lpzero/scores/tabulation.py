@@ -7,7 +7,8 @@ chains range from 1e-18 to 1e43 and their products cancel.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,13 +16,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lpzero.arrays import FloatArray
-from lpzero.scores import stacks
-from lpzero.scores.chains import ChainSet, Node, Pair
-from lpzero.scores.pieces import Piece, gather, groups
+from lpzero.scores.chain_values import ChainValues, Computed
+from lpzero.scores.chains import ChainSet, Pair
+from lpzero.scores.tensor_stacks import Aligned, Tensor, TensorStack, numbers_of, stacks_of
 from lpzero.sketches.sketch import Sketch
-from primitives.registry import get_unary
-from primitives.statistics import STATISTICS
-from primitives.tensors import Matrix, kept_columns
+from primitives.tensors import kept_columns
 
 PRODUCTS = ("mul", "matmul")
 
@@ -58,131 +57,119 @@ def tabulate(sketch: Sketch, chains: ChainSet) -> Tabulated:
         pair: np.zeros((2, chains.n_matrices[pair[0]], chains.n_matrices[pair[1]]))
         for pair in chains.pairs
     }
+    at_ends: dict[tuple[str, str], list[FloatArray]] = {}
+    values = _Values(chains)
     with threadpool_limits(1, "blas"), np.errstate(all="ignore"):
-        for statistics in groups().values():
-            pairs = [pair for pair in chains.pairs if pair[0] in statistics]
-            paired = {name for pair in pairs for name in pair}
-            buffers = _Buffers()
-            for piece in gather([sketch], statistics):
-                rows = {}
-                for name in statistics:
-                    table = buffers.get(name, chains, piece) if name in paired else None
-                    _tabulate_piece(piece, name, chains, means[name], table)
-                    if table is not None:
-                        rows[name] = table
-                shares = 1.0 / np.array([counts[statistics[0]][b] for b in piece.places[1]])
-                for pair in pairs:
-                    products[pair] += _products(piece, pair, rows, shares)
-        ends = {
-            (end, name): _end_means(sketch.end_matrices(end, name), name, chains)
-            for end in sketch.ends
-            for name in chains.chains
-            if STATISTICS[name].at_ends and sketch.end_matrices(end, name)
-        }
+        for alike in stacks_of(sketch, chains):
+            lanes = [values.compute(i, tensors, alike) for i, tensors in enumerate(alike.lanes())]
+            if alike.is_multiplied:
+                for at, aligned in enumerate(alike.tensors):
+                    _add_products(products, counts, aligned, lanes, at)
+        for tensor, found in values.means():
+            if isinstance(tensor.position, str):
+                at_ends.setdefault((tensor.position, tensor.statistic), []).append(found)
+            else:
+                means[tensor.statistic][:, tensor.position, tensor.index] = found
+    ends = {
+        (end, name): _over_tensors(at_ends[end, name])
+        for end in sketch.ends
+        for name in chains.chains
+        if (end, name) in at_ends
+    }
     return Tabulated(counts, means, products, ends, sketch.sizes)
 
 
-def _end_means(matrices: Sequence[Matrix], name: str, chains: ChainSet) -> FloatArray:
+def _over_tensors(found: Sequence[FloatArray]) -> FloatArray:
     """The mean of each chain (chains,) over an end's tensors, NaN where a chain left float64."""
-    total = np.zeros(len(chains.chains[name]))
-
-    def visit(node: Node, values: FloatArray, stretch: float) -> None:
-        average = float(stacks.means(values)[0])
-        if not np.isfinite(average) and not np.isfinite(values).all():
-            average = np.nan
-        if node.row is not None:
-            total[node.row] += average
-        for operation, child in node.children.items():
-            primitive = get_unary(operation)
-            result = stacks.apply(primitive, values, stretch, chains.softmax_axis)
-            result = result if np.isfinite(average) else np.full(result.shape, np.nan)
-            visit(child, result, 1.0 if stacks.gives_scalar(primitive) else stretch)
-
-    for matrix in matrices:
-        stack = matrix.values[np.newaxis]
-        visit(chains.trees[name], stack, matrix.true_columns / stack.shape[2])
-    return total / len(matrices)
+    total = sum(found[1:], start=found[0])
+    return np.where(np.isfinite(total), total / len(found), np.nan)
 
 
-class _Buffers:
-    """Reusable arrays for the chains of a piece."""
+class _Values:
+    """The chains of a sketch's stacks."""
 
-    def __init__(self) -> None:
-        self._arrays: dict[str, FloatArray] = {}
+    def __init__(self, chains: ChainSet) -> None:
+        self.chains = chains
+        self._computed: dict[ChainValues, list[tuple[Sequence[Tensor], FloatArray]]] = {}
 
-    def get(self, name: str, chains: ChainSet, piece: Piece) -> FloatArray:
-        """An uninitialised array (matrix chains, k, rows, kept)."""
-        shape = chains.n_matrices[name], *piece.stacks[name].shape
-        size = int(np.prod(shape))
-        if name not in self._arrays or self._arrays[name].size < size:
-            self._arrays[name] = np.empty(size)
-        return self._arrays[name][:size].reshape(shape)
+    def compute(self, lane: int, tensors: Sequence[Tensor], alike: TensorStack) -> Computed:
+        """The chains of one statistic of a stack; two lanes do not share buffers."""
+        computer = _computer(self.chains, tensors[0].statistic, lane)
+        stretch = [tensor.stretch for tensor in tensors]
+        made = computer.compute(numbers_of(tensors), stretch, alike.is_multiplied)
+        self._computed.setdefault(computer, []).append((tensors, made.means))
+        return made
+
+    def means(self) -> Iterator[tuple[Tensor, FloatArray]]:
+        """Each tensor computed, with the mean of each chain (chains,)."""
+        for computer, parts in self._computed.items():
+            tensors = [tensor for some, _ in parts for tensor in some]
+            n_chains = len(self.chains.chains[tensors[0].statistic])
+            found = np.concatenate([means for _, means in parts], axis=1)
+            yield from zip(tensors, computer.chain_means(found, n_chains).T, strict=True)
 
 
-def _tabulate_piece(
-    piece: Piece, name: str, chains: ChainSet, means: FloatArray, table: FloatArray | None
+_of_thread = threading.local()  # buffers are not shared, and cleared pages are expensive
+
+
+def _computer(chains: ChainSet, statistic: str, lane: int) -> ChainValues:
+    """The computation of the statistic's chains, the same one for statistics of equal chains."""
+    if getattr(_of_thread, "chains", None) is not chains:
+        _of_thread.chains, _of_thread.computers = chains, {}
+    computers: dict[object, ChainValues] = _of_thread.computers
+    key = lane, chains.chains[statistic]
+    if key not in computers:
+        tree, n_matrices = chains.trees[statistic], chains.n_matrices[statistic]
+        computers[key] = ChainValues(tree, n_matrices, chains.softmax_axis)
+    return computers[key]
+
+
+def _add_products(
+    products: dict[Pair, FloatArray],
+    counts: dict[str, tuple[int, ...]],
+    aligned: Aligned,
+    lanes: Sequence[Computed],
+    at: int,
 ) -> None:
-    """Fill the means of a piece's tensors and, if given, the table of its chains."""
-    _, block, tensor = piece.places
-
-    def visit(node: Node, values: FloatArray, stretch: float, zero_or_nan: FloatArray) -> None:
-        # NaN marks tensors that overflowed earlier in the chain. A mean is finite only if every
-        # element is: a cheap check of all of them.
-        average = stacks.means(values) + zero_or_nan
-        if not np.isfinite(average).all():
-            is_finite = np.isfinite(values).all(axis=(1, 2))
-            zero_or_nan = np.where(is_finite, zero_or_nan, np.nan)
-        if node.row is not None:
-            means[node.row, block, tensor] = average
-        if node.matrix_row is not None and table is not None:
-            table[node.matrix_row] = values
-            if np.isnan(zero_or_nan).any():
-                table[node.matrix_row, np.isnan(zero_or_nan)] = np.nan
-        for operation, child in node.children.items():
-            primitive = get_unary(operation)
-            result = stacks.apply(primitive, values, stretch, chains.softmax_axis)
-            # A scalar already represents all columns, so it is not rescaled.
-            left = 1.0 if stacks.gives_scalar(primitive) else stretch
-            visit(child, result, left, zero_or_nan)
-
-    visit(chains.trees[name], piece.values(name), piece.stretch(name), np.zeros(len(block)))
+    """Add one tensor's products to those of its pairs, by its share of its block."""
+    lane_of = {tensor.statistic: lane for lane, tensor in enumerate(aligned)}
+    for pair, found in products.items():
+        if not lane_of.keys() >= set(pair):
+            continue
+        left, right = (lane_of[name] for name in pair)
+        widths = aligned[left].true_columns, aligned[right].true_columns
+        product = _products(lanes[left].basis[at], lanes[right].basis[at], *widths)
+        product = lanes[left].combination.of_rows(at, product)
+        product = lanes[right].combination.of_rows(at, product.swapaxes(1, 2)).swapaxes(1, 2)
+        block = aligned[left].position
+        assert isinstance(block, int)
+        found += product / counts[pair[0]][block]
 
 
-def _products(
-    piece: Piece, pair: Pair, rows: dict[str, FloatArray], shares: FloatArray
-) -> FloatArray:
-    """mul and matmul (2, left chains, right chains): each tensor's mean times its share, summed."""
-    left, right = rows[pair[0]], rows[pair[1]]
-    weights = shares / (left.shape[2] * left.shape[3])
-    if (
-        left.shape[1:] == right.shape[1:]
-        and piece.true_columns[pair[0]] == piece.true_columns[pair[1]]
-    ):
-        scaled = left * weights[:, np.newaxis, np.newaxis]
-        product = scaled.reshape(len(left), -1) @ right.reshape(len(right), -1).T
-    else:
-        product = _of_means(left, right, shares)
-    return np.stack([product, _contraction(piece, pair, left, right, shares)])
+def _products(left: FloatArray, right: FloatArray, inner: int, width: int) -> FloatArray:
+    """Means of mul and matmul (2, left + 1, right + 1) of all matrices, and of a matrix of ones.
 
-
-def _contraction(
-    piece: Piece, pair: Pair, left: FloatArray, right: FloatArray, shares: FloatArray
-) -> FloatArray:
-    """The means of all matrix products, as `primitives.naive` pairs rows and columns."""
-    inner, width = piece.true_columns[pair[0]], piece.true_columns[pair[1]]
-    kept = left.shape[3]
-    if inner == right.shape[2]:
-        rows = right.mean(axis=3)
-        others = rows if kept == right.shape[2] else rows[:, :, kept_columns(inner, kept)]
-    elif inner == width and kept == right.shape[3]:
-        others = right.mean(axis=2)
-    else:
-        return _of_means(left, right, shares)
-    columns = left.mean(axis=2) * (shares * (inner / kept))[:, np.newaxis]
-    product: FloatArray = columns.reshape(len(left), -1) @ others.reshape(len(right), -1).T
+    left, right: (matrices, rows, kept) of `inner` and `width` true columns; ones come last.
+    """
+    columns = _with_ones(np.matmul(np.ones((1, left.shape[1])), left)[:, 0] / left.shape[1])
+    totals = columns.mean(axis=1)
+    others = _with_ones(np.matmul(np.ones((1, right.shape[1])), right)[:, 0] / right.shape[1])
+    of_means = np.outer(totals, others.mean(axis=1))
+    product = np.stack([of_means, of_means])
+    if left.shape[1:] == right.shape[1:] and inner == width:
+        size = left.shape[1] * left.shape[2]
+        flat = left.reshape(len(left), -1) @ right.reshape(len(right), -1).T
+        product[0, :-1, :-1] = flat / size
+    # Rows and columns are paired as in `primitives.naive`.
+    kept = left.shape[2]
+    if inner == right.shape[1]:
+        rows = np.matmul(right, np.ones(right.shape[2])) / right.shape[2]
+        chosen = rows if kept == right.shape[1] else rows[:, kept_columns(inner, kept)]
+        product[1] = columns @ _with_ones(chosen).T * (inner / kept)
+    elif inner == width and kept == right.shape[2]:
+        product[1] = columns @ others.T * (inner / kept)
     return product
 
 
-def _of_means(left: FloatArray, right: FloatArray, shares: FloatArray) -> FloatArray:
-    product: FloatArray = (left.mean(axis=(2, 3)) * shares) @ right.mean(axis=(2, 3)).T
-    return product
+def _with_ones(rows: FloatArray) -> FloatArray:
+    return np.concatenate([rows, np.ones((1, rows.shape[1]))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from lpzero.parallel import Workers
 from lpzero.proxies import Measurements, Needs
 from lpzero.search import evaluators
 from lpzero.search import ledger as facts
@@ -27,16 +29,26 @@ _UNITS = ((3600, "h"), (60, "min"))
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """At most `n_networks` are scored at `seconds_each`, in `jobs` processes."""
+    """At most `n_networks` are scored at `seconds_each`, in one process."""
 
     n_networks: int
     seconds_each: float
-    jobs: int = 1
 
-    def __str__(self) -> str:
+    @property
+    def total(self) -> float:
+        """The seconds in one process."""
+        return self.n_networks * self.seconds_each
+
+    def text(self, jobs: int = 1) -> str:
+        """The cost in words, for so many processes."""
         at = f"{self.n_networks:,} networks at {_shown(self.seconds_each)}"
-        where = f" in {self.jobs} processes" if self.jobs > 1 else ""
-        return f"about {_shown(self.n_networks * self.seconds_each / self.jobs)}: {at}{where}"
+        where = f" in {jobs} processes" if jobs > 1 else ""
+        return f"about {_shown(self.total / jobs)}: {at}{where}"
+
+
+def n_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def most_scored(request: Request) -> int | None:
@@ -64,13 +76,14 @@ def estimate(request: Request, environment: Environment) -> Cost | None:
     drawn.sort(key=environment.space.flops)
     context = scorer.measurements.context
     with TemporaryDirectory() as folder:
-        apart = Measurements(replace(context, folder=Path(folder), label=None))
+        here = replace(context, folder=Path(folder), label=None, workers=Workers())
+        apart = Measurements(here)
         alone = Scorer(scorer.proxy, environment.space, apart, Ledger(environment.space))
         alone.scores(drawn[:1])
         start = time.monotonic()
         alone.scores([drawn[len(drawn) // 2]])
         seconds = time.monotonic() - start
-    return Cost(left, seconds, context.workers.jobs)
+    return Cost(left, seconds)
 
 
 def _shown(seconds: float) -> str:

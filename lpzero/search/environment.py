@@ -42,6 +42,9 @@ class Environment:
         self.space = sampler.space
         self.observed: list[Any] = []
         self.trace: list[Entry] = []
+        self.remarks: list[str] = []
+        # Of each entry of the trace the architecture, and how many were observed by then.
+        self._noted: list[tuple[Any, int]] = []
         # What a loop has to say of an architecture beside its score, for the trace.
         self.about: Callable[[Any], Entry] = lambda arch: {}
 
@@ -107,11 +110,31 @@ class Environment:
             entry["target"] = self.target(arch)
         entry["best"] = entry["score" if self.evaluator is None else "target"]
         if self.observed:
-            top = float(self.values(self.observed).max())
-            entry["best"] = top if math.isfinite(top) else None
+            entry["best"] = _finite(self.values(self.observed).max())
         entry |= self.about(arch)
         self.trace.append(entry)
+        self._noted.append((arch, len(self.observed)))
         self._show(entry)
+
+    def remark(self, text: str) -> None:
+        """Say something about the search in its result."""
+        self.remarks.append(text)
+
+    def settle_trace(self) -> None:
+        """Rank the scores of a relative proxy in the trace again, among everything scored.
+
+        While a search works, each entry has its score among what was scored until then, and such
+        scores grow with their number. In the end all are ranked in one set.
+        """
+        if not self.scorer.is_relative:
+            return
+        known = self.ledger.known(facts.SCORE)
+        scores = dict(zip(known, self.scores(known), strict=True))
+        for entry, (arch, n_observed) in zip(self.trace, self._noted, strict=True):
+            entry["score"] = _finite(scores.get(arch, -math.inf))
+            if self.evaluator is None:
+                by_then = [scores[seen] for seen in self.observed[:n_observed]]
+                entry["best"] = _finite(max(by_then)) if by_then else entry["score"]
 
     def target(self, arch: Any) -> float | None:
         """The target if it is known and its training did not fail."""
@@ -126,5 +149,8 @@ class Environment:
     def _score(self, arch: Any) -> float | None:
         if self.ledger.get(facts.SCORE, arch) is None:
             return None
-        score = float(self.scores([arch])[0])
-        return score if math.isfinite(score) else None
+        return _finite(self.scores([arch])[0])
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -13,8 +13,10 @@ from lpzero.proxies import Proxy
 from lpzero.proxies.registry import applies
 from lpzero.search import evaluators, loops
 from lpzero.search.constraints import Constraints
+from lpzero.search.networks import AS_RANKED, NETWORKS, QUICK
 from lpzero.search.scorer import NO_PROXY, find_proxy, require_blocks
 from spaces.base import Space
+from spaces.errors import UnknownNameError
 from spaces.minibatch import Minibatch
 
 
@@ -25,6 +27,7 @@ class Request:
     The request is validated when it is created: unknown names, constants out of range and a proxy
     that the loop cannot use raise errors before any work. `inside_table` keeps the search where the
     surrogate knows its table: no feature of an architecture is outside the range of its rows.
+    `networks` are `quick`, or as `lpzero rank` has them; those of a table always are.
     """
 
     space: str
@@ -39,9 +42,15 @@ class Request:
     weights_seed: int = 0
     batch: Minibatch | None = None
     inside_table: bool = False
+    networks: str = QUICK
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evaluator", evaluators.check(self.evaluator))
+        if self.networks not in NETWORKS:
+            raise UnknownNameError("kind of networks", self.networks, NETWORKS)
+        if self.evaluator == "table":
+            # The scores are then those of `lpzero rank`, which the cache may have.
+            object.__setattr__(self, "networks", AS_RANKED)
         made = self.made_loop
         # A loop whose usual proxy depends on its constants says so.
         usual = getattr(made, "default_proxy", made.usual_proxy)
@@ -89,12 +98,14 @@ class Request:
             "constraints": self.constraints.to_json(),
             **({} if self.batch is None else {"batch": self.batch.to_json()}),
             **({"inside_table": True} if self.inside_table else {}),
+            **({"networks": QUICK} if self.networks == QUICK else {}),
         }
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Request:
         """The request from the values of `to_json`."""
-        fields = dict(value)
+        # Before networks were quick, searches did not say how theirs are.
+        fields = {"networks": AS_RANKED, **value}
         definition = fields.pop("definition", None)
         if isinstance(fields.get("batch"), Mapping):
             fields["batch"] = Minibatch.from_json(fields["batch"])

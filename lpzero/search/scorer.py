@@ -16,7 +16,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,7 +28,9 @@ from lpzero.search.ledger import Ledger
 from spaces.base import Space
 
 if TYPE_CHECKING:
+    from lpzero.parallel import Workers
     from lpzero.proxies import Measurements
+    from lpzero.proxies.registry import Measure
 
 NO_PROXY = "none"
 
@@ -50,6 +52,14 @@ class NoProxy(NamedTuple):
         # Seeded by the architecture, so that it does not matter which are scored together.
         draws = [random.Random(f"{self.seed} {space.to_json(arch)}").random() for arch in archs]
         return np.array(draws)
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A proxy that is computed from one measure of a network."""
+
+    @property
+    def measure(self) -> Measure: ...
 
 
 def find_proxy(text: str, seed: int) -> Proxy:
@@ -81,6 +91,8 @@ class Scorer:
         self.measurements = measurements
         self.pool = pool
         self.leaves = list(dict.fromkeys(_leaves(proxy)))
+        # Whether a score depends on the other architectures.
+        self.is_relative = _is_relative(proxy)
 
     @property
     def n_scored(self) -> int:
@@ -104,8 +116,17 @@ class Scorer:
         found: list[FloatArray] = proxy.block_scores(self.space, archs, self.measurements)
         return found
 
+    def run_on(self, workers: Workers) -> None:
+        """Measure networks on these workers from now on."""
+        context = self.measurements.context
+        self.measurements = self.measurements.at(replace(context, workers=workers))
+
     def _measure(self, archs: list[Any]) -> Iterable[list[float | None]]:
-        columns = [leaf.score(self.space, archs, self.measurements) for leaf in self._computable]
+        leaves = self._computable
+        measures = [leaf.measure for leaf in leaves if isinstance(leaf, Measured)]
+        if len(measures) > 1:  # each network is built and run once for all of them
+            self.measurements.records(self.space, archs, list(dict.fromkeys(measures)))
+        columns = [leaf.score(self.space, archs, self.measurements) for leaf in leaves]
         for row in zip(*columns, strict=True):
             yield [float(value) if math.isfinite(value) else None for value in row]
 
@@ -136,9 +157,22 @@ class Scorer:
         return _replace_leaves(self.proxy, known)
 
 
-def n_measured(proxy: Proxy) -> int:
-    """How many of the proxy's leaves run networks: each network is measured so many times."""
-    return sum(leaf.needs != Needs.NOTHING for leaf in dict.fromkeys(_leaves(proxy)))
+def n_passes(proxy: Proxy) -> int:
+    """How often each network is built and run for the proxy's leaves.
+
+    Measures of networks share one, those with a batch of their own another, and a formula that
+    needs sketches has its own.
+    """
+    leaves = [leaf for leaf in dict.fromkeys(_leaves(proxy)) if leaf.needs != Needs.NOTHING]
+    return len({_shared_pass(leaf) for leaf in leaves})
+
+
+def _shared_pass(leaf: Proxy) -> Any:
+    if isinstance(leaf, FormulaProxy):
+        return leaf if leaf.needs_sketches else (False, 0)
+    if isinstance(leaf, Measured):
+        return leaf.measure.has_own_batch, leaf.measure.n_inputs
+    return leaf
 
 
 def _leaves(proxy: Proxy) -> Iterator[Proxy]:
@@ -147,6 +181,13 @@ def _leaves(proxy: Proxy) -> Iterator[Proxy]:
             yield from _leaves(part)
     else:
         yield proxy
+
+
+def _is_relative(proxy: Proxy) -> bool:
+    """Whether ranks are part of its scores."""
+    if not isinstance(proxy, Combined):
+        return False
+    return proxy.how != "sum" or any(map(_is_relative, proxy.parts))
 
 
 def _replace_leaves(proxy: Proxy, leaves: Mapping[Proxy, Proxy]) -> Proxy:

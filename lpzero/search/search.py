@@ -18,13 +18,14 @@ from lpzero.runs.journal import Journal
 from lpzero.search import evaluators
 from lpzero.search import ledger as facts
 from lpzero.search.constraints import COUNTED
-from lpzero.search.cost import estimate
+from lpzero.search.cost import Cost, estimate, n_cores
 from lpzero.search.deadline import Deadline, TimeUpError
 from lpzero.search.environment import Entry, Environment
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.evaluators.surrogate import Surrogate
 from lpzero.search.latency import Stopwatch
 from lpzero.search.ledger import Ledger
+from lpzero.search.networks import QUICK
 from lpzero.search.request import Request
 from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
@@ -33,18 +34,23 @@ from lpzero.sketches.store import default_folder
 
 # With a time limit, so many architectures per process are scored before the clock is read.
 _AT_ONCE = 4
+# Scoring that takes less than these seconds in one process is done before others have started.
+_LONG = 30.0
 # Called with every entry of the trace when it is added.
 Show = Callable[[Entry], None]
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Where a search runs; nothing here changes its result, except for latencies."""
+    """Where a search runs; nothing here changes its result, except for latencies.
+
+    `jobs` None is every core if the networks take long, else one process.
+    """
 
     data: str | None = None
     cache: Path = field(default_factory=default_folder)
     device: str = "cpu"
-    jobs: int = 1
+    jobs: int | None = 1
     backend: str = "loky"
     scheduler: str | None = None
     label: str | None = None
@@ -55,7 +61,12 @@ class Resources:
 
     @property
     def workers(self) -> Workers:
-        return Workers(self.jobs, self.backend, self.scheduler)
+        return Workers(self.jobs or 1, self.backend, self.scheduler)
+
+    def workers_for(self, cost: Cost | None) -> Workers:
+        """The workers for scoring that costs so much."""
+        is_long = cost is not None and cost.total >= _LONG
+        return Workers(n_cores()) if self.jobs is None and is_long else self.workers
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,11 @@ def run(
     """
     resources = resources or Resources()
     start = time.monotonic()
-    deadline = None if time_limit is None else Deadline(time_limit, _AT_ONCE * resources.jobs)
+    deadline = (
+        None
+        if time_limit is None
+        else Deadline(time_limit, _AT_ONCE * (resources.jobs or n_cores()))
+    )
     evaluator = evaluators.make(
         request.evaluator,
         request.made_space,
@@ -112,8 +127,13 @@ def run(
             directory.log_remarks()
         journal = None if directory is None else directory.journal
         environment = _environment(request, evaluator, resources, journal, deadline)
+        cost = None
+        if resources.say is not None or resources.jobs is None:
+            cost = estimate(request, environment)
+        workers = resources.workers_for(cost)
+        environment.scorer.run_on(workers)
         if resources.say is not None:
-            _announce(request, environment, made_in, resources.say)
+            _announce(environment, made_in, cost, workers.jobs, resources.say)
         is_over = False
         try:
             winner = request.made_loop.run(environment)
@@ -128,16 +148,19 @@ def run(
 
 
 def _announce(
-    request: Request, environment: Environment, made_in: float, say: Callable[[str], None]
+    environment: Environment,
+    made_in: float,
+    cost: Cost | None,
+    jobs: int,
+    say: Callable[[str], None],
 ) -> None:
     """Say how well the surrogate fits, and what the search will cost."""
     made = environment.evaluator
     if isinstance(made, Surrogate):
         rows = f"{len(made.table):,} rows of {made.table.name}"
         say(f"surrogate of {rows}, in {made_in:.1f} s: cross-validated rho {made.rho:.3f}")
-    cost = estimate(request, environment)
     if cost is not None:
-        say(str(cost))
+        say(cost.text(jobs))
 
 
 def _environment(
@@ -165,6 +188,7 @@ def _environment(
         workers=resources.workers,
         label=resources.label,
         batch=request.batch,
+        is_quick=request.networks == QUICK,
     )
     pool = None if evaluator is None else evaluator.pool
     is_known = None
@@ -201,6 +225,7 @@ def _result(
     latency = ledger.get(facts.LATENCY, winner)
     if latency is not None:
         best["latency"] = latency
+    environment.settle_trace()
     scored = ledger.known(facts.SCORE)
     return {
         "schema": SCHEMA,
@@ -213,5 +238,6 @@ def _result(
         "without_score": sum(None in ledger.get(facts.SCORE, arch) for arch in scored),
         "evaluations": len(environment.observed) if environment.evaluator is not None else 0,
         "trace": environment.trace,
+        **({"remarks": environment.remarks} if environment.remarks else {}),
         **({"stopped_by": "time limit"} if is_over else {}),
     }

@@ -25,7 +25,7 @@ from lpzero.statistics.losses import LOSSES
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 from spaces.base import ENDS
-from spaces.minibatch import Minibatch
+from spaces.minibatch import PATHS, Minibatch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -107,9 +107,10 @@ def identity(space: Space[Any], arch: Any, options: SketchOptions) -> dict[str, 
 
 
 def _options_identity(options: SketchOptions) -> dict[str, Any]:
-    """The options without the path of the corpus, which does not change the content."""
+    """The options without the paths of files, which do not change the content."""
     found = options.to_json()
-    found.get("batch", {}).pop("corpus_path", None)
+    for path in PATHS:
+        found.get("batch", {}).pop(path, None)
     return found
 
 
@@ -196,13 +197,14 @@ class Sketch:
         return self._matrices(end, statistic)
 
     def _matrices(self, position: int | str, statistic: str) -> list[Matrix]:
-        found = self._places[position, statistic]
+        found = self.tensors(position, statistic)
+        return [Matrix(numbers.astype(np.float64), true) for numbers, true in found]
+
+    def tensors(self, position: int | str, statistic: str) -> list[tuple[NDArray[np.float32], int]]:
+        """Each matrix (rows, kept) as it is stored and its true width, at a block or an end."""
         return [
-            Matrix(
-                self.numbers[start : start + rows * kept].reshape(rows, kept).astype(np.float64),
-                true,
-            )
-            for start, rows, kept, true in found
+            (self.numbers[start : start + rows * kept].reshape(rows, kept), true)
+            for start, rows, kept, true in self._places[position, statistic]
         ]
 
     def shapes(self, block: int, statistic: str) -> list[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""The two readings of what H, W and G are; needs no torch at import.
+"""The two readings of what H, W and G are; needs neither torch nor primitives at import.
 
 `ours` are the paper's words: H every projection that feeds the heads, W and G every weight matrix
 of a block. `released` is what the authors' code takes of its encoders: of H the first projection
@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lpzero.statistics.errors import StatisticsError
-from primitives.statistics import STATISTICS
 
 if TYPE_CHECKING:
     from torch import nn
@@ -28,6 +27,8 @@ def as_released(
     read: Mapping[str, Sequence[Any]], block: nn.Module, layout: Layout
 ) -> dict[str, Sequence[Any]]:
     """What the statistics of a block read, with H, W and G as the authors' code takes them."""
+    from primitives.statistics import STATISTICS  # loads the primitives: not for `lpzero --help`
+
     wanted = set(map(id, operation_weights(block, layout)))
 
     def taken(name: str, tensors: Sequence[Any]) -> Sequence[Any]:

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import math
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,15 @@ from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import TABLE
+from spaces.training.loss_curve import POINTS
 from spaces.training.recipes import Plan
 from spaces.training.table_rows import to_table, train_one
 
 KIND = "table build"
-_FIELDS = {"index", "seed", "target", "seconds", "steps"}
+_FIELDS = {"index", "seed", "target", "seconds"}
+# A user's own training has neither steps nor losses that we know of; journals of earlier versions
+# have no architectures and no curves.
+_OPTIONAL = {"steps", "arch", "curve"}
 
 
 class TrainingLostError(LPZeroError, RuntimeError):
@@ -38,8 +43,9 @@ def build_config(plan: Plan) -> RunConfig:
 def is_training(record: dict[str, Any], number: int) -> bool:
     """Whether the record is valid in a build's journal: a finite target, or why there is none."""
     has_failed = record.get("target", 0) is None
-    # A user's own training has no steps that we know of.
-    if record.keys() | {"steps"} != (_FIELDS | {"failure"} if has_failed else _FIELDS):
+    if record.keys() - _OPTIONAL != (_FIELDS | {"failure"} if has_failed else _FIELDS):
+        return False
+    if not is_curve(record.get("curve", [])):
         return False
     whole = (record["index"], record["seed"], record.get("steps", 0))
     if not all(type(number) is int for number in whole):
@@ -48,6 +54,20 @@ def is_training(record: dict[str, Any], number: int) -> bool:
         return type(record["seconds"]) is float and type(record["failure"]) is str
     finite = all(type(record[name]) is float for name in ("target", "seconds"))
     return finite and math.isfinite(record["target"])
+
+
+def is_curve(value: Any) -> bool:
+    """Whether the value is a learning curve: [steps done, loss] with growing steps."""
+    if type(value) is not list or len(value) > POINTS:
+        return False
+    if not all(type(point) is list and len(point) == 2 for point in value):
+        return False
+    steps = [step for step, _ in value]
+    return (
+        all(type(step) is int for step in steps)
+        and all(one < other for one, other in pairwise(steps))
+        and all(type(loss) is float and math.isfinite(loss) for _, loss in value)
+    )
 
 
 def build_table(

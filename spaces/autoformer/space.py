@@ -122,6 +122,9 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
     ) -> AutoFormerArch:
         return replace(arch, layers=(*arch.layers[:index], block, *arch.layers[index + 1 :]))
 
+    def redraw_block(self, arch: AutoFormerArch, index: int, rng: random.Random) -> AutoFormerArch:
+        return self.with_block(arch, index, self.sample_layer(rng))
+
     def from_json(self, fields: Mapping[str, Any]) -> AutoFormerArch:
         given = read_fields(fields, AutoFormerArch, "architecture")
         arch = AutoFormerArch(given["hidden"], read_layers(given["layers"], AutoFormerLayer))

@@ -169,6 +169,11 @@ class PitSpace(ImageSpace[PitArch]):
             arch, index, PitBlock(rng.choice(self.heads), rng.choice(self.ratios))
         )
 
+    def redraw_shape(self, arch: PitArch, rng: random.Random) -> PitArch:
+        """The architecture with the width of a head and the depths redrawn; heads are of blocks."""
+        drawn = self.mutate(arch, 0.5, rng)
+        return replace(arch, base_dim=drawn.base_dim, depths=drawn.depths)
+
     def from_json(self, fields: Mapping[str, Any]) -> PitArch:
         given = read_fields(fields, PitArch, "architecture")
         for name in ("depths", "heads"):

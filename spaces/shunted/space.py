@@ -141,6 +141,13 @@ class ShuntedSpace(ImageSpace[ShuntedArch]):
         blocks = iter((*self.blocks(arch)[:index], block, *self.blocks(arch)[index + 1 :]))
         return replace(arch, stages=tuple(tuple(next(blocks) for _ in s) for s in arch.stages))
 
+    def redraw_shape(self, arch: ShuntedArch, rng: random.Random) -> ShuntedArch:
+        """The architecture with width, stem and depths redrawn; blocks stay in their stage."""
+        drawn = self.mutate(arch, 0.5, rng)
+        stages = zip(arch.stages, drawn.stages, strict=True)
+        kept = tuple((*own[: len(new)], *new[len(own) :]) for own, new in stages)
+        return replace(drawn, stages=kept)
+
     def from_json(self, fields: Mapping[str, Any]) -> ShuntedArch:
         given = read_fields(fields, ShuntedArch, "architecture")
         if not isinstance(given["stages"], (list, tuple)):

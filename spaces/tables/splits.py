@@ -10,7 +10,7 @@ in every process, on every platform and with every library version.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -71,24 +71,54 @@ def split(table: Table | ColumnTable, seed: int) -> Split:
         # and with it every depth, is divided in the same shares.
         part = max(TENTHS, key=lambda name: TENTHS[name] * done - 10 * len(parts[name]))
         parts[part].extend(rows)
+    return _split_of(seed, parts)
+
+
+def whole_table_split(table: Table | ColumnTable, seed: int, n_train: int) -> Split:
+    """A split whose train part is about `n_train` rows of the whole table, drawn without strata.
+
+    Equal architectures stay in one part, so that train may have a row less. A fifth of the table is
+    valid and all other rows are test.
+    """
+    n_valid = len(table) * TENTHS["valid"] // 10
+    if len(table) - n_train - n_valid < MIN_ROWS:
+        raise TableError(
+            f"table {table.name} has {len(table)} rows: with {n_train} of the whole table for"
+            f" fitness fewer than {MIN_ROWS} are left to test on"
+        )
+    units = _units(table)
+    units.sort(key=lambda rows: _draw(table, seed, f"whole {rows[0]}"))
+    parts: dict[str, list[int]] = {part: [] for part in TENTHS}
+    room = {"train": n_train, "valid": n_valid, "test": len(table)}
+    for rows in units:
+        part = next(name for name in TENTHS if len(parts[name]) + len(rows) <= room[name])
+        parts[part].extend(rows)
+    return _split_of(seed, parts)
+
+
+def _split_of(seed: int, parts: Mapping[str, Sequence[int]]) -> Split:
     arrays = {part: np.array(sorted(rows), dtype=np.int64) for part, rows in parts.items()}
     for array in arrays.values():
         array.flags.writeable = False
     return Split(seed, **arrays)
 
 
-def _shuffled_units(table: Table | ColumnTable, seed: int) -> Sequence[list[int]]:
-    """Groups of rows with equal keys, sorted by stratum and shuffled within it."""
+def _units(table: Table | ColumnTable) -> list[list[int]]:
+    """Groups of rows with equal keys."""
     units: dict[Any, list[int]] = {}
     for row, key in enumerate(table.twins()):
         units.setdefault(key, []).append(row)
+    return list(units.values())
 
+
+def _shuffled_units(table: Table | ColumnTable, seed: int) -> Sequence[list[int]]:
+    """Groups of rows with equal keys, sorted by stratum and shuffled within it."""
     strata = table.strata()
 
     def order(rows: list[int]) -> tuple[str, str]:
         return _draw(table, seed, strata[rows[0]]), _draw(table, seed, f"row {rows[0]}")
 
-    return sorted(units.values(), key=order)
+    return sorted(_units(table), key=order)
 
 
 def _draw(table: Table | ColumnTable, seed: int, what: str) -> str:

@@ -40,7 +40,7 @@ def train_one(plan: Plan, index: int, seed: int) -> dict[str, Any]:
     The target of a run that failed is None, and `failure` is the reason.
     """
     arch = sample_architectures(plan)[index]
-    return {"index": index, **plan.run(arch, seed)}
+    return {"index": index, "arch": plan.space.to_json(arch), **plan.run(arch, seed)}
 
 
 def to_table(

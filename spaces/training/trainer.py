@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from spaces.base import Space
+from spaces.training.loss_curve import LossCurve
 from spaces.training.tasks import Task
 
 # Raise it whenever a run of the same recipe and seed would give another target.
@@ -31,12 +32,16 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class TrainingRun:
-    """One finished training run; `failure` says why it has no target, which is NaN then."""
+    """One finished training run; `failure` says why it has no target, which is NaN then.
+
+    `curve` has the training loss: [steps done, mean loss since the point before].
+    """
 
     seed: int
     target: float
     steps: int
     seconds: float
+    curve: list[list[float]]
     failure: str | None = None
 
 
@@ -55,9 +60,10 @@ def train(space: Space[Any], arch: Any, task: Task, recipe: Recipe, seed: int) -
     torch.set_num_threads(1)
     started = time.perf_counter()
     steps, target, failure = recipe.steps, math.nan, None
+    curve = LossCurve(recipe.steps)
     try:
         module = task.prepare(space, arch, seed)
-        _descend(module, task, recipe, seed)
+        _descend(module, task, recipe, seed, curve)
         target = task.target(module)
         if not math.isfinite(target):
             failure = "the held-out loss is not finite"
@@ -66,10 +72,11 @@ def train(space: Space[Any], arch: Any, task: Task, recipe: Recipe, seed: int) -
         failure = f"the training loss is not finite after {steps} steps"
     finally:
         torch.set_num_threads(threads)
-    return TrainingRun(seed, target, steps, time.perf_counter() - started, failure)
+    seconds = time.perf_counter() - started
+    return TrainingRun(seed, target, steps, seconds, curve.points, failure)
 
 
-def _descend(module: nn.Module, task: Task, recipe: Recipe, seed: int) -> None:
+def _descend(module: nn.Module, task: Task, recipe: Recipe, seed: int, curve: LossCurve) -> None:
     generator = torch.Generator().manual_seed(1_000_003 * (seed + 1))
     optimiser = torch.optim.AdamW(
         _decayed_groups(module, recipe.weight_decay), lr=recipe.learning_rate, betas=(0.9, 0.98)
@@ -80,6 +87,7 @@ def _descend(module: nn.Module, task: Task, recipe: Recipe, seed: int) -> None:
         loss = task.loss(module, task.draw(recipe.windows, generator), generator)
         if not torch.isfinite(loss):
             raise DivergedError(step)
+        curve.add(float(loss.detach()))
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(module.parameters(), recipe.clip)

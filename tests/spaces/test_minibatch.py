@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,96 @@ def test_a_bad_choice_is_one_clear_line(
     with pytest.raises(BatchError, match=message) as caught:
         chosen(tmp_path).of(spaces.get(space), 0)  # type: ignore[operator]
     assert "\n" not in str(caught.value)
+
+
+WORDS = {word: place for place, word in enumerate(["[UNK]", *(f"w{i}" for i in range(40))])}
+SENTENCE = " ".join(f"w{i % 40}" for i in range(500))
+
+
+def tokenizer_file(path: Path) -> Path:
+    """A tokenizer of whole words, with settings of padding and truncation that must not count."""
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(WORDS, unk_token="[UNK]"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made.enable_truncation(3)
+    made.enable_padding(length=900)
+    made.save(str(path))
+    return path
+
+
+def test_a_tokenizer_reads_the_corpus_at_places_drawn_from_the_seed(tmp_path: Path) -> None:
+    text, reads = tmp_path / "words.txt", tokenizer_file(tmp_path / "tokenizer.json")
+    text.write_text(SENTENCE)
+    chosen = Minibatch.chosen(3, 12, str(text), str(reads))
+    assert chosen is not None
+    found = chosen.of(spaces.get("gpt2"), 0)
+    assert found.shape == (3, 12)
+    for row in found.tolist():
+        first = row[0] - 1
+        assert row == [1 + (first + i) % 40 for i in range(12)]
+    assert not torch.equal(found, chosen.of(spaces.get("gpt2"), 1))
+    again = Minibatch.from_json(chosen.to_json())
+    assert torch.equal(again.of(spaces.get("gpt2"), 0), found)
+    words = ["--corpus", str(text), "--tokenizer", str(reads)]
+    assert to_arguments(chosen.to_json())[-4:] == words
+
+
+def test_the_digest_of_a_tokenizer_is_in_a_sketchs_address_and_its_path_is_not(
+    tmp_path: Path,
+) -> None:
+    from lpzero.sketches.sketch import SketchOptions, address
+
+    text = tmp_path / "words.txt"
+    text.write_text(SENTENCE)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    files = [tokenizer_file(tmp_path / name / "tokenizer.json") for name in ("a", "b")]
+    space = spaces.get("gpt2")
+    arch = space.sample(random.Random(0))
+
+    def where(tokenizer: Path | None) -> str:
+        chosen = Minibatch.chosen(None, None, str(text), tokenizer and str(tokenizer))
+        return address(space, arch, SketchOptions(batch=chosen))
+
+    assert where(files[0]) == where(files[1]) != where(None)
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        (b"{", "not a tokenizer.json"),
+        (b'{"model": {"type": "Cake"}}', "not a tokenizer.json"),
+        (b"\xff\xfe", "not a tokenizer.json"),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_bad_tokenizer_is_one_clear_line(
+    contents: bytes | None, message: str, tmp_path: Path, corpus: Path
+) -> None:
+    pytest.importorskip("tokenizers")
+    path = tmp_path / "tokenizer.json"
+    if contents is not None:
+        path.write_bytes(contents)
+    with pytest.raises(BatchError, match=message) as caught:
+        Minibatch.chosen(None, None, str(corpus), str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_tokenizer_must_fit_the_models_and_needs_a_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, reads = tmp_path / "words.txt", tokenizer_file(tmp_path / "tokenizer.json")
+    text.write_text(SENTENCE)
+    chosen = Minibatch.chosen(3, 12, str(text), str(reads))
+    assert chosen is not None
+    with pytest.raises(BatchError, match="gives token 40; these models know 40 tokens"):
+        chosen.of_text(40, (3, 12), 0)
+    with pytest.raises(BatchError, match="has 500 tokens"):
+        chosen.of_text(256, (3, 501), 0)
+    with pytest.raises(BatchError, match="--corpus"):
+        Minibatch.chosen(3, 12, None, str(reads))
+    monkeypatch.setattr("spaces.tokenizer.LARGEST", 10)
+    other = tmp_path / "other.json"
+    other.write_bytes(reads.read_bytes())
+    with pytest.raises(BatchError, match="more than 10 bytes"):
+        Minibatch.chosen(3, 12, str(text), str(other))

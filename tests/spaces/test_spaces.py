@@ -187,6 +187,18 @@ def test_a_block_can_be_drawn_anew(space: Space[Any]) -> None:
     assert False in redrawn
 
 
+def test_the_shape_can_be_drawn_anew(space: Space[Any]) -> None:
+    rng, archs = random.Random(9), samples(space, 30)
+    changed = [space.redraw_shape(arch, rng) for arch in archs]
+    for arch, other in zip(archs, changed, strict=True):
+        space.validate(other)
+        assert set(space.blocks(arch)) & set(space.blocks(other))
+    for size in (space.depth, space.width):
+        is_changed = any(size(a) != size(b) for a, b in zip(archs, changed, strict=True))
+        # All networks of a recurrent space, for one, have the same depth and width.
+        assert is_changed == (len(set(map(size, archs))) > 1)
+
+
 def test_a_field_out_of_range_is_named(space: Space[Any]) -> None:
     fields = space.to_json(samples(space, 1)[0])
     name, value = next(iter(fields.items()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ class Trainings:
     """The targets of each architecture by seed; architectures by their number in the plan."""
 
     by_arch: Mapping[int, Mapping[int, float]]
+    labels: Mapping[int, str] = field(default_factory=dict)  # the architectures in words
 
     @property
     def n(self) -> int:
@@ -49,10 +51,18 @@ class Trainings:
 def trainings(lines: Iterable[Mapping[str, Any]]) -> Trainings:
     """The data of the figure from the lines of a build's journal; failed trainings are left out."""
     found: dict[int, dict[int, float]] = {}
+    labels: dict[int, str] = {}
     for line in lines:
         if line["target"] is not None:
             found.setdefault(int(line["index"]), {})[int(line["seed"])] = float(line["target"])
-    return Trainings(found)
+            labels[int(line["index"])] = described(line)
+    return Trainings(found, labels)
+
+
+def described(line: Mapping[str, Any]) -> str:
+    """The architecture of a line in words; its number where an earlier version wrote the line."""
+    name = f"architecture {int(line['index'])}"
+    return name if line.get("arch") is None else f"{name}: {json.dumps(line['arch'])}"
 
 
 def draw(data: Trainings) -> Figure:
@@ -90,7 +100,9 @@ def spec(data: Trainings) -> plotly.Spec:
                 "symbol": plotly.SYMBOLS[index % len(plotly.SYMBOLS)],
                 "size": 7,
             },
-            "customdata": [f"architecture {number}, seed {seed}" for _, _, number in points],
+            "customdata": [
+                f"{plotly.lines(data.labels[number])}<br>seed {seed}" for _, _, number in points
+            ],
             "hovertemplate": "%{customdata}<br>target %{y:.6~g}<extra></extra>",
         }
         for index, (seed, points) in enumerate(_by_seed(data).items())

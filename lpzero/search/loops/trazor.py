@@ -4,15 +4,22 @@
     repeat `steps` times: `mutations` mutants, `crossovers` children, keep the best by proxy
 
 A mutant is a member whose worst block is redrawn; a child is the first of two members with every
-block that is worse than the second's replaced by it. Blocks are compared by their position x + v
-(equation 12): x is the value of the block under the proxy, v the member's velocity
+block that is worse than the second's replaced by it. With a `proportion` it is that share of the
+blocks, the worst ones, that mutate, and that share at most that is exchanged (section III-D; its
+Algorithm 1 names no share). Blocks are compared by their position x + v (equation 12): x is the
+value of the block under the proxy, v the member's velocity
 
     v <- w v + gamma1 (p - x) + gamma2 (g - x)                                        (equation 13)
 
 where p and g are the values of the blocks of the best in the member's line of descent and of the
 best of all. A block that p or g does not have adds nothing. A mutant or child inherits the velocity
 and the line of its (first) parent. The paper gives neither w nor the gammas: we chose 0.5 and 0.25;
-0 for all three is Algorithm 1 as printed. Offspring seen before are drawn again.
+0 for all three is Algorithm 1 as printed.
+
+Blocks cannot change the depth, the width or the stages of their network, which the paper searches
+too without saying how: of the mutants a share of `shape_moves` has these redrawn instead. Offspring
+seen before are drawn again. Where too few are new, twice and four times as many blocks mutate, and
+at last architectures are drawn afresh from the space: a step always scores as many as it should.
 """
 
 from __future__ import annotations
@@ -33,7 +40,9 @@ if TYPE_CHECKING:
     from spaces.base import Space
 
 # Draws in a row without a new child before drawing stops: a converged population has few.
-_PATIENCE = 1000
+_PATIENCE = 300
+# How many times as many blocks mutate where too few offspring are new.
+_MORE_BLOCKS = (2, 4)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +70,15 @@ class TRazor:
     inertia: float = option(0.5, "The share w of its velocity that a block keeps", SHARE)
     gamma1: float = option(0.25, "The pull towards the best of its line of descent", Real())
     gamma2: float = option(0.25, "The pull towards the best architecture so far", Real())
+    shape_moves: float = option(
+        0.2, "The share of mutants whose depth, width or stages change, not a block", SHARE
+    )
+    proportion: float = option(
+        0.0,
+        "The share of blocks that mutate or are exchanged; 0: the worst mutates, all worse ones"
+        " are exchanged",
+        SHARE,
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -84,12 +102,27 @@ class TRazor:
         members = self._survivors(environment, members)
         seen = set(drawn)
         self._note(environment, 0, members)
+        fresh_at: dict[int, int] = {}
         for step in range(1, self.steps + 1):
             members, positions = self._moved(environment, members)
             children = self._mutants(environment, members, positions, seen)
             children += self._crossed(environment, members, positions, seen)
-            members = self._survivors(environment, [*members, *children])
+            for times in _MORE_BLOCKS:
+                missing = self.mutations + self.crossovers - len(children)
+                children += self._mutants(environment, members, positions, seen, missing, times)
+            fresh = self._fresh(environment, len(children), seen)
+            if fresh:
+                fresh_at[step] = len(fresh)
+            if not children and not fresh:
+                environment.remark(f"step {step} found no new architecture: the search ended there")
+                break
+            members = self._survivors(environment, [*members, *children, *fresh])
             self._note(environment, step, members)
+        if fresh_at:
+            environment.remark(
+                f"{sum(fresh_at.values()):,} of {len(seen):,} architectures were drawn afresh, from"
+                f" step {min(fresh_at)} on: the population's moves gave too few new ones"
+            )
         winner = members[0].arch
         if environment.evaluator is not None:
             environment.observe([winner], self.steps)
@@ -142,16 +175,24 @@ class TRazor:
         members: Sequence[Member],
         positions: Sequence[FloatArray],
         seen: set[Any],
+        n: int | None = None,
+        times: int = 1,
     ) -> list[Member]:
+        """Up to n new mutants, `mutations` if not given, of `times` as many blocks as usual."""
         parents: dict[Any, Member] = {}
 
         def make() -> Any:
-            index = environment.rng.randrange(len(members))
-            worst = int(np.argmin(positions[index]))
-            child = environment.space.redraw_block(members[index].arch, worst, environment.rng)
+            rng, space = environment.rng, environment.space
+            index = rng.randrange(len(members))
+            child = members[index].arch
+            if self.shape_moves and rng.random() < self.shape_moves:
+                child = space.redraw_shape(child, rng)
+            else:
+                for worst in self.worst(positions[index], times):
+                    child = space.redraw_block(child, worst, rng)
             return _remember(environment, child, members[index], parents)
 
-        return _offspring(environment, self.mutations, make, parents, seen)
+        return _offspring(environment, self.mutations if n is None else n, make, parents, seen)
 
     def _crossed(
         self,
@@ -166,26 +207,54 @@ class TRazor:
 
         def make() -> Any:
             i, j = environment.rng.sample(range(len(members)), 2)
-            child = exchanged(
-                environment.space, members[i].arch, members[j].arch, positions[i], positions[j]
-            )
+            pair = members[i].arch, members[j].arch
+            most = self.share_of(positions[i]) if self.proportion else None
+            child = exchanged(environment.space, *pair, positions[i], positions[j], most)
             return _remember(environment, child, members[i], parents)
 
         return _offspring(environment, self.crossovers, make, parents, seen)
+
+    def _fresh(self, environment: Environment, n_moved: int, seen: set[Any]) -> list[Member]:
+        """Architectures of the space in the place of offspring that the moves did not give."""
+        missing = self.mutations + self.crossovers - n_moved
+        drawn = environment.sampler.draw(
+            missing, lambda: environment.sampler.sample(environment.rng), seen
+        )
+        seen.update(drawn)
+        return [Member(arch, np.zeros(environment.space.depth(arch)), arch) for arch in drawn]
+
+    def share_of(self, positions: FloatArray) -> int:
+        """How many of the blocks (B,) mutate, or are exchanged at most: at least one."""
+        return max(1, round(self.proportion * len(positions)))
+
+    def worst(self, positions: FloatArray, times: int = 1) -> list[int]:
+        """The blocks that mutate, the worst first; of equal ones the first."""
+        order = np.argsort(positions, kind="stable")
+        return [int(index) for index in order[: times * self.share_of(positions)]]
 
 
 LOOP = TRazor
 
 
 def exchanged(
-    space: Space[Any], first: Any, second: Any, of_first: FloatArray, of_second: FloatArray
+    space: Space[Any],
+    first: Any,
+    second: Any,
+    of_first: FloatArray,
+    of_second: FloatArray,
+    most: int | None = None,
 ) -> Any:
-    """The first architecture with every worse block replaced by the second's."""
-    child = first
-    blocks = space.blocks(second)
-    for index in range(min(len(of_first), len(of_second))):
-        if of_first[index] < of_second[index] and space.takes_block(first, blocks[index]):
-            child = space.with_block(child, index, blocks[index])
+    """The first architecture with worse blocks replaced by the second's: all, or the `most` worst.
+
+    Worst are those that the second's exceed by most.
+    """
+    child, blocks = first, space.blocks(second)
+    shared = min(len(of_first), len(of_second))
+    gain = of_second[:shared] - of_first[:shared]
+    better = [i for i in range(shared) if gain[i] > 0 and space.takes_block(first, blocks[i])]
+    chosen = sorted(better, key=lambda i: -gain[i])[:most]
+    for index in sorted(chosen):
+        child = space.with_block(child, index, blocks[index])
     return child
 
 

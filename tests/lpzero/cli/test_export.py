@@ -249,7 +249,7 @@ def test_bad_options_are_one_line(
         ("sum(disconnect(W))", "disconnected"),
         ("synflow", "no equivalent formula"),
         ("grasp", "is not a formula"),
-        ("snap", "did you mean 'snip'"),
+        ("snipp", "did you mean 'snip'"),
         ("none.json", "no file none.json"),
         ("runs/none", "no file or directory runs/none"),
     ],

@@ -104,7 +104,7 @@ def test_the_table_has_sizes_beside_the_proxies(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nano-gpt2", "--proxy", "snap"], "did you mean 'snip'?"),
+        (["nano-gpt2", "--proxy", "snipp"], "did you mean 'snip'?"),
         (["nano-gpt2", "--proxy", "sum(blur(G))"], "blur"),
         (["nano-gpt2", "--proxy", "none.json"], "no file none.json"),
         (["nano-gpt", "--proxy", "snip"], "unknown table 'nano-gpt'"),

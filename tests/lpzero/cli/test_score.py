@@ -120,7 +120,7 @@ def broken(text: str) -> dict[str, str]:
             ["--hf", "gpt2.json", "--layout", "layout.json"],
             "a layout has the fields",
         ),
-        ({}, ["--hf", "gpt2.json", "--proxy", "snap"], "did you mean 'snip'"),
+        ({}, ["--hf", "gpt2.json", "--proxy", "snipp"], "did you mean 'snip'"),
         ({}, ["--hf", "gpt2.json", "--length", "99"], "reads 32 tokens"),
         ({}, ["--hf", "gpt2.json", "--loss", "best"], "loss 'best' is unknown"),
         ({}, ["--hf", "gpt2.json", "--loss", "my_model.py:wrong", "--proxy", "snip"], "the loss"),

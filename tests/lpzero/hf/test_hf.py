@@ -88,7 +88,8 @@ def test_every_proxy_scores_every_family_or_says_why_not(family: str) -> None:
     for row in scores:
         assert math.isfinite(row.score) != (row.proxy in refused)
     expected = {name for name in asked if "supernet" in name}
-    expected |= {"ntsr", "te-score", "dss++", "dss++-released"}
+    expected |= {"ntsr", "te-score", "dss++", "dss++-released", "az-nas", "az-nas-vit"}
+    expected |= {"swap-regularised"}  # it compares sizes with those of a space
     expected |= {name for name in asked if name.startswith("engine-") and name.endswith("-20")}
     if family not in (*CAUSAL, "bert-masked", "deit"):
         expected.add("engine-decoder")  # reads the head
@@ -193,7 +194,7 @@ def test_transformers_gpt2_scores_as_ours_does_with_the_same_weights() -> None:
     one, other = (lpzero.score(each, tokens, asked) for each in (ours, theirs))
     agreeing = 0
     for mine, its in zip(one, other, strict=True):
-        if mine.proxy in {"parameters", *OWN_MASK}:  # ours has a bias at the head
+        if mine.proxy in {"parameters", "w-pca", *OWN_MASK}:  # ours has a bias at the head
             continue
         assert (mine.reason is None) == (its.reason is None), mine.proxy
         if mine.reason is None:

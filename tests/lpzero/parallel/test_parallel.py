@@ -120,9 +120,11 @@ def test_an_unknown_backend_or_number_of_jobs_is_refused() -> None:
 
 def test_a_missing_extra_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "lpzero.parallel.ray", raising=False)
     with pytest.raises(InputError, match=r"pip install 'lpzero\[ray\]'"):
-        list(stream(abs, [1], Workers(backend="ray")))
+        list(stream(abs, [1], Workers(backend="ray", scheduler="auto")))
     monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "lpzero.parallel.dask", raising=False)
     with pytest.raises(InputError, match=r"pip install 'lpzero\[dask\]'"):
         list(stream(abs, [1], Workers(backend="dask", scheduler="tcp://127.0.0.1:1")))
 

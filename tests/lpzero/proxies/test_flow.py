@@ -8,8 +8,9 @@ import math
 import pytest
 import torch
 
-from lpzero.proxies import Network
-from tests.lpzero.proxies.test_conformance import vision
+from lpzero.proxies import Network, trazor
+from spaces.initialisation import ByName
+from tests.lpzero.proxies.test_conformance import IMAGES, TINY_VISION, vision
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny_networks import TOKENS, Block, Products, foreign, network, next_token
 
@@ -96,3 +97,35 @@ def test_the_pixels_of_an_image_are_ones() -> None:
     found = [p for block in model.blocks for p in block.parameters() if p.ndim == 2]
     flows = sum(float((p.detach() * p.grad).sum()) for p in found)
     assert value("synflow", network) == pytest.approx(flows, rel=1e-9)
+
+
+QUICK = ("dss-diversity", "dss-saliency", "synflow")
+
+
+def test_a_quick_network_has_nearly_the_same_flow() -> None:
+    model, images = TINY_VISION.build(IMAGES, 0), TINY_VISION.batch(0)
+    exact, quick = Network(model, images), Network(model, images, is_quick=True)
+    for name in QUICK:
+        assert value(name, quick) == pytest.approx(value(name, exact), rel=1e-4), name
+    assert "opening" in exact.kept
+    assert "opening" not in quick.kept  # the blocks take their input alone
+    # Products of many blocks exceed float32: 40 of them reach 1e82.
+    wide = Products(*[[[50.0, 60.0], [70.0, 80.0]]] * 40)
+    tokens = torch.tensor([[0, 1]])
+    deep = [Network(wide, tokens, lambda y, _: y.sum((1, 2)), is_quick=q) for q in (False, True)]
+    assert value("synflow", deep[0]) > 1e80
+    assert value("synflow", deep[1]) == pytest.approx(value("synflow", deep[0]), rel=1e-4)
+
+
+def test_looked_up_norms_are_those_that_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trazor, "_NORMS", {})
+    model, images = TINY_VISION.build(IMAGES, ByName(2)), TINY_VISION.batch(0)
+    first = value("dss-diversity", Network(model, images))
+    n_known = len(trazor._NORMS)
+    assert n_known == sum(m.part == "attention" for b in Network(model, images).matrices for m in b)
+    plain = copy.deepcopy(model)  # copies are not as drawn
+    assert value("dss-diversity", Network(plain, images)) == first
+    assert len(trazor._NORMS) == n_known
+    for drawn in trazor._NORMS:
+        trazor._NORMS[drawn] *= 2
+    assert value("dss-diversity", Network(model, images)) == pytest.approx(2 * first)

@@ -9,8 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+import spaces
 from lpzero.proxies import Network
 from lpzero.proxies.sample_gradients import PROBE
+from spaces.gpt2 import Gpt2Arch
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny_networks import LAYOUT, TOKENS, Foreign, foreign, network, next_token
 
@@ -55,6 +57,22 @@ def test_ntkt_is_the_probes_quadratic_form_of_every_outputs_gradient() -> None:
     values = torch.linalg.eigvalsh(kernel)
     condition = float(values[-1] / values[0])
     assert value("ntk-condition", net) == pytest.approx(condition, rel=1e-6)
+
+
+@pytest.mark.parametrize("chunk", [None, 1])
+def test_the_trace_without_gradients_is_that_of_the_kernel(chunk: int | None) -> None:
+    arch = Gpt2Arch(64, (2, 4, 2), (256, 320, 256), -1, 1)
+    model, tokens = spaces.NANO_GPT2.build(arch, 1).double(), spaces.NANO_GPT2.batch(0)
+    net = Network(model, tokens, chunk=chunk)
+    traced = net.tangent_trace
+    assert "tangent" not in net.used  # the gradients were not formed
+    assert traced.value == pytest.approx(float(net.tangent.trace()), rel=1e-12)
+    assert traced.n_tokens == net.entry[0]
+    # A weight used twice has no single layer to read: the whole kernel is taken.
+    model.blocks[2].attention = model.blocks[0].attention
+    shared = Network(model, tokens)
+    assert shared.tangent_trace.value == pytest.approx(float(shared.tangent.trace()), rel=1e-12)
+    assert "tangent" in shared.used
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ def test_of_two_packages_with_one_name_the_second_is_left_out(
 
 def test_a_name_that_nobody_offers_is_still_unknown(package: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'snip'"):
-        get("snap")
+        get("snipp")
 
 
 @pytest.mark.slow

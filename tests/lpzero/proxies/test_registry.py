@@ -13,7 +13,18 @@ import pytest
 import spaces
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.proxies import Measurements, Needs, find, get, names, proxy, rank_mean, rank_sum
+from lpzero.proxies import (
+    Combined,
+    Measurements,
+    Needs,
+    find,
+    get,
+    names,
+    proxy,
+    rank_log,
+    rank_mean,
+    rank_sum,
+)
 from primitives.errors import FormulaError
 from spaces.errors import UnknownNameError
 
@@ -45,6 +56,20 @@ def test_ranks_are_combined_by_hand() -> None:
     assert rank_mean(ONE, TWO, weights=(3, 1)).name == "rank-mean(3 one, two)"
 
 
+def test_a_low_rank_costs_more_than_a_high_one_gains() -> None:
+    third, two_thirds = math.log(1 / 3), math.log(2 / 3)
+    assert scores(rank_log(ONE, TWO)) == pytest.approx([third, third, 2 * two_thirds])
+    assert find("rank-log(depth, 2 flops)").definition == "rank-log(depth, 2 flops)"
+
+
+def test_a_product_multiplies_the_scores() -> None:
+    product = Combined("both", (ONE, TWO), "product")
+    assert scores(product) == [50, 30, 60]
+    assert not product.is_of_ranks
+    with pytest.raises(InputError, match="takes no weights"):
+        Combined("both", (ONE, TWO), "product", (1.0, 2.0))
+
+
 def test_a_missing_score_leaves_no_ranks() -> None:
     assert all(map(math.isnan, scores(rank_sum(ONE, Fixed("holes", 1, math.nan, 2)))))
 
@@ -60,7 +85,7 @@ def test_a_bad_combination_is_refused() -> None:
 
 def test_a_name_that_is_nearly_right_is_suggested() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'snip'"):
-        find("snap")
+        find("snipp")
 
 
 def test_a_name_is_given_once() -> None:

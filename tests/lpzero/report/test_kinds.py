@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import shutil
 from pathlib import Path
@@ -17,7 +18,7 @@ from lpzero.judgement.differences import paired_difference
 from lpzero.proxies.ranking_record import RankingRun
 from lpzero.report import notebook, write
 from lpzero.report.contents import content_of
-from lpzero.report.figures import front, plotly_spec, rivals, style, trainings
+from lpzero.report.figures import front, learning_curves, plotly_spec, rivals, style, trainings
 from lpzero.report.ranking_differences import compared
 from lpzero.runs import layout
 from lpzero.runs.directory import RunDirectory
@@ -144,7 +145,56 @@ def test_a_table_build_has_a_page_that_tells_the_noise(tmp_path: Path) -> None:
     assert data.repeated == [0]
     assert data.order == [2, 1, 0]
     assert "spread between seeds of one architecture 0.1000" in text
+    assert "0 −2.000 −1.900 −1.800 0.1000" in text, "the targets of each seed"
+    assert "No training has a learning curve" in text, "as in journals of earlier versions"
     assert validated(content_of(run).figures) == 1
+
+
+def test_a_table_build_draws_its_learning_curves(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {"index": i, "seed": seed, "target": -2.0 - i, "seconds": 3.0, "steps": 9,
+         "arch": {"name": HOSTILE if i == 1 else f"net {i}"},
+         "curve": [[4, 5.0 + i], [9, 3.0 + i + seed / 10]]}
+        for i, seed in ((0, 0), (0, 1), (1, 0), (2, 0))
+    ]  # fmt: skip
+    config = build_config(plan_named("nano-gpt2"))
+    with RunDirectory(tmp_path / "b", config, False, is_training) as directory:
+        directory.journal.go_to(0)
+        directory.journal.append(lines)
+    run = open_run(tmp_path / "b")
+    page = write(run).page
+    assert HOSTILE not in page.read_text()
+    drawn = {one.name: one for one in content_of(run).figures}
+    assert validated(drawn.values()) == 2
+    by_name: dict[str, list[Any]] = {}
+    for trace in drawn["learning-curves"].spec["data"]:
+        by_name.setdefault(trace["name"], []).append(trace)
+    (best,), (worst,), (other,) = (
+        by_name[name] for name in ("highest target", "lowest target", "the others")
+    )
+    assert (best["x"], best["y"]) == ([4, 9, None, 4, 9], [5.0, 3.0, None, 5.0, 3.1])
+    assert "net 0" in best["meta"]
+    assert worst["y"] == [7.0, 5.0]
+    assert "&lt;" in other["meta"], "the hostile name"
+    assert "between 3.000 and 5.000" in drawn["learning-curves"].words
+
+
+def test_hundreds_of_networks_are_drawn_from_end_to_end() -> None:
+    lines = [{"index": i, "seed": 0, "target": float(i), "curve": [[1, 2.0]]} for i in range(999)]
+    data = learning_curves.learning_curves(lines)
+    assert (data.n, len(data.networks)) == (999, 200)
+    assert [data.networks[0].index, data.networks[-1].index] == [0, 998]
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [None, [[1]], [[1, 2.0], [1, 2.0]], [[1.0, 2.0]], [[1, math.nan]], [[1, 2]], [[1, 2.0]] * 33],
+)
+def test_a_journal_line_with_another_curve_is_not_a_training(curve: Any) -> None:
+    line = {"index": 0, "seed": 0, "target": 1.0, "seconds": 1.0, "steps": 5}
+    assert is_training({**line, "curve": [[2, 2.0], [5, 1.5]]}, 0)
+    assert is_training(line, 0), "of an earlier version"
+    assert not is_training({**line, "curve": curve}, 0)
 
 
 def test_every_figure_of_a_campaign_is_valid_for_plotly(campaign: Path) -> None:

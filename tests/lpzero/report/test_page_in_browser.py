@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,13 @@ from pathlib import Path
 import pytest
 
 from lpzero.report import write
+from lpzero.report.contents import content_of
+from lpzero.runs.directory import RunDirectory
 from lpzero.runs.run import open_run
+from lpzero.training.table_build import build_config, is_training
 from primitives.latex import to_latex
 from primitives.parser import parse
+from spaces.training.recipes import plan_named
 from tests.lpzero.report.headless_browser import Browser, Tab
 from tests.lpzero.report.test_report import HOSTILE, poison
 from tests.lpzero.small_campaign import discovery
@@ -85,6 +90,26 @@ def test_pointing_at_a_dot_shows_its_architecture(tab: Tab, campaign: Path) -> N
         assert f"width {column['sizes']['width'][row]}" in said
         assert f"parameters {column['sizes']['parameters'][row]:,}" in said
         assert json.dumps(column["arch"][row]).replace(" ", "") in said.replace(" ", "")
+
+
+def test_pointing_at_a_learning_curve_shows_its_architecture(
+    browser: Browser, tmp_path: Path
+) -> None:
+    lines = [
+        {"index": i, "seed": 0, "target": -1.0 - i, "seconds": 1.0, "steps": 9,
+         "arch": {"width": [i + 40]}, "curve": [[4, 5.0 + i], [9, 3.0 + i]]}
+        for i in range(2)
+    ]  # fmt: skip
+    config = build_config(plan_named("nano-gpt2"))
+    with RunDirectory(tmp_path / "build", config, False, is_training) as directory:
+        directory.journal.append(lines)
+    tab = Tab(browser).open(write(open_run(tmp_path / "build")).page)
+    tab.point_at("learning-curves", 0, 1)
+    said = tab.hovered("learning-curves")
+    assert 'architecture 0: {"width": [40]}' in said
+    assert "loss 3.0000 after 9" in said
+    assert tab.complaints() == []
+    tab.close()
 
 
 def test_pointing_at_a_rival_tells_the_paired_difference(tab: Tab, campaign: Path) -> None:
@@ -285,9 +310,41 @@ def test_the_filter_shows_the_formulas_it_names(tab: Tab) -> None:
     assert tab.run("document.getElementById('filtered').textContent") == f"{len(shown)} of {total}"
 
 
+def test_a_newer_state_keeps_the_order_the_filter_and_the_keyboard(
+    tab: Tab, campaign: Path
+) -> None:
+    newer = content_of(open_run(campaign)).to_json()
+    name = next(name for name, markup in newer["sections"].items() if 'id="hall"' in markup)
+    shown = column(tab, 0)
+    tab.click("#hall thead th:nth-child(2) button")
+    tab.click("#hall thead th:nth-child(2) button")
+    tab.click("button[data-all]")
+    tab.run("document.querySelector('#filter').focus()")
+    tab.type("a")
+    kept = [text for text in column(tab, 0) if text != shown[0]]
+    assert 2 < len(kept) <= len(column(tab, 0))
+    row = re.search(r"<tr data-row.*?</tr>", newer["sections"][name], re.DOTALL)
+    assert row is not None
+    newer["sections"][name] = newer["sections"][name].replace(row[0], "")  # the first one is gone
+    tab.run(f"window.lpzero.update({json.dumps(newer)})")
+    assert column(tab, 0) == kept
+    sizes = column(tab, 1)
+    assert sizes == sorted(sizes, key=float)
+    assert direction(tab, 1) == "ascending"
+    assert tab.run("document.activeElement.id") == "filter"
+    tab.type("zzz")
+    assert column(tab, 0) == []
+    tab.run("document.querySelector('#filter').value = ''")
+    tab.run("document.querySelector('#filter').dispatchEvent(new Event('input'))")
+    assert len(column(tab, 0)) == tab.run(f"{ROWS}.length") > 10, "all rows were asked for"
+
+
 @pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
 def test_nothing_is_cut_at_any_width(tab: Tab, width: int) -> None:
+    tab.draw("rivals-made-up")  # of the wide page: it is arranged anew
     tab.resize(width)
+    for _ in range(2):  # until the page knows its width
+        tab.run("new Promise((done) => requestAnimationFrame(() => done(true)))")
     tab.draw_all()
     tab.run("document.querySelectorAll('details').forEach((box) => { box.open = true; })")
     assert tab.run("document.documentElement.scrollWidth") <= width

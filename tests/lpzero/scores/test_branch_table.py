@@ -105,6 +105,25 @@ def test_products_of_all_pairs_equal_the_reference(operation: str) -> None:
                 )
 
 
+@pytest.mark.parametrize("operation", ["mul", "matmul"])
+def test_products_with_scaled_chains_equal_the_reference(operation: str) -> None:
+    chains = surviving(2)
+    drawn = [sketch(seed) for seed in range(2)]
+    table = branch_table(drawn, chains)
+    matrices = chains.chains["W"][: chains.n_matrices["W"]]
+    scaled = [chain for chain in matrices if chain[-1:] in (("zscore",), ("minmax",))]
+    rng = random.Random(0)
+    for left, right in [
+        *((one, rng.choice(matrices)) for one in scaled),
+        *((rng.choice(matrices), one) for one in scaled),
+    ]:
+        formula = Formula.of(operation, ("G", left), ("W", right))
+        expected = [naive.score(formula, blocks_of(one)) for one in drawn]
+        found = table.product(operation, ("G", left), ("W", right))
+        absolute = 1e-13 * max(1.0, *(abs(value) for value in expected))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=absolute, err_msg=str(formula))
+
+
 def test_a_chain_that_overflows_poisons_its_row_and_no_other() -> None:
     one = sketch(0)
     # No chain of two takes a float32 out of float64, so these numbers are larger.

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 import spaces
 from lpzero.errors import InputError
 from lpzero.proxies import Measurements, find
+from lpzero.proxies.combined import rank_sum
 from lpzero.search import loops
 from lpzero.search.constraints import Constraints
 from lpzero.search.environment import Environment
@@ -163,13 +166,81 @@ def test_mutants_of_trazor_differ_in_the_worst_block_alone() -> None:
     arch = FlexiBertArch(32, (BEST, Layer("sdp", 4, 24, 2), BEST))
     place = environment(BlockProxy())
     place.scores([arch])
-    loop = TRazor(mutations=8)
+    loop = TRazor(mutations=8, shape_moves=0.0)
     members, positions = loop._moved(place, [Member(arch, np.zeros(3), arch)])
     children = [m.arch for m in loop._mutants(place, members, positions, {arch})]
     assert len(set(children)) == 8
     for child in children:
         assert [a == b for a, b in zip(child.layers, arch.layers, strict=True)] == [1, 0, 1]
         assert child.hidden == 32
+
+
+def test_a_proportion_of_the_blocks_mutates_and_is_exchanged() -> None:
+    loop = TRazor(proportion=0.5)
+    assert loop.worst(np.array([3.0, 0.0, 2.0, 1.0])) == [1, 3]
+    assert TRazor().worst(np.array([3.0, 0.0, 2.0, 0.0])) == [1]
+    assert TRazor().worst(np.array([3.0, 0.0, 2.0, 1.0]), times=2) == [1, 3]
+    assert loop.share_of(np.zeros(1)) == 1
+    a, b = Layer("sdp", 2, 24, 1), Layer("wma", 4, 48, 2)
+    first, second = FlexiBertArch(16, (a, a, a)), FlexiBertArch(16, (b, b, b))
+    values = np.array([1.0, 1.0, 1.0]), np.array([2.0, 9.0, 3.0])
+    assert exchanged(SPACE, first, second, *values).layers == (b, b, b)
+    assert exchanged(SPACE, first, second, *values, 2).layers == (a, b, b)
+
+
+def test_shape_moves_change_depth_and_width_and_keep_the_blocks() -> None:
+    arch = FlexiBertArch(32, (BEST, Layer("sdp", 4, 24, 2), BEST))
+    place = environment(BlockProxy())
+    place.scores([arch])
+    loop = TRazor(mutations=12, shape_moves=1.0)
+    members, positions = loop._moved(place, [Member(arch, np.arange(3.0), arch)])
+    children = loop._mutants(place, members, positions, {arch})
+    assert {len(child.arch.layers) for child in children} == {2, 3}
+    assert {child.arch.hidden for child in children} == {16, 32, 48}
+    for child in children:
+        kept = child.arch.layers
+        assert kept == arch.layers[: len(kept)]
+        assert child.velocity.tolist() == members[0].velocity[: len(kept)].tolist()
+
+
+def test_trazor_does_not_run_dry_and_says_what_it_drew_afresh() -> None:
+    # 128 architectures are within the bounds, eight of them have two layers instead of three.
+    limit = Constraints({"parameters": (28_000, 29_000)})
+    loop = TRazor(population=10, mutations=5, crossovers=5, steps=10, shape_moves=0.0)
+    place = environment(BlockProxy(), constraints=limit)
+    loop.run(place)
+    n = place.scorer.n_scored
+    assert n == len(set(place.ledger.known("score"))) == loop.most_scored(False)
+    [remark] = place.remarks
+    assert re.match(rf"\d+ of {n} architectures were drawn afresh, from step \d+ on", remark)
+    # A pool that has been scored to its end ends the search, with a word of it.
+    rng = random.Random(5)
+    small = environment(BlockProxy(), pool=[SPACE.sample(rng) for _ in range(30)])
+    loop.run(small)
+    assert small.scorer.n_scored == 30
+    assert "found no new architecture: the search ended there" in small.remarks[0]
+
+
+def test_the_trace_of_ranks_is_ranked_in_one_set() -> None:
+    guide = rank_sum(BlockProxy(), BlockProxy(name="heads", value=lambda block: -block.heads))
+    place = environment(guide, seed=3)
+    TRazor(population=10, mutations=5, crossovers=5, steps=6).run(place)
+    growing = [entry["score"] for entry in place.trace]
+    assert growing[-1] > 2 * growing[0]  # most of it only because more are ranked
+    place.settle_trace()
+    known = place.ledger.known("score")
+    ranks = sum(
+        rankdata([v[i] for v in (place.ledger.get("score", a) for a in known)]) for i in (0, 1)
+    )
+    settled = {repr(SPACE.to_json(a)): rank for a, rank in zip(known, ranks, strict=True)}
+    for entry in place.trace:
+        assert entry["score"] == entry["best"] == settled[repr(entry["arch"])]
+    # Another loop, whose best is the best of all it observed.
+    other = environment(guide, seed=3)
+    Regularised(population=5, tournament=2, evaluations=20).run(other)
+    other.settle_trace()
+    bests = [entry["best"] for entry in other.trace]
+    assert bests == np.maximum.accumulate([entry["score"] for entry in other.trace]).tolist()
 
 
 def test_trazor_climbs_block_by_block_within_its_budget() -> None:

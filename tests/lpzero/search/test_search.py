@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Constraints, Request, Resources, defaults, loops, run
 from lpzero.search import evaluators as evaluating
+from lpzero.search import search as searching
 from lpzero.search.cost import Cost
 from lpzero.search.deadline import Deadline, TimeUpError
 from lpzero.search.evaluators.surrogate import Surrogate
@@ -28,6 +30,7 @@ from lpzero.search.gaussian import Kernel, Process, likelihood
 from lpzero.search.latency import Stopwatch
 from lpzero.search.ledger import Ledger
 from lpzero.search.scorer import NoProxy, Scorer
+from spaces.initialisation import ByName
 from spaces.tables import load
 from spaces.training.recipes import PLANS
 from spaces.training.tasks import TASKS
@@ -404,14 +407,14 @@ def test_a_search_inside_its_table_draws_nothing_outside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cost", "text"),
+    ("cost", "jobs", "text"),
     [
-        (Cost(8050, 1.3), "about 3 h: 8,050 networks at 1.3 s"),
-        (Cost(1300, 0.086, 2), "about 56 s: 1,300 networks at 0.086 s in 2 processes"),
+        (Cost(8050, 1.3), 1, "about 3 h: 8,050 networks at 1.3 s"),
+        (Cost(1300, 0.086), 2, "about 56 s: 1,300 networks at 0.086 s in 2 processes"),
     ],
 )
-def test_the_cost_in_words(cost: Cost, text: str) -> None:
-    assert str(cost) == text
+def test_the_cost_in_words(cost: Cost, jobs: int, text: str) -> None:
+    assert cost.text(jobs) == text
 
 
 @pytest.mark.parametrize("name", [name for name in loops.LOOPS if name != "prenas"])
@@ -451,3 +454,73 @@ def test_the_part_of_a_space_that_a_table_knows() -> None:
     assert defaults.known_space("nano-gpt2", "nano-gpt2") == "nano-gpt2"
     assert defaults.known_space("gpt2", None) == "gpt2"
     assert evaluating.table_of(spaces.get("gpt2-released")) == "gpt2-wt103"
+
+
+def test_all_parts_of_a_combination_are_measured_on_one_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space, built = spaces.get("nano-gpt2"), []
+    build = type(space).build
+
+    def counted(self: Any, arch: Any, seed: int) -> Any:
+        built.append((arch, type(seed)))
+        return build(self, arch, seed)
+
+    monkeypatch.setattr(type(space), "build", counted)
+    rng = random.Random(0)
+    archs = [space.sample(rng) for _ in range(3)]
+    proxy = find("rank-mean(rank-sum(snip, grad-norm), ntkt, depth)")
+    quick = Context(folder=tmp_path, is_quick=True)
+    together = Scorer(proxy, space, Measurements(quick), Ledger(space))
+    found = together.scores(archs)
+    assert sorted(map(str, built)) == sorted(str((arch, ByName)) for arch in archs)
+    # Leaf by leaf, each on a network of its own, the scores are the same.
+    alone = Measurements(replace(quick, folder=tmp_path / "alone"))
+    for index, leaf in enumerate(together.leaves):
+        values = [together.ledger.get("score", arch)[index] for arch in archs]
+        assert leaf.score(space, archs, alone).tolist() == values
+    assert len(found) == 3
+    assert len(built) == 3 + 3 * 3
+
+
+def test_networks_as_ranked_have_the_scores_of_rank_and_quick_ones_are_cached_apart(
+    tmp_path: Path,
+) -> None:
+    around = Resources(cache=tmp_path)
+    kinds = {}
+    for kind in ("as-ranked", "quick"):
+        small = {"samples": 3}
+        request = asked(loop="random", proxy="snip", evaluator="proxy", constants=small)
+        kinds[kind] = run(replace(request, networks=kind), around)
+    best = spaces.get("nano-gpt2").from_json(kinds["as-ranked"].best["arch"])
+    ranked = find("snip").score(
+        spaces.get("nano-gpt2"), [best], Measurements(Context(folder=tmp_path))
+    )
+    assert kinds["as-ranked"].best["score"] == ranked[0]
+    scores = [[entry["score"] for entry in found.trace] for found in kinds.values()]
+    assert scores[0] != scores[1]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=0.2)
+
+
+def test_a_search_that_does_not_say_how_its_networks_are_has_them_as_ranked() -> None:
+    request = asked(proxy="snip")
+    stored = request.to_json()
+    assert Request.from_json(stored).to_json() == stored
+    assert stored.pop("networks") == request.networks == "quick"
+    earlier = Request.from_json(stored)
+    assert earlier.networks == "as-ranked"
+    assert earlier.to_json() == stored
+    assert asked(evaluator="table").networks == "as-ranked"
+    with pytest.raises(LookupError, match="unknown kind of networks 'quack'; did you mean 'quick'"):
+        asked(networks="quack")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "seconds", "expected"), [(None, 1.0, 2), (None, 0.01, 1), (1, 1.0, 1)]
+)
+def test_a_long_search_uses_every_core_unless_told_otherwise(
+    jobs: int | None, seconds: float, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "n_cores", lambda: 2)
+    assert Resources(jobs=jobs).workers_for(Cost(100, seconds)).jobs == expected
+    assert Resources(jobs=jobs).workers_for(None).jobs == 1

@@ -56,6 +56,11 @@ build_table(plan, Path(sys.argv[1]))
 """
 
 
+def curves(journal: Path) -> dict[tuple[int, int], list]:
+    lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    return {(line["index"], line["seed"]): line["curve"] for line in lines}
+
+
 def n_lines(path: Path) -> int:
     return path.read_text().count("\n") if path.exists() else 0
 
@@ -98,6 +103,8 @@ def test_kill_9_and_the_number_of_jobs_do_not_change_the_table(tmp_path: Path) -
     resumed = build_table(PLAN, folder, Workers(2))
     assert without_seconds(resumed) == without_seconds(straight)
     assert n_lines(journal) == 4 + 3
+    assert curves(journal) == curves(straight.parent / layout.JOURNAL)
+    assert all([step for step, _ in curve] == [1, 2] for curve in curves(journal).values())
 
 
 @pytest.mark.slow

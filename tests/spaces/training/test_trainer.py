@@ -9,6 +9,7 @@ import torch
 import spaces
 from spaces.flexibert import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Arch
+from spaces.training.loss_curve import LossCurve
 from spaces.training.recipes import PLANS
 from spaces.training.table_rows import sample_architectures
 from spaces.training.tasks import TASKS
@@ -29,6 +30,8 @@ def test_same_seed_same_target_and_nothing_global_changes(space, arch, task) -> 
     first, again, other = (train(space, arch, TASKS[task](64), SHORT, seed) for seed in (0, 0, 1))
     assert first.target == again.target
     assert first.target != other.target
+    assert first.curve == again.curve != other.curve
+    assert [step for step, _ in first.curve] == [1, 2, 3, 4, 5, 6]
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
 
@@ -48,6 +51,18 @@ def test_a_training_that_diverges_ends_with_a_reason() -> None:
     assert run.failure == "the training loss is not finite after 0 steps"
     assert math.isnan(run.target)
     assert run.steps == 0
+
+
+@pytest.mark.parametrize("steps", [1, 5, 32, 33, 100, 300])
+def test_a_curve_has_at_most_32_points_that_average_every_step_once(steps: int) -> None:
+    curve, losses = LossCurve(steps), [float(7 + n % 3) for n in range(steps)]
+    for loss in losses:
+        curve.add(loss)
+    ends = [0, *(int(step) for step, _ in curve.points)]
+    assert len(curve.points) == min(steps, 32)
+    assert ends[-1] == steps
+    for (start, end), (_, mean) in zip(pairwise(ends), curve.points, strict=True):
+        assert mean == pytest.approx(sum(losses[start:end]) / (end - start), rel=1e-5)
 
 
 def test_the_learning_rate_rises_then_falls_to_a_tenth() -> None:

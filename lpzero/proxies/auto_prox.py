@@ -1,0 +1,57 @@
+"""The formula that Auto-Prox discovered for ViTs (Wei et al. 2024).
+
+The authors' repository has its genotype in every configuration, the same for AutoFormer and PiT:
+the first input t2 after min-max normalisation and the Frobenius norm, plus the second, t4g, after
+sigmoid and square root. What t2 and t4g are is not in it: the package that computes them was never
+uploaded. A block of the authors' models has four matrices, of queries, keys and values, of the
+attention's projection, and two of the MLP: read here as t1 to t4, and g as the loss's gradient. So
+t2 is the matrix after the heads, t4g the gradient of the MLP's last. LPZero, by the same authors
+with the same tree, takes the mean of a tensor and the mean over blocks: that is
+`auto-prox-normalised`. The sum over blocks counts depth beside.
+
+A normalised matrix has entries near 1/2 and the sigmoid of a small gradient is 1/2: whatever the
+two tensors are, a block's value is near sqrt(n) / 2 + sqrt(1/2), n the entries of the first.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lpzero.proxies.network import Network, WeightMatrix, flat
+from lpzero.proxies.registry import Needs, Terms, proxy
+from lpzero.statistics.layout import Part
+
+_PAPER = "Wei et al. 2024 (Auto-Prox)"
+_RANGE_GUARD = 1e-9  # as in the authors' code
+
+
+@proxy(
+    needs=Needs.FORWARD | Needs.GRADIENT | Needs.LABELS,
+    paper=_PAPER,
+    normalised=True,
+    reads="S",
+)
+def auto_prox(network: Network) -> Terms:
+    """sum over blocks of ||minmax(W)||_F + mean sqrt(sigmoid(dL/dV)), W the matrix after the
+    heads, V the MLP's last"""
+    terms = []
+    for block, gradients in zip(network.matrices, network.passed.gradients, strict=True):
+        after_heads = _last(block, "attention", network.layout.heads)
+        weight = flat(block[after_heads].weight).double()
+        slope = gradients[_last(block, "feed-forward")].double()
+        terms.append([_norm(weight) + float(torch.sigmoid(slope).sqrt().mean())])
+    return terms
+
+
+def _norm(weight: Tensor) -> float:
+    """The Frobenius norm of the matrix moved and scaled to [0, 1]."""
+    low, high = weight.min(), weight.max()
+    return float(((weight - low) / (high - low + _RANGE_GUARD)).norm())
+
+
+def _last(block: list[WeightMatrix], part: Part, preferred: tuple[str, ...] = ()) -> int:
+    """The place of the part's last matrix, or of the last one below a preferred module."""
+    places = [index for index, matrix in enumerate(block) if matrix.part == part]
+    named = [i for i in places if any(block[i].name.startswith(f"{one}.") for one in preferred)]
+    return (named or places)[-1]

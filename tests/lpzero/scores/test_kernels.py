@@ -1,0 +1,91 @@
+"""The kernels: every number is that of the primitive's body, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lpzero.arrays import FloatArray
+from lpzero.scores import stacks
+from lpzero.scores.kernels import Buffers, Operand, matrix_kernel, number_kernel
+from primitives.registry import UNARIES, forget, unary
+
+NAMES = [name for name in UNARIES if name != "disconnect"]
+
+
+def operands(shape: tuple[int, int, int]) -> dict[str, FloatArray]:
+    """Stacks that reach every guard, and those that reach none."""
+    rng = np.random.default_rng(1)
+    drawn = rng.normal(size=shape)
+    zeros = np.where(rng.random(shape) < 0.3, 0.0, drawn)
+    return {
+        "both signs": drawn,
+        "positive": np.abs(drawn) + 0.1,
+        "non-negative with zeros": np.abs(zeros),
+        "negative": -np.abs(drawn) - 0.1,
+        "zeros of both signs": np.where(drawn > 0, zeros, -0.0),
+        "tiny": drawn * 1e-12,
+        "huge": drawn * 1e60,
+        "beyond the clip": drawn * 40.0,
+        "constant": np.full(shape, -2.5),
+        "mixed sizes": drawn * np.logspace(-11, 3, shape[0])[:, np.newaxis, np.newaxis],
+    }
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 8, 1), (2, 64, 2), (3, 7, 5), (4, 48, 9)])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kernel_gives_the_bits_of_the_body(name: str, shape: tuple[int, int, int]) -> None:
+    primitive, stretch = UNARIES[name], 2.5
+    for kind, values in operands(shape).items():
+        mean = stacks.means(values).reshape(-1, 1, 1)
+        with np.errstate(all="ignore"):
+            expected = stacks.apply(primitive, values, stretch, "first")
+            operand = Operand(values, mean, Buffers())
+            numbers, matrices = number_kernel(primitive), matrix_kernel(primitive, "first")
+            if numbers is not None:
+                found = numbers(operand) * stretch**primitive.traits.grows
+            else:
+                assert matrices is not None
+                found = np.full((2, *shape), np.nan).transpose(1, 0, 2, 3)[:, 1]  # not contiguous
+                matrices(operand, found)
+        np.testing.assert_array_equal(found, expected, err_msg=kind)
+
+
+def test_parts_shared_by_kernels_do_not_depend_on_their_order() -> None:
+    for kind, values in operands((3, 16, 4)).items():
+        mean = stacks.means(values).reshape(-1, 1, 1)
+        results = []
+        for names in (NAMES, NAMES[::-1]):
+            operand, out = Operand(values, mean, Buffers()), {}
+            for name in names:
+                numbers, matrices = (
+                    number_kernel(UNARIES[name]),
+                    matrix_kernel(UNARIES[name], "first"),
+                )
+                out[name] = np.empty_like(values)
+                with np.errstate(all="ignore"):
+                    if numbers is not None:
+                        out[name] = numbers(operand).copy()
+                    elif matrices is not None:
+                        matrices(operand, out[name])
+            results.append(out)
+        for name in NAMES:
+            np.testing.assert_array_equal(results[0][name], results[1][name], err_msg=kind)
+
+
+def test_a_primitive_declared_anew_has_no_kernel() -> None:
+    own = UNARIES["zscore"]
+    forget("zscore")
+    try:
+
+        @unary(latex="{x}", gives=own.traits.gives)
+        def zscore(x, xp):  # type: ignore[no-untyped-def]
+            """x less its mean"""
+            return x - xp.mean(x)
+
+        assert matrix_kernel(UNARIES["zscore"], "first") is None
+    finally:
+        forget("zscore")
+        from primitives import registry
+
+        registry._add(own)
