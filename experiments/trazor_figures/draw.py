@@ -44,7 +44,7 @@ def write_all(measured: Measured, scores: Mapping[str, FloatArray], out: Path) -
     """Write figures and their data to OUT; the tables as Markdown."""
     accuracies = {
         table.name: dict(zip(table.ids, table.targets.tolist(), strict=True))
-        for table in (*measured.tables.values(), measured.supernet, measured.few)
+        for table in (*measured.tables.values(), measured.supernet)
     }
     plain = {
         family: indicators(measured.plain[family], accuracies[table.name])
