@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.measured import prints_measured
 from lpzero.exhaust.run import Exhaustion, exhaust
 from lpzero.parallel import Workers, stream
 from lpzero.parallel.streams import SENT
@@ -186,6 +187,7 @@ def table_of(found: list[Timed]) -> str:
     return "\n".join(lines)
 
 
+@prints_measured
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter

@@ -96,7 +96,10 @@ BUGS = (
     ]),
     Bugs("lpzero/judgement/bootstrap.py", [_T + "judgement/test_bootstrap.py", _T + "judgement/test_differences.py", _T + "judgement/test_judgement.py"], [
         ("LEVEL = 0.95", "LEVEL = 0.9", "intervals of 90%"),
-        ("0.5 * (x[:, np.newaxis] == x)", "0.0 * (x[:, np.newaxis] == x)", "ties inside a resample"),
+        ("key = len(counts), y.tobytes()", "key = len(counts), b\"\"", "targets of one size are taken for each other"),
+    ]),
+    Bugs("lpzero/judgement/large_resamples.py", [_T + "judgement/test_bootstrap.py"], [
+        ("below + 0.5 * weights + 0.5", "below + 0.5", "ties inside a resample"),
     ]),
     Bugs("lpzero/judgement/table.py", [_T + "judgement/test_table.py", _T + "judgement/test_rivals.py"], [
         ("name = max(rhos, key=lambda name: abs(rhos[name]), default=None)", "name = min(rhos, key=lambda name: abs(rhos[name]), default=None)", "the worst counter is the rival"),

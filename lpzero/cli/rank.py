@@ -163,13 +163,13 @@ def _saved(
     seconds: float,
 ) -> Path | None:
     """Write the ranking and its page to --out, if it is given, and return the page."""
+    if given["out"] is None:
+        return None
     from lpzero.proxies.ranking_record import ranking_config, result_of
     from lpzero.report import write
     from lpzero.runs.directory import RunDirectory
     from lpzero.runs.run import open_run
 
-    if given["out"] is None:
-        return None
     batch = output.chosen_batch(given)
     names: tuple[str, ...] = (
         "seed",

@@ -241,12 +241,12 @@ class TableFitness:
     @cached_property
     def _valid(self) -> tuple[FormulaScorer, RankMeasures]:
         rows = self.parts.valid
-        return self._evaluator(rows, None, bare_chains()), self._judged.measures(rows)
+        return self._evaluator(rows, None, surviving(1)), self._judged.measures(rows)
 
     @cached_property
     def all_rows(self) -> FormulaScorer:
         """The evaluator on all rows, for the formulas that are reported."""
-        return self._evaluator(None, None, bare_chains())
+        return self._evaluator(None, None, surviving(1))
 
     def _evaluator(
         self, rows: Any, label: str | None, chains: ChainSet | None = None

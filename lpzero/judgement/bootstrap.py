@@ -1,12 +1,14 @@
 """Bootstrap intervals of rho and tau, exact and without a loop over resamples.
 
 A resample is a vector of counts c (how often each architecture was drawn). Ranks inside it are
-a matrix product, rank_i = sum_j c_j [x_j < x_i] + (1 + sum_j c_j [x_j = x_i]) / 2, and tau-b is
-a quotient of quadratic forms in c. Shapes: R resamples, n architectures.
+rank_i = sum_j c_j [x_j < x_i] + (1 + sum_j c_j [x_j = x_i]) / 2, and tau-b is a quotient of
+quadratic forms in c. Everything is a sum of whole numbers and halves, exact in any order. Shapes: R
+resamples, n architectures.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,36 +50,59 @@ def percentile_interval(values: FloatArray) -> Interval:
 
 
 def draw_counts(n: int, resamples: int) -> FloatArray:
-    """How often each architecture is drawn in each resample of n draws (R, n)."""
+    """How often each architecture is drawn in each resample of n draws (R, n); read-only."""
+    keeps = n <= large_resamples.MANY
+    return _draw_again(n, resamples) if keeps else _draw(n, resamples)
+
+
+def _draw(n: int, resamples: int) -> FloatArray:
     draws = np.random.Generator(np.random.Philox(SEED)).integers(0, n, (resamples, n))
     flat = draws + n * np.arange(resamples)[:, np.newaxis]
-    return np.bincount(flat.reshape(-1), minlength=n * resamples).reshape(-1, n).astype(np.float64)
+    counts = np.bincount(flat.reshape(-1), minlength=n * resamples).reshape(-1, n)
+    drawn = counts.astype(np.float64)
+    drawn.flags.writeable = False
+    return drawn
+
+
+_draw_again = lru_cache(maxsize=4)(_draw)  # one seed: a table's parts are drawn alike every time
 
 
 def spearman_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Rho of x and y (n,) in each resample (R,); 0 where a resample is constant."""
-    centre = (len(x) + 1) / 2
-    u, v = (_ranks_resampled(counts, z) - centre for z in (x, y))
+    u, squares_of_u = _ranks_resampled(counts, x)
+    v, squares_of_v = _of_targets(counts, y)
     products = (counts * u * v).sum(axis=1)
-    return bounded_ratio(
-        products, np.sqrt((counts * u * u).sum(axis=1) * (counts * v * v).sum(axis=1))
-    )
+    return bounded_ratio(products, np.sqrt(squares_of_u * squares_of_v))
 
 
 def kendall_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Tau-b of x and y (n,) in each resample (R,); 0 where a resample is constant."""
+    of_x, of_y = (large_resamples.differing_pairs(counts, z) for z in (x, y))
     if len(x) > large_resamples.MANY:
-        of_x, of_y = (large_resamples.differing_pairs(counts, z) for z in (x, y))
         both = large_resamples.concordance(counts, x, y)
-        return bounded_ratio(both, np.sqrt(of_x * of_y))
-    a, b = (np.sign(z[:, np.newaxis] - z) for z in (x, y))
-    both, of_x, of_y = (((counts @ m) * counts).sum(axis=1) for m in (a * b, a * a, b * b))
+    else:
+        a, b = (np.sign(z[:, np.newaxis] - z) for z in (x, y))
+        both = ((counts @ (a * b)) * counts).sum(axis=1)
     return bounded_ratio(both, np.sqrt(of_x * of_y))
 
 
-def _ranks_resampled(counts: FloatArray, x: FloatArray) -> FloatArray:
-    if len(x) > large_resamples.MANY:
-        return large_resamples.ranks(counts, x)
-    below = (x[:, np.newaxis] < x) + 0.5 * (x[:, np.newaxis] == x)
-    ranks: FloatArray = counts @ below + 0.5
-    return ranks
+def _ranks_resampled(counts: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The ranks (R, n) less their mean in each resample, and the sum of their squares (R,)."""
+    ranks = large_resamples.ranks(counts, x) - (len(x) + 1) / 2
+    return ranks, (counts * ranks * ranks).sum(axis=1)
+
+
+_known_targets: dict[tuple[int, bytes], tuple[FloatArray, FloatArray]] = {}
+_MOST_TARGETS = 4
+
+
+def _of_targets(counts: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same of targets, of which there are few: every proxy of a table is judged on them."""
+    if counts.flags.writeable or len(y) > large_resamples.MANY:
+        return _ranks_resampled(counts, y)
+    key = len(counts), y.tobytes()
+    if key not in _known_targets:
+        if len(_known_targets) == _MOST_TARGETS:
+            _known_targets.pop(next(iter(_known_targets)))
+        _known_targets[key] = _ranks_resampled(counts, y)
+    return _known_targets[key]

@@ -1,31 +1,20 @@
 """Every proxy of the papers under one protocol, hand-made or discovered.
 
-Importing the package registers the families, in this order.
+Importing the package registers the families that need no torch. The others are imported when a
+name is looked up that is not among them, or all names are listed.
 """
 
-from lpzero.proxies import activations as activations
-from lpzero.proxies import attention as attention
-from lpzero.proxies import auto_prox as auto_prox
-from lpzero.proxies import az_nas as az_nas
-from lpzero.proxies import components as components
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from lpzero.proxies import engine as engine
 from lpzero.proxies import formula as formula
-from lpzero.proxies import hidden as hidden
-from lpzero.proxies import jacobian as jacobian
-from lpzero.proxies import kernels as kernels
-from lpzero.proxies import patterns as patterns
 from lpzero.proxies import plugins as plugins
-from lpzero.proxies import released as released
-from lpzero.proxies import saliency as saliency
 from lpzero.proxies import sizes as sizes
-from lpzero.proxies import supernet as supernet
-from lpzero.proxies import trazor as trazor
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import find
-from lpzero.proxies.measurements import Measurements, Record, evaluate
-from lpzero.proxies.network import Network
 from lpzero.proxies.registry import (
     Measure,
     Needs,
@@ -37,7 +26,27 @@ from lpzero.proxies.registry import (
     proxy,
     register,
 )
-from lpzero.statistics.trace import Layout
+
+if TYPE_CHECKING:
+    from lpzero.proxies.measurements import Measurements, Record, evaluate
+    from lpzero.proxies.network import Network
+    from lpzero.statistics.trace import Layout
+
+_ELSEWHERE = {
+    "Layout": "lpzero.statistics.trace",
+    "Measurements": "lpzero.proxies.measurements",
+    "Network": "lpzero.proxies.network",
+    "Record": "lpzero.proxies.measurements",
+    "evaluate": "lpzero.proxies.measurements",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What is imported when it is asked for, because torch is imported with it."""
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ELSEWHERE[name]), name)
+
 
 __all__ = [
     "Combined",

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Proxy, Terms
 from lpzero.statistics.definitions import OURS
-from lpzero.statistics.extraction import PositionStatistics, extract
 from primitives import network as formulas
 from primitives.errors import TensorError
 from primitives.formula import Formula
@@ -26,6 +24,8 @@ from spaces.base import EMBEDDING, HEAD, Space
 
 if TYPE_CHECKING:
     from lpzero.proxies.measurements import Measurements
+    from lpzero.proxies.network import Network
+    from lpzero.statistics.extraction import PositionStatistics
 
 
 def column_values(
@@ -89,6 +89,8 @@ def _positions(
     network: Network, formula: AnyFormula, limit: int | None, with_ends: bool, definitions: str
 ) -> formulas.NetworkValues:
     """The formula's statistics of a network, which runs once, and its sizes if they are known."""
+    from lpzero.statistics.extraction import extract  # imports torch
+
     found = extract(
         network.model,
         network.tokens,

@@ -28,7 +28,7 @@ _WEIGHTED = re.compile(r"\s*([0-9]*\.?[0-9]+)\s+(\S.*?)\s*", re.DOTALL)
 
 def find(text: str) -> Proxy:
     """The proxy that the text names."""
-    if text in known():
+    if "(" not in text and text in known():  # a formula needs none of the names
         return get(text)
     combination = _COMBINATION.fullmatch(text)
     if combination:

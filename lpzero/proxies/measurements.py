@@ -14,15 +14,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, UnsealedError
 from lpzero.parallel import Lost, stream
 from lpzero.proxies.context import Context
-from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Measure
 from lpzero.proxies.released_batch import own_batch
 from lpzero.scores.chains import surviving
@@ -30,21 +27,22 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store
-from lpzero.statistics.default_loss import named_loss
 from lpzero.statistics.errors import StatisticsError
-from lpzero.statistics.inputs import read_inputs
-from lpzero.statistics.isolation import resolve_device, single_thread
-from lpzero.statistics.layout_finder import layout_for
-from lpzero.statistics.objective import Loss
-from lpzero.supernet.released import ReleasedSelector
-from lpzero.supernet.saliency import Saliency
 from primitives.naive import Axis
 from spaces.base import Space
 from spaces.errors import BatchError
-from spaces.initialisation import ByName
+
+if TYPE_CHECKING:  # torch is imported when networks are measured, not for scores of sketches
+    from torch import Tensor
+
+    from lpzero.proxies.network import Network
+    from lpzero.statistics.objective import Loss
+    from lpzero.supernet.released import ReleasedSelector
+    from lpzero.supernet.saliency import Saliency
 
 logger = logging.getLogger(__name__)
 _ENDING = ".json"
+_KEPT_BYTES = 768 << 20  # of sketches between their verification and their first use
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +154,8 @@ class Measurements:
 
     def saliency(self, space: Space[Any]) -> Saliency:
         """The saliency from one pass of the space's supernet."""
+        from lpzero.supernet.saliency import Saliency
+
         context = self.context
         key = (space, context.options)
         if key not in self._known.supernets:
@@ -172,6 +172,8 @@ class Measurements:
 
     def released_selector(self, space: Space[Any]) -> ReleasedSelector:
         """The pass of PreNAS's public selector."""
+        from lpzero.supernet.released import ReleasedSelector
+
         key = (space, self.context.seed)
         if key not in self._known.selectors:
             self._known.selectors[key] = ReleasedSelector.of(space, self.context.seed)
@@ -188,6 +190,7 @@ class Measurements:
             context.device,
             context.chunk,
             label=None if context.label is None else "sketches",
+            keep=_KEPT_BYTES,
         )
         return sketches(Architectures(space, archs), builder)
 
@@ -234,6 +237,8 @@ class _MeasureTask:
     store: Store
 
     def __call__(self, task: tuple[str, Any]) -> dict[str, Record] | str:
+        from lpzero.statistics.isolation import single_thread
+
         name, arch = task
         records = _read(self.store, self.space.name, name)
         todo = [measure for measure in self.measures if _key(measure) not in records]
@@ -249,6 +254,13 @@ class _MeasureTask:
         return records
 
     def _network(self, arch: Any) -> Network:
+        from lpzero.proxies.network import Network
+        from lpzero.statistics.default_loss import named_loss
+        from lpzero.statistics.inputs import read_inputs
+        from lpzero.statistics.isolation import resolve_device
+        from lpzero.statistics.layout_finder import layout_for
+        from spaces.initialisation import ByName
+
         seed = ByName(self.options.seed) if self.is_quick else self.options.seed
         model = self.space.build(arch, seed).to(resolve_device(self.device))
         tokens, wide = _batches(self.space, self.options)

@@ -16,9 +16,12 @@ nothing: it does not apply to spaces whose networks do not have them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Flag, auto
+from importlib import import_module
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -150,18 +153,45 @@ class SizeProxy:
         return np.array([self.count(space, arch) for arch in archs], dtype=np.float64)
 
 
+# The modules that declare proxies, in the order of their names in every list.
+FAMILIES = (
+    "jacobian",
+    "activations",
+    "attention",
+    "auto_prox",
+    "sizes",
+    "components",
+    "az_nas",
+    "formula",
+    "engine",
+    "hidden",
+    "kernels",
+    "patterns",
+    "saliency",
+    "released",
+    "supernet",
+    "trazor",
+)
+_PACKAGE = __name__.rpartition(".")[0]
+
 _PROXIES: dict[str, Proxy] = {}
+_FAMILY: dict[str, int] = {}  # of our proxies the place of their module in FAMILIES
+_is_loaded = False
 _LOADERS: list[Callable[[], None]] = []
 _OWNERS: dict[str, str] = {}  # of a user's proxy the module that declared it
 
 
 def register(proxy: Proxy) -> Proxy:
     """Register the proxy under its name."""
+    family, owner = _declaring_family(), user_modules.running()
+    if family is None:
+        load_families()  # a name of ours is taken, whether or not it was looked up before
     if proxy.name in _PROXIES:
         raise InputError(f"there is a proxy {proxy.name} already; choose another name")
     _PROXIES[proxy.name] = proxy
-    owner = user_modules.running()
-    if owner is not None:
+    if family is not None:
+        _FAMILY[proxy.name] = family
+    elif owner is not None:
         _OWNERS[proxy.name] = owner
     return proxy
 
@@ -205,8 +235,36 @@ def proxy(
     return declare
 
 
+def load_families() -> None:
+    """Import the families, all but a few of which import torch, and sort the proxies by them."""
+    global _is_loaded
+    if _is_loaded:
+        return
+    _is_loaded = True  # what a family looks up while it is imported is there already
+    for family in FAMILIES:
+        import_module(f"{_PACKAGE}.{family}")
+    ordered = sorted(_PROXIES.items(), key=lambda item: _FAMILY.get(item[0], len(FAMILIES)))
+    _PROXIES.clear()
+    _PROXIES.update(ordered)
+
+
+def _declaring_family() -> int | None:
+    """The place of the family whose module is being run; None if it is a user's proxy."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        package, _, name = module.rpartition(".")
+        if module == f"{_PACKAGE}.plugins" or module == user_modules.running():
+            return None
+        if package == _PACKAGE and name in FAMILIES:
+            return FAMILIES.index(name)
+        frame = frame.f_back
+    return None
+
+
 def known() -> list[str]:
     """The names of the registered proxies, without loading plug-ins."""
+    load_families()
     return list(_PROXIES)
 
 
@@ -230,6 +288,8 @@ def applies(proxy: Proxy, space: Space[Any]) -> bool:
 
 def get(name: str) -> Proxy:
     """The proxy of that name; plug-ins are loaded only if it is not one of ours."""
+    if name not in _PROXIES:
+        load_families()
     if name not in _PROXIES and name not in names():
         raise UnknownNameError("proxy", name, _PROXIES)
     return _PROXIES[name]
@@ -237,6 +297,7 @@ def get(name: str) -> Proxy:
 
 def snapshot() -> dict[str, Proxy]:
     """The registered proxies by name, as a copy."""
+    load_families()
     return dict(_PROXIES)
 
 

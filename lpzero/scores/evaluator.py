@@ -222,9 +222,11 @@ class FormulaEvaluator:
             if primitive.is_linear:
                 left, right = self.total(expression.left), self.total(expression.right)
                 return np.asarray(primitive.body(left, right, np))
-            sides = chain_of(expression.left), chain_of(expression.right)
-            if sides[0] is not None and sides[1] is not None:
-                found = self.table.product(expression.operation, sides[0], sides[1])
+            left_chain, right_chain = chain_of(expression.left), chain_of(expression.right)
+            if left_chain is not None and right_chain is not None:
+                found = self.table.product(expression.operation, left_chain, right_chain)
+                if found is None and primitive.commutes:
+                    found = self.table.product(expression.operation, right_chain, left_chain)
                 if found is not None:
                     return found
         return over_blocks(self.block_means(expression))

@@ -19,6 +19,7 @@ from primitives.statistics import STATISTICS
 ELEMENTS = 1 << 14  # per statistic of a piece
 Shape = tuple[int, int, int]  # rows, kept columns, true columns
 Place = tuple[int, int, int]  # architecture, block, tensor
+_Found = tuple[Place, list[npt.NDArray[np.float32]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,22 +51,38 @@ def gather(
     sketches: Iterable[Sketch], statistics: Sequence[str], elements: int = ELEMENTS
 ) -> list[Piece]:
     """The tensors of aligned statistics as pieces, shapes in order of first appearance."""
-    by_shape: dict[tuple[Shape, ...], list[tuple[Place, list[npt.NDArray[np.float32]]]]] = {}
+    return gather_all(sketches, [statistics], elements)[0]
+
+
+def gather_all(
+    sketches: Iterable[Sketch], groups: Sequence[Sequence[str]], elements: int = ELEMENTS
+) -> list[list[Piece]]:
+    """The pieces of each group of aligned statistics; every sketch is read once."""
+    by_shape: list[dict[tuple[Shape, ...], list[_Found]]] = [{} for _ in groups]
     for arch, sketch in enumerate(sketches):
-        for place, shapes, parts in _tensors(arch, sketch, statistics):
-            by_shape.setdefault(shapes, []).append((place, parts))
-    pieces = []
-    for shapes, found in by_shape.items():
+        for statistics, found in zip(groups, by_shape, strict=True):
+            for place, shapes, parts in _tensors(arch, sketch, statistics):
+                found.setdefault(shapes, []).append((place, parts))
+    return [
+        list(_pieces(statistics, found, elements))
+        for statistics, found in zip(groups, by_shape, strict=True)
+    ]
+
+
+def _pieces(
+    statistics: Sequence[str], by_shape: dict[tuple[Shape, ...], list[_Found]], elements: int
+) -> Iterator[Piece]:
+    for shapes in list(by_shape):
+        found = by_shape.pop(shapes)  # a piece is a copy: what it was made from is released
         step = max(1, elements // max(rows * kept for rows, kept, _ in shapes))
         for start in range(0, len(found), step):
-            pieces.append(_piece(statistics, shapes, found[start : start + step]))
-    return pieces
+            yield _piece(statistics, shapes, found[start : start + step])
 
 
 def _piece(
     statistics: Sequence[str],
     shapes: tuple[Shape, ...],
-    found: list[tuple[Place, list[npt.NDArray[np.float32]]]],
+    found: list[_Found],
 ) -> Piece:
     stacks = {
         name: np.stack([parts[i] for _, parts in found]).reshape(-1, *shapes[i][:2])

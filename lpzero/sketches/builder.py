@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, overload
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from spaces.base import Space
 
 logger = logging.getLogger(__name__)
+_READERS = 2  # threads that verify stored sketches
 
 
 class HasArchitectures(Protocol):
@@ -66,7 +68,7 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """How sketches are built: options, store, workers, device, sequences per pass."""
+    """How sketches are built: options, store, workers, device, sequences per pass, memory."""
 
     options: SketchOptions = field(default_factory=SketchOptions)
     store: Store = field(default_factory=lambda: Store(default_folder()))
@@ -75,6 +77,7 @@ class Builder:
     chunk: int | None = None
     retry_failed: bool = False
     label: str | None = None
+    keep: int = 0  # bytes of verified sketches that are kept until they are read the first time
 
 
 class Sketches(Sequence[Sketch]):
@@ -85,9 +88,15 @@ class Sketches(Sequence[Sketch]):
     """
 
     def __init__(
-        self, store: Store, space: str, addresses: Sequence[str], report: BuildReport
+        self,
+        store: Store,
+        space: str,
+        addresses: Sequence[str],
+        report: BuildReport,
+        kept: dict[str, Sketch] | None = None,
     ) -> None:
         self.store, self.space, self.addresses = store, space, tuple(addresses)
+        self._kept = kept or {}
         self.report = report
         self.failed = dict(report.failed)
         self.usable = [i for i in range(len(self.addresses)) if i not in self.failed]
@@ -105,7 +114,11 @@ class Sketches(Sequence[Sketch]):
         where = range(len(self))[index]
         if where in self.failed:
             raise SketchError(f"architecture {where} has no sketch: {self.failed[where]}")
-        return self.store.load(self.space, self.addresses[where])
+        name = self.addresses[where]
+        return self._kept.pop(name, None) or self.store.load(self.space, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}
 
     def __iter__(self) -> Iterator[Sketch]:
         return (self[i] for i in range(len(self)))
@@ -114,26 +127,33 @@ class Sketches(Sequence[Sketch]):
 def sketches(table: HasArchitectures, builder: Builder | None = None) -> Sketches:
     """The sketches of a table's architectures; missing ones are built first."""
     builder = builder or Builder()
-    report, addresses = build(table.space, table.archs, builder)
-    return Sketches(builder.store, table.space.name, addresses, report)
+    kept: dict[str, Sketch] = {}
+    report, addresses = build(table.space, table.archs, builder, kept)
+    return Sketches(builder.store, table.space.name, addresses, report, kept)
 
 
 def build(
-    space: Space[Any], archs: Sequence[Any], builder: Builder
+    space: Space[Any],
+    archs: Sequence[Any],
+    builder: Builder,
+    kept: dict[str, Sketch] | None = None,
 ) -> tuple[BuildReport, list[str]]:
-    """Build every missing sketch; return the report and the address of each architecture."""
+    """Build every missing sketch; return the report and the address of each architecture.
+
+    Verified sketches are put in `kept`, as many as the builder keeps.
+    """
     start = time.perf_counter()
     report = BuildReport(len(archs))
     addresses = [address(space, arch, builder.options) for arch in archs]
     known = dict(zip(addresses, archs, strict=True))
     builder.store.sweep()
-    missing, reasons = _find_missing(space, known, builder, report)
+    missing, reasons = _find_missing(space, known, builder, report, {} if kept is None else kept)
     if missing:
         # The most expensive first, so that no worker has a long task at the end.
         order = sorted(missing, key=lambda name: (-space.flops(known[name]), name))
         reasons |= _build_missing(space, [(name, known[name]) for name in order], builder)
         for name in sorted(missing - reasons.keys()):
-            _count(report, builder.store.load(space.name, name))
+            _count(report, builder.store.load(space.name, name).header)
         builder.store.sweep()
     _warn_if_mixed(space, report)
     report.failed = {i: reasons[name] for i, name in enumerate(addresses) if name in reasons}
@@ -144,9 +164,9 @@ def build(
     return report, addresses
 
 
-def _count(report: BuildReport, sketch: Sketch) -> None:
-    if CAPABILITY in sketch.header:  # files of earlier versions do not say it
-        report.capabilities[sketch.header[CAPABILITY]] += 1
+def _count(report: BuildReport, header: Mapping[str, Any]) -> None:
+    if CAPABILITY in header:  # files of earlier versions do not say it
+        report.capabilities[header[CAPABILITY]] += 1
 
 
 def _warn_if_mixed(space: Space[Any], report: BuildReport) -> None:
@@ -162,20 +182,40 @@ def _warn_if_mixed(space: Space[Any], report: BuildReport) -> None:
 
 
 def _find_missing(
-    space: Space[Any], known: dict[str, Any], builder: Builder, report: BuildReport
+    space: Space[Any],
+    known: dict[str, Any],
+    builder: Builder,
+    report: BuildReport,
+    kept: dict[str, Sketch],
 ) -> tuple[set[str], dict[str, str]]:
     """The addresses without a valid sketch, and the reasons of those that failed before."""
     missing: set[str] = set()
     reasons: dict[str, str] = {}
-    for name in known:
-        if builder.store.has(space.name, name):
-            try:
-                _count(report, builder.store.load(space.name, name))
-            except SketchError as error:
-                logger.warning("%s; rebuilding it", error)
+    present = [name for name in known if builder.store.has(space.name, name)]
+    left = builder.keep
+
+    def verify(name: str) -> Mapping[str, Any] | SketchError:
+        nonlocal left
+        try:
+            sketch = builder.store.load(space.name, name)
+        except SketchError as error:
+            return error
+        if sketch.numbers.nbytes <= left:
+            left -= sketch.numbers.nbytes
+            kept[name] = sketch
+        return sketch.header
+
+    # Reading and hashing, which take the time, do not hold the interpreter.
+    with ThreadPoolExecutor(_READERS) as readers:
+        for name, found in zip(present, readers.map(verify, present), strict=True):
+            if isinstance(found, SketchError):
+                logger.warning("%s; rebuilding it", found)
                 report.corrupt += 1
                 missing.add(name)
-            continue
+            else:
+                _count(report, found)
+    there = set(present)
+    for name in (name for name in known if name not in there):
         failure = builder.store.failure(space.name, name)
         if failure is None or builder.retry_failed:
             missing.add(name)

@@ -32,3 +32,13 @@ def test_the_interval_holds_the_value_and_is_the_same_each_time() -> None:
     assert first == again
     assert first.rho[0] < spearman(scores, targets) < first.rho[1]
     assert first.tau[0] < stats.kendalltau(scores, targets).statistic < first.tau[1]
+
+
+def test_what_is_kept_of_targets_belongs_to_them() -> None:
+    rng = np.random.default_rng(3)
+    scores, targets = rng.random(30), rng.random((6, 30))
+    apart = [bootstrap.intervals(scores, one) for one in targets]
+    bootstrap._known_targets.clear()
+    assert [bootstrap.intervals(scores, one) for one in targets[::-1]] == apart[::-1]
+    assert len(set(apart)) == 6
+    assert len(bootstrap._known_targets) == bootstrap._MOST_TARGETS
