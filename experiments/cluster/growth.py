@@ -133,7 +133,7 @@ def growth(n: int, material: Material, folder: Path) -> list[Timed]:
         build(table.space, table.archs, Builder(store=store, workers=workers))
 
     def products(workers: Workers) -> None:
-        parts, asked = split(material.large), Exhaustion(terms=2, workers=workers)
+        parts, asked = split(material.large, 0), Exhaustion(terms=2, workers=workers)
         exhaust(material.large, material.found, parts, folder / f"products-{n}", asked)
 
     def chains(workers: Workers) -> None:

@@ -319,7 +319,7 @@ def _without_times(name: str, content: bytes) -> bytes:
     if name.startswith("cache/proxies"):
         records = json.loads(content)["records"]
         return json.dumps({key: row[:-1] for key, row in records.items()}).encode()
-    if name.endswith(("result.json", "journal.jsonl")):
+    if name.endswith(("result.json", "journal.jsonl", "table.json")):
         content = re.sub(rb'"(seconds|seal)": ?[^,\n}]+', b"", content)
     if name == "trained/journal.jsonl":  # in the order in which trainings end
         return b"\n".join(sorted(content.splitlines()))
