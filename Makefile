@@ -41,7 +41,7 @@ types: $(STAMP)  ## mypy, strict, on the three packages
 	$(BIN)/mypy
 
 unit: $(STAMP)  ## the tests (LPZERO_DATA=folder adds those on the real tables)
-	$(BIN)/python -m pytest -n $(JOBS) -rs
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -rs
 
 format: $(STAMP)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .

@@ -29,8 +29,8 @@ COLUMNS = (
     "n",
     "printed",
     "released recipe",
-    "Pearson of it",
     "ours",
+    "Pearson of released",
     "Pearson of ours",
 )
 
@@ -72,7 +72,9 @@ def released_rows(
             row |= {"printed": figure.rho, "printed tau": figure.tau}
         if name in wanted:
             scores = get(wanted[name]).score(table.space, table.archs, recipes)
-            row |= figures_of(scores, table.targets, "released recipe", "Pearson of it", "its tau")
+            row |= figures_of(
+                scores, table.targets, "released recipe", "Pearson of released", "its tau"
+            )
         scores = get(name).score(table.space, table.archs, usual)
         rows.append(row | figures_of(scores, table.targets, "ours", "Pearson of ours", "our tau"))
     return sorted(rows, key=lambda row: -(row.get("printed") or row.get("printed tau") or 0))

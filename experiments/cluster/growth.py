@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.measured import prints_measured
 from lpzero.exhaust.run import Exhaustion, exhaust
 from lpzero.parallel import Workers, stream
 from lpzero.parallel.streams import SENT
@@ -132,7 +133,7 @@ def growth(n: int, material: Material, folder: Path) -> list[Timed]:
         build(table.space, table.archs, Builder(store=store, workers=workers))
 
     def products(workers: Workers) -> None:
-        parts, asked = split(material.large), Exhaustion(terms=2, workers=workers)
+        parts, asked = split(material.large, 0), Exhaustion(terms=2, workers=workers)
         exhaust(material.large, material.found, parts, folder / f"products-{n}", asked)
 
     def chains(workers: Workers) -> None:
@@ -186,6 +187,7 @@ def table_of(found: list[Timed]) -> str:
     return "\n".join(lines)
 
 
+@prints_measured
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter

@@ -56,7 +56,7 @@ def main(**given: Any) -> None:
 def _formula(table: Table, context: Context) -> Row:
     measurements = Measurements(replace(context, definitions=RELEASED))
     scores = get(FORMULA).score(table.space, table.archs, measurements)
-    return figures_of(scores, table.targets, "released recipe", "Pearson of it", "its tau")
+    return figures_of(scores, table.targets, "released recipe", "Pearson of released", "its tau")
 
 
 if __name__ == "__main__":

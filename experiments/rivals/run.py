@@ -43,11 +43,11 @@ COUNTERS = ("parameters", "attention-parameters", "depth", "depth-sqrt-width", "
 PUBLISHED = "flexibert-upstream"  # the dimensions of the published FlexiBERT figures
 # The rows drawn of each table; of these the first two share neither space nor networks.
 TABLES = {
-    "flexibert": 60,
-    PUBLISHED: 60,
-    "gpt2-wt103": 40,
+    "flexibert": 80,
+    PUBLISHED: 120,
+    "gpt2-wt103": 60,
     **{
-        f"{space}-{images}-kd": 30
+        f"{space}-{images}-kd": 40
         for space in ("autoformer", "pit")
         for images in ("c100", "flowers", "chaoyang")
     },

@@ -24,6 +24,7 @@ import click
 import torch
 
 import spaces
+from experiments.measured import prints_measured
 from lpzero.cli.output import format_option, print_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies import Context, Measurements, find
@@ -51,6 +52,7 @@ BUDGETS = (Budget("autoformer-tiny", "dss++", 8050, 30), Budget("gpt2", "ntsr", 
 @click.command()
 @click.option("--archs", "n_archs", default=40, show_default=True)
 @format_option
+@prints_measured
 def main(n_archs: int, form: str) -> None:
     """Print the cost per network, the minutes of the searches, and rank correlations."""
     torch.set_num_threads(1)

@@ -35,7 +35,7 @@ COLUMNS = (
     "n",
     "printed tau",
     "its tau",
-    "Pearson of it",
+    "Pearson of released",
     "our tau",
     "Pearson of ours",
 )

@@ -44,7 +44,7 @@ def write_all(measured: Measured, scores: Mapping[str, FloatArray], out: Path) -
     """Write figures and their data to OUT; the tables as Markdown."""
     accuracies = {
         table.name: dict(zip(table.ids, table.targets.tolist(), strict=True))
-        for table in (*measured.tables.values(), measured.supernet, measured.few)
+        for table in (*measured.tables.values(), measured.supernet)
     }
     plain = {
         family: indicators(measured.plain[family], accuracies[table.name])
@@ -68,7 +68,8 @@ def write_all(measured: Measured, scores: Mapping[str, FloatArray], out: Path) -
         row for row in sampled if row["samples"] in (1, 2, 5, 10, 20, 30, 50, 100)
     ]
     sections[f"Table XI, {name}, n = {len(measured.tables['autoformer'])}"] = chosen(
-        measured, scores
+        measured,
+        {**scores, "DSS": plain["autoformer"]["DSS"], "DSS++": plain["autoformer"]["DSS++"]},
     )
     pruning = pruning_rows(measured.pruned)
     sections["Figure 2 (b), (c): change of the logits, means over 5 networks"] = pruning

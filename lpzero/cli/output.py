@@ -9,6 +9,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -199,12 +200,13 @@ def load_table(given: Mapping[str, Any], space: str | None = None) -> Table:
 
 def running_options(command: Command, jobs_option: Any = jobs_option) -> Command:
     """Add the options that every verb that runs networks has."""
-    for option in (data_option, device_option, worker_options, format_option, cache_option):
+    where = partial(worker_options, jobs_option=jobs_option)
+    for option in (data_option, device_option, where, format_option, cache_option):
         command = option(command)
     return command
 
 
-def worker_options(command: Command) -> Command:
+def worker_options(command: Command, jobs_option: Any = jobs_option) -> Command:
     """Add the options that say where work runs."""
     for option in reversed((jobs_option, *_CLUSTER_OPTIONS)):
         command = option(command)

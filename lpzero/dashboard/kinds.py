@@ -83,6 +83,19 @@ def _table_build(config: StoredConfig) -> Line:
     return Line(FINISHED if is_finished else STOPPED, name, f"{done:,} trainings")
 
 
+def _comparison(config: StoredConfig) -> Line:
+    """Of a comparison, which may be begun again with more arms and seeds than its result has."""
+    arms = _list(config.request.get("arms"))
+    rows = _list((read_file(config, RESULT, []) or {}).get("rows"))
+    asked, done = (
+        len(arms) * _whole(config.request.get("seeds")),
+        sum(_whole(_field(row, "seeds")) for row in rows),
+    )
+    space = str(_field(arms[0], "table") or _field(arms[0], "space") or "") if arms else ""
+    progress = f"{len(arms):,} arms, {asked:,} searches"
+    return Line(FINISHED if rows and done == asked else STOPPED, space, progress)
+
+
 def _other(config: StoredConfig) -> Line:
     """Of any kind whose result is its last file, such as a ranking."""
     request = config.request
@@ -95,6 +108,7 @@ _KINDS: Mapping[str, Callable[[StoredConfig], Line]] = {
     "campaign": _campaign,
     "exhaustive run": _exhaustive,
     "search": _search,
+    "comparison": _comparison,
     "table build": _table_build,
 }
 
@@ -107,6 +121,10 @@ def _tables(request: Mapping[str, Any]) -> str:
 
 def _test_rho(result: Mapping[str, Any]) -> str:
     return _value("test rho", _field(result, "best", "rho", "test"))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _field(value: Any, *path: str) -> Any:

@@ -20,6 +20,7 @@ from lpzero.discover.campaign_columns import ProxyScores, table_columns
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.first_population import first_formulas
 from lpzero.discover.floor import floors
+from lpzero.discover.network_rivals import NetworkRivals
 from lpzero.discover.objective import Objective
 from lpzero.discover.settings import Settings, preset
 from lpzero.discover.storage import (
@@ -180,7 +181,8 @@ class Discovery:
         }
         if self.out is not None:
             with RunDirectory(self.out, self.config, True, lock=self.lock) as directory:
-                scores = report.scores(self.tables, self.objective, self.result_)
+                others = NetworkRivals(self._proxy_scores, self.options)
+                scores = report.scores(self.tables, self.objective, self.result_, others)
                 directory.write_result(self.result_, self.outcome_.seconds, scores)
         return self
 

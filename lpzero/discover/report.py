@@ -15,6 +15,7 @@ from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.choice import MEMBERS, order_of, rank_mean
+from lpzero.discover.network_rivals import NetworkRivals
 from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
@@ -93,9 +94,15 @@ def _with_ranks(fields: dict[str, Any], winner: _ScoredCandidate) -> dict[str, A
 
 
 def scores(
-    tables: Sequence[Table | ColumnTable], objective: Objective, result: dict[str, Any]
+    tables: Sequence[Table | ColumnTable],
+    objective: Objective,
+    result: dict[str, Any],
+    others: NetworkRivals | None = None,
 ) -> dict[str, Any]:
-    """The winner's score and the target of every row, as JSON values, for figures."""
+    """The winner's score and the target of every row, as JSON values, for figures.
+
+    `others` gives rivals beside the counters, the best count and the published formulas.
+    """
     text = result["best"]["formula"]
     columns = {}
     for judged, fitness in zip(_opened(tables, objective), objective.tables_fitness, strict=True):
@@ -104,6 +111,7 @@ def scores(
         name = judged.table.name
         is_counted = judged.table.space is not None
         rivals = formula_rivals(fitness.all_rows, _count(result, name)) if is_counted else []
+        rivals += [] if others is None else others.of(judged)
         lines = rival_lines(judged, values, rivals)
         columns[name] = column(judged.table, judged.parts, values, lines)
     return sheet(text, columns)

@@ -5,7 +5,7 @@ table, sketches -> branch table -> shards of measures (stored) -> Results
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,10 +164,15 @@ def _check_memory(asked: Exhaustion, needed: int) -> None:
         raise InputError(f"this run needs at least {gigabytes:.2f} GB: give --memory more")
 
 
-def _run(task: Callable[[Any], None], missing: Sequence[Any], asked: Exhaustion) -> None:
+def _run(task: ShardTask | PairTask, missing: Sequence[Any], asked: Exhaustion) -> None:
     """Give every missing shard to a worker."""
     label = "formulas" if asked.progress else None
     with closing(stream(task, missing, asked.workers, label)) as outcomes:
         for index, outcome in outcomes:
             if isinstance(outcome, Lost):
                 raise ExhaustError(f"shard {missing[index][0]} was lost: {outcome.reason}")
+            if not task.files.path(missing[index][0]).is_file():
+                raise ExhaustError(
+                    f"a worker wrote shard {missing[index][0]} but {task.files.folder} does not"
+                    " have it: workers on other machines need the same shared folder"
+                )

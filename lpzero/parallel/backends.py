@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lpzero.errors import InputError
+from lpzero.parallel.engine import engine
 from lpzero.parallel.payload import Payload
 from lpzero.parallel.pools import Pool
 
@@ -58,6 +59,7 @@ def _pool(workers: Workers, payload: Payload) -> Pool:
 
         return LocalPool(workers.jobs, payload)
     assert workers.scheduler is not None, "checked when the workers were named"
+    payload = replace(payload, engine=engine())
     try:
         if workers.backend == DASK:
             from lpzero.parallel.dask import DaskPool

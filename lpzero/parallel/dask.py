@@ -93,7 +93,7 @@ class DaskPool:
             self._sent = None
             return Died()
         except ModuleNotFoundError as error:
-            raise version_error({"none": [self._address]}) from error
+            raise version_error({"none": ["a worker"]}, self._payload.engine) from error
 
     def _check_connection(self) -> None:
         """Wait until a connection that was lost is there again; the client tries for a while."""
@@ -148,7 +148,7 @@ def _check_versions(client: Client) -> None:
             others.setdefault(version if isinstance(version, str) else "none", []).append(where)
     if others:
         client.close()
-        raise version_error(others)
+        raise version_error(others, VERSION)
 
 
 @atexit.register

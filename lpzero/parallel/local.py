@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 import warnings
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -27,6 +28,7 @@ from lpzero.parallel.pools import AHEAD, POLL_SECONDS
 from lpzero.parallel.tasks import Answer, Died, Done, Raised, apply
 
 _IDLE_SECONDS = 300
+_QUEUED_SECONDS = 1.0
 _SHARED_MEMORY = Path("/dev/shm")
 # What limits the threads of each process, so that processes do not compete.
 _LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
@@ -65,6 +67,10 @@ class LocalPool:
 
     def close(self) -> None:
         if self._running:
+            # loky's manager fails on an item that it has not queued when its workers are killed.
+            end = time.monotonic() + _QUEUED_SECONDS
+            while time.monotonic() < end and any(map(_is_pending, self._running)):
+                time.sleep(0.005)
             _executor(self._jobs).shutdown(wait=True, kill_workers=True)
         self._load.remove()
 
@@ -83,6 +89,10 @@ def _executor(jobs: int) -> Any:
         initargs=(os.getpid(),),
         env={name: os.environ.get(name, each) for name in names},
     )
+
+
+def _is_pending(future: Future[Any]) -> bool:
+    return not (future.running() or future.done())
 
 
 def _answer(future: Future[Any]) -> Answer:

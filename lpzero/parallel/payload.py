@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from lpzero.parallel.pickling import dumps
 from lpzero.parallel.shipment import Shipment
-from lpzero.version import VERSION
 
 Bytes = NDArray[np.uint8]
 Function = Callable[[Any], Any]
@@ -37,7 +36,7 @@ class Payload:
     shipment: Shipment
     function: bytes
     arrays: tuple[Bytes, ...] = ()
-    version: str = VERSION
+    engine: str = ""  # of the driver, for workers elsewhere; see `lpzero.parallel.engine`
 
     @staticmethod
     def of(function: Function) -> Payload:

@@ -18,7 +18,7 @@ from ray import exceptions
 
 from lpzero.errors import InputError
 from lpzero.parallel.payload import Payload
-from lpzero.parallel.pools import POLL_SECONDS, Capacity, ClusterLostError, is_listening
+from lpzero.parallel.pools import AHEAD, POLL_SECONDS, Capacity, ClusterLostError, is_listening
 from lpzero.parallel.tasks import Answer, Died, perform, version_error
 
 _SILENT_SECONDS = 3.0  # for which the head may not answer
@@ -55,7 +55,9 @@ class RayPool:
             return self._capacity.known
         if not self._is_head_there():  # a question would wait for it
             return self._capacity.known
-        return self._capacity.room(int(self._ask(ray.cluster_resources).get("CPU", 0)))
+        processes = int(self._ask(ray.cluster_resources).get("CPU", 0))
+        # A cluster that grows on demand starts with none and must see that there is work.
+        return max(AHEAD, self._capacity.room(processes))
 
     def submit(self, number: int, item: bytes) -> None:
         if self._sent is None:
@@ -89,7 +91,7 @@ class RayPool:
             return Died()
         except exceptions.RayTaskError as error:
             # `perform` answers with errors; this one was raised before it could be called.
-            raise version_error({"none": ["a node"]}) from error
+            raise version_error({"none": ["a node"]}, self._payload.engine) from error
 
     def _ask(self, call: Any, *words: Any, **more: Any) -> Any:
         """What Ray answers; a lost connection raises ClusterLostError."""

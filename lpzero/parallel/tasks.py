@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lpzero.errors import InputError, LPZeroError
+from lpzero.parallel.engine import engine
 from lpzero.parallel.payload import Function, Payload
 from lpzero.parallel.pickling import dumps
-from lpzero.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class TaskError(LPZeroError, RuntimeError):
 
 def perform(payload: Payload, item: bytes) -> Done | Raised:
     """Runs in a worker: the answer of the payload's function for an item."""
-    if payload.version != VERSION:
-        return Raised.of(version_error({VERSION: [socket.gethostname()]}, payload.version))
+    if payload.engine != engine():
+        return Raised.of(version_error({engine(): [socket.gethostname()]}, payload.engine))
     return apply(payload.load, item)
 
 
@@ -75,7 +75,7 @@ def apply(load: Callable[[], Function], item: bytes) -> Done | Raised:
         return Raised.of(error)
 
 
-def version_error(found: dict[str, list[str]], wanted: str = VERSION) -> InputError:
+def version_error(found: dict[str, list[str]], wanted: str) -> InputError:
     """The error for workers with other versions, by version; a version is "none" without lpzero."""
     told = "; ".join(
         f"lpzero {version} on {', '.join(sorted(where)[:3])}"

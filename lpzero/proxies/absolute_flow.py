@@ -12,7 +12,7 @@ batch's. The ones are the pixels of an image that passes through the absolute we
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -24,8 +24,15 @@ if TYPE_CHECKING:
     from lpzero.proxies.network import Network
 
 
-def gradients(network: Network) -> list[list[Tensor]]:
-    """The gradients of each block's matrices, in two dimensions, float64.
+class BlockFlow(NamedTuple):
+    """The gradients of a block's matrices, in two dimensions: the factor times what is here."""
+
+    factor: float
+    gradients: list[Tensor]
+
+
+def gradients(network: Network) -> list[BlockFlow]:
+    """The gradients of each block's matrices.
 
     Blocks are differentiated one by one, because powers of ten are carried beside the numbers:
     x_true = factor * x forwards, and likewise backwards.
@@ -53,7 +60,7 @@ def gradients(network: Network) -> list[list[Tensor]]:
         *of_matrices, slope = torch.autograd.grad(
             y, [*wanted, entered], cotangent, materialize_grads=True
         )
-        found.append([g.flatten(1).double().mul_(factor) for g in of_matrices])
+        found.append(BlockFlow(factor, [g.flatten(1) for g in of_matrices]))
         largest = float(slope.abs().max()) or 1.0
         cotangent, factor = slope / largest, factor * (largest / scale)
     return found[::-1]

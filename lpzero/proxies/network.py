@@ -279,8 +279,8 @@ class Network:
             return tangents.tangent_trace(self)
 
     @Shared
-    def flowed(self) -> list[list[Tensor]]:
-        """The gradient of each matrix under absolute weights and an input of ones, float64."""
+    def flowed(self) -> list[absolute_flow.BlockFlow]:
+        """The gradient of each matrix under absolute weights and an input of ones."""
         with self.untouched():
             return absolute_flow.gradients(self)
 

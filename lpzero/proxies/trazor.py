@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor, nn
 
 from lpzero.proxies.combined import Combined
@@ -15,7 +17,8 @@ from spaces.initialisation import DrawnAs, drawn_as
 
 _FLOW = Needs.FORWARD | Needs.GRADIENT
 _TRAZOR = "Zhou et al. 2022, 2024 (T-Razor)"
-_Term = Callable[[Tensor, Tensor], Tensor]
+_Term = Callable[[Tensor, Tensor, float], float]
+_NEGLIGIBLE = 1e-3
 # Of weights drawn by name, in this process: a search meets the same ones in most of its networks.
 _NORMS: dict[DrawnAs, float] = {}
 
@@ -23,32 +26,53 @@ _NORMS: dict[DrawnAs, float] = {}
 @proxy(needs=_FLOW, paper="Tanaka et al. 2020")
 def synflow(network: Network) -> Terms:
     """sum dR/d|W| * |W| over the matrices of the blocks, R the sum of outputs for ones"""
-    return _flows(network, None, lambda weight, gradient: weight * gradient)
+    return _flows(network, None, _share)
 
 
 @proxy(needs=_FLOW, paper="Cavagnero et al. 2023")
 def logsynflow(network: Network) -> Terms:
     """sum |W| * log(1 + |dR/d|W||) over the matrices of the blocks"""
-    return _flows(network, None, lambda w, gradient: w * gradient.abs().log1p())
+    return _flows(network, None, _log_share)
 
 
 @proxy(needs=_FLOW, paper=_TRAZOR)
 def dss_saliency(network: Network) -> Terms:
     """sum dR/d|W| : |W| over the MLP's matrices"""
-    return _flows(network, "feed-forward", lambda weight, gradient: weight * gradient)
+    return _flows(network, "feed-forward", _share)
 
 
 @proxy(needs=_FLOW, paper=_TRAZOR, reads="S")
 def dss_diversity(network: Network) -> Terms:
     """sum ||dR/d|W| ||_nuc * || |W| ||_nuc over the attention's matrices"""
-    return [
-        [
-            nuclear_norm(gradient) * _absolute_norm(matrix.weight)
-            for matrix, gradient in zip(block, of_block, strict=True)
-            if matrix.part == "attention"
-        ]
-        for block, of_block in zip(network.matrices, network.flowed, strict=True)
-    ]
+    found = []
+    for block, flow in zip(network.matrices, network.flowed, strict=True):
+        pairs = list(zip(block, flow.gradients, strict=True))
+        gradients = [gradient for matrix, gradient in pairs if matrix.part == "attention"]
+        norms = [_absolute_norm(matrix.weight) for matrix in block if matrix.part == "attention"]
+        products = quick_products if network.is_quick else _products
+        found.append([flow.factor * product for product in products(norms, gradients)])
+    return found
+
+
+def _products(norms: Sequence[float], gradients: Sequence[Tensor]) -> list[float]:
+    return [norm * nuclear_norm(gradient) for norm, gradient in zip(norms, gradients, strict=True)]
+
+
+def quick_products(norms: Sequence[float], gradients: Sequence[Tensor]) -> list[float]:
+    """The norms times the nuclear norms of the gradients; those that cannot matter approximately.
+
+    With the Frobenius norm f of a matrix of rank r, its nuclear norm is between f and f sqrt(r).
+    Where this leaves a product uncertain by a thousandth of the larger ones before it, f is taken:
+    queries and keys, whose gradients attention that is saturated makes tiny.
+    """
+    least = [n * float(g.norm()) for n, g in zip(norms, gradients, strict=True)]
+    most = [low * math.sqrt(min(g.shape)) for low, g in zip(least, gradients, strict=True)]
+    products, total = list(least), 0.0
+    for index in sorted(range(len(norms)), key=lambda i: -most[i]):
+        if not most[index] - least[index] <= _NEGLIGIBLE * total:
+            products[index] = norms[index] * nuclear_norm(gradients[index])
+        total += products[index]
+    return products
 
 
 def _absolute_norm(weight: nn.Parameter) -> float:
@@ -65,12 +89,20 @@ def _flows(network: Network, part: Part | None, term: _Term) -> Terms:
     """The sum of `term` over one part's matrices, or over all."""
     return [
         [
-            float(term(flat(matrix.weight).abs().double(), gradient).sum())
-            for matrix, gradient in zip(block, gradients, strict=True)
+            term(flat(matrix.weight).abs(), gradient, flow.factor)
+            for matrix, gradient in zip(block, flow.gradients, strict=True)
             if part in (None, matrix.part)
         ]
-        for block, gradients in zip(network.matrices, network.flowed, strict=True)
+        for block, flow in zip(network.matrices, network.flowed, strict=True)
     ]
+
+
+def _share(weight: Tensor, gradient: Tensor, factor: float) -> float:
+    return factor * float((weight * gradient).sum(dtype=torch.float64))
+
+
+def _log_share(weight: Tensor, gradient: Tensor, factor: float) -> float:
+    return float((weight * (factor * gradient.double()).abs().log1p()).sum())
 
 
 _PARTS = get("dss-diversity"), get("dss-saliency")

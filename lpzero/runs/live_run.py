@@ -23,6 +23,7 @@ WATCHERS = {
     "campaign": "lpzero.discover.live_campaign",
     "exhaustive run": "lpzero.exhaust.live_exhaustion",
     "search": "lpzero.search.live_search",
+    "comparison": "lpzero.search.live_comparison",
     "table build": "lpzero.training.live_build",
 }
 Stamp = tuple[tuple[int, int, int], ...]

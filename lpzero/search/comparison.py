@@ -64,6 +64,10 @@ def compare(
         _check_free(out, resume)
         files.sweep(out.rglob(f".*{files.TEMPORARY}"))
     threshold = _threshold(arms[0], resources)
+    config = comparison_config(arms, n_seeds)
+    if out is not None:
+        (out / RUNS).mkdir(parents=True, exist_ok=True)
+        write_config(out, config)  # from now on it is a run with a page
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
     here = replace(resources, jobs=1, backend="loky", scheduler=None)
     alone = replace(here, label=None, show=_nothing, say=None)
@@ -82,23 +86,25 @@ def compare(
     found_all = Comparison(rows, by_arm, threshold)
     if out is not None:
         files.write_json(out / COMPARISON, {"threshold": threshold, "rows": rows})
-        _store(out, arms, n_seeds, found_all)
+        result = json.loads(json.dumps(summary(by_arm, threshold)))
+        seals.write_sealed(out / RESULT, place(config.hash, RESULT), result)
     return found_all
 
 
-def _store(out: Path, arms: Sequence[Request], n_seeds: int, found: Comparison) -> None:
-    """Write the comparison as a run, so that it has a page; more arms and seeds may follow."""
+def comparison_config(arms: Sequence[Request], n_seeds: int) -> RunConfig:
+    """The config of a comparison; more arms and seeds may follow."""
     request = {"arms": [arm.to_json() for arm in arms], "seeds": n_seeds}
-    config = RunConfig(KIND, request, growing=(("arms",), ("seeds",)))
-    example = next(iter(found.results.values()))[0]["evaluator"]
-    result = {
-        "threshold": found.threshold,
-        "rows": found.rows,
-        "evaluator": example,
-        "curves": curve_rows(found.results),
+    return RunConfig(KIND, request, growing=(("arms",), ("seeds",)))
+
+
+def summary(results: Mapping[str, Sequence[Result]], threshold: float | None) -> Result:
+    """Rows and curves of the arms from the results of their searches, for a page."""
+    return {
+        "threshold": threshold,
+        "rows": [_row(name, found, threshold) for name, found in results.items()],
+        "evaluator": next(iter(results.values()))[0]["evaluator"],
+        "curves": curve_rows(results),
     }
-    write_config(out, config)
-    seals.write_sealed(out / RESULT, place(config.hash, RESULT), json.loads(json.dumps(result)))
 
 
 def curve_rows(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
@@ -138,10 +144,10 @@ def label(arm: Request) -> str:
     return f"{arm.loop}, {arm.proxy}"
 
 
-def run_folder(out: Path, arm: Request, seed: int) -> Path:
+def run_folder(out: Path, arm: str, seed: int) -> Path:
     """The directory of one run: a readable name, and a digest because formulas are long."""
-    words = re.sub(r"[^a-z0-9]+", "-", label(arm).lower()).strip("-")[:40]
-    digest = hashlib.sha256(label(arm).encode()).hexdigest()[:8]
+    words = re.sub(r"[^a-z0-9]+", "-", arm.lower()).strip("-")[:40]
+    digest = hashlib.sha256(arm.encode()).hexdigest()[:8]
     return out / RUNS / f"{words}-{digest}" / str(seed)
 
 
@@ -155,7 +161,7 @@ class _SearchTask:
     def __call__(self, item: tuple[Request, int]) -> Result:
         arm, seed = item
         request = replace(arm, seed=seed)
-        folder = None if self.out is None else run_folder(self.out, arm, seed)
+        folder = None if self.out is None else run_folder(self.out, label(arm), seed)
         done = None if folder is None else finished(folder, request)
         return done or run(request, self.resources, folder, resume=True).result
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from lpzero.judgement import counters
 from lpzero.parallel import Workers
+from lpzero.parallel.backends import LOCAL
 from lpzero.proxies import Context, Measurements
 from lpzero.runs.config import SCHEMA
 from lpzero.runs.journal import Journal
@@ -51,7 +52,7 @@ class Resources:
     cache: Path = field(default_factory=default_folder)
     device: str = "cpu"
     jobs: int | None = 1
-    backend: str = "loky"
+    backend: str = LOCAL
     scheduler: str | None = None
     label: str | None = None
     show: Show = lambda entry: None
@@ -65,8 +66,9 @@ class Resources:
 
     def workers_for(self, cost: Cost | None) -> Workers:
         """The workers for scoring that costs so much."""
-        is_long = cost is not None and cost.total >= _LONG
-        return Workers(n_cores()) if self.jobs is None and is_long else self.workers
+        if self.jobs is None and self.backend == LOCAL and cost is not None and cost.total >= _LONG:
+            return Workers(n_cores())
+        return self.workers
 
 
 @dataclass(frozen=True)

@@ -71,9 +71,7 @@ def test_loops_and_tables_of_a_plug_in_are_known(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["two jobs", "dask"])
-def test_the_example_runs_every_verb(where: str, tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
+def test_the_example_runs_every_verb(tmp_path: Path) -> None:
     (tmp_path / "my_work.py").write_text(EXAMPLE.read_text())
     subprocess.run(
         [sys.executable, "-P", "my_work.py"],
@@ -85,31 +83,24 @@ def test_the_example_runs_every_verb(where: str, tmp_path: Path) -> None:
     quick = ("--generations", "2", "--permutations", "0", "--population", "20", "--quiet")
     own = ("--plugin", "my_work.py")
 
-    def everything(cluster: tuple[str, ...]) -> None:
-        command(tmp_path, "discover", *table, *own, *cluster, *quick, "--out", "run")
-        proxies = ("--proxy", "sum(softsign(W))", "--proxy", "run")
-        ranked = command(tmp_path, "rank", *table, *own, *cluster, *proxies)
-        assert "sum(softsign(W))" in ranked.stdout
-        loop = ("--loop", "random", "--samples", "6", "--evaluator", "proxy", "--quiet")
-        proxy = ("--proxy", "sum(softsign(W))")
-        found = command(tmp_path, "search", "my_work:SPACE", *loop, *proxy, *own, *cluster)
-        assert '"layers"' in found.stdout
-        command(tmp_path, "export", "run", "--to", "python", "--out", "best.py", *own)
-        command(tmp_path, "report", "run", *own)
-        assert (tmp_path / "run" / "report" / "index.html").is_file()
-
-    if where == "two jobs":
-        everything(("--jobs", "2"))
-        first = {p.name: p.read_bytes() for p in (tmp_path / "cache").rglob("*.sketch")}
-        (tmp_path / "cache").rename(tmp_path / "before")
-        command(tmp_path, "stats", *table)
-        again = {p.name: p.read_bytes() for p in (tmp_path / "cache").rglob("*.sketch")}
-        assert len(again) == 60
-        assert all(first[name] == content for name, content in again.items())
-        return
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**options, local_directory=str(tmp_path / "dask")) as cluster:
-        everything(("--backend", "dask", "--scheduler", cluster.scheduler_address))
+    jobs = ("--jobs", "2")
+    command(tmp_path, "discover", *table, *own, *jobs, *quick, "--out", "run")
+    proxies = ("--proxy", "sum(softsign(W))", "--proxy", "run")
+    ranked = command(tmp_path, "rank", *table, *own, *jobs, *proxies)
+    assert "sum(softsign(W))" in ranked.stdout
+    loop = ("--loop", "random", "--samples", "6", "--evaluator", "proxy", "--quiet")
+    proxy = ("--proxy", "sum(softsign(W))")
+    found = command(tmp_path, "search", "my_work:SPACE", *loop, *proxy, *own, *jobs)
+    assert '"layers"' in found.stdout
+    command(tmp_path, "export", "run", "--to", "python", "--out", "best.py", *own)
+    command(tmp_path, "report", "run", *own)
+    assert (tmp_path / "run" / "report" / "index.html").is_file()
+    first = {p.name: p.read_bytes() for p in (tmp_path / "cache").rglob("*.sketch")}
+    (tmp_path / "cache").rename(tmp_path / "before")
+    command(tmp_path, "stats", *table)
+    again = {p.name: p.read_bytes() for p in (tmp_path / "cache").rglob("*.sketch")}
+    assert len(again) == 60
+    assert all(first[name] == content for name, content in again.items())
 
 
 def test_equal_texts_have_equal_addresses_wherever_the_file_is(tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ class RayLoopback:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
 
+        os.environ["PYTHONPATH"] = str(ROOT)  # what its processes import, wherever drivers are
         self._store = {"object_store_memory": 80 << 20}
         head = {"num_cpus": 2, "include_dashboard": False, **self._store}
         self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
-from collections.abc import Iterator
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lpzero.errors import InputError
 from lpzero.parallel import Lost, Workers, progress, stream
+from lpzero.parallel.pickling import dumps
 
 # Functions for workers are local ones on purpose: they are sent by value, and a worker cannot
 # import a test module.
-
-
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
-    """The address of a Dask scheduler with two worker processes on loopback."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        silence_logs="CRITICAL",
-    ) as cluster:
-        yield cluster.scheduler_address
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -69,6 +57,25 @@ def test_an_item_that_kills_its_worker_is_given_up_alone() -> None:
     assert found == {i: -i for i in range(8) if i != 3}
 
 
+def test_large_arrays_are_mapped_and_leave_nothing_behind() -> None:
+    numbers, odd = np.arange(1 << 18, dtype=np.float64), np.arange(2 << 20, dtype=np.uint8)[1:]
+
+    def work(x: int) -> tuple[float, int, bool]:
+        return float(numbers[x]), int(odd[-1]), numbers.flags.writeable
+
+    before = set(Path("/dev/shm").glob("lpzero-*"))
+    for size in (1 << 18, 10):
+        numbers = numbers[:size]
+        found = dict(stream(work, range(6), Workers(2)))
+        assert found == {i: (float(i), 255, size == 10) for i in range(6)}
+    assert set(Path("/dev/shm").glob("lpzero-*")) <= before
+
+
+def test_relative_paths_are_the_drivers() -> None:
+    sent = pickle.loads(dumps({"at": Path("a")}))  # noqa: S301 (written here)
+    assert sent == {"at": Path.cwd() / "a"}
+
+
 @pytest.mark.slow
 def test_a_worker_whose_memory_grows_is_replaced_in_silence() -> None:
     pytest.importorskip("psutil")  # without it workers do not look at their memory
@@ -92,30 +99,34 @@ def test_results_stop_when_the_stream_is_closed() -> None:
     assert list(results) == []
 
 
-@pytest.mark.slow
-def test_dask_gives_the_same_though_a_worker_is_killed(scheduler: str) -> None:
-    def work(x: int) -> tuple[int, int]:
-        import time
-
-        time.sleep(0.05)
-        return x * x, os.getpid()
-
-    found: dict[int, int] = {}
-    for index, result in stream(work, range(24), Workers(2, "dask", scheduler)):
-        assert not isinstance(result, Lost)
-        if len(found) == 4:
-            os.kill(result[1], signal.SIGKILL)
-        found[index] = result[0]
-    assert found == {i: i * i for i in range(24)}
-
-
 def test_an_unknown_backend_or_number_of_jobs_is_refused() -> None:
     with pytest.raises(InputError, match="backend 'slurm' is unknown"):
         Workers(backend="slurm")
     with pytest.raises(InputError, match="at least 1"):
         Workers(jobs=0)
-    with pytest.raises(InputError, match="needs a scheduler"):
-        Workers(backend="dask")
+    for cluster in ("dask", "ray"):
+        with pytest.raises(InputError, match="needs a scheduler"):
+            Workers(backend=cluster)
+    with pytest.raises(InputError, match="dask or ray"):
+        Workers(scheduler="tcp://127.0.0.1:8786")
+
+
+@pytest.mark.parametrize(
+    ("backend", "address", "told"),
+    [
+        ("dask", "tcp://127.0.0.1:1", "no Dask scheduler at tcp://127.0.0.1:1"),
+        ("dask", "ray://127.0.0.1:1", "is not the address of a Dask scheduler"),
+        ("dask", "tcp://127.0.0.1", "is not the address of a Dask scheduler"),
+        ("ray", "127.0.0.1:1", "no Ray cluster at 127.0.0.1:1"),
+        ("ray", "tcp://127.0.0.1:1", "is not the address of a Ray cluster"),
+    ],
+)
+def test_an_address_where_nothing_can_be_is_refused_at_once(
+    backend: str, address: str, told: str
+) -> None:
+    pytest.importorskip({"dask": "distributed"}.get(backend, backend))
+    with pytest.raises(InputError, match=told):
+        list(stream(abs, [1], Workers(backend=backend, scheduler=address)))
 
 
 def test_a_missing_extra_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

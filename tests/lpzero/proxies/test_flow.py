@@ -129,3 +129,18 @@ def test_looked_up_norms_are_those_that_are_computed(monkeypatch: pytest.MonkeyP
     for drawn in trazor._NORMS:
         trazor._NORMS[drawn] *= 2
     assert value("dss-diversity", Network(model, images)) == pytest.approx(2 * first)
+
+
+def test_quick_products_are_within_a_thousandth() -> None:
+    rng = torch.Generator().manual_seed(0)
+    sizes = (1.0, 30.0, 0.3, 1e-5, 0.0)
+    shapes = ((6, 9), (9, 6), (8, 8), (12, 5), (4, 4))
+    matrices = [
+        size * torch.randn(*shape, generator=rng) for size, shape in zip(sizes, shapes, strict=True)
+    ]
+    exact = [2.0 * float(torch.linalg.svdvals(matrix.double()).sum()) for matrix in matrices]
+    found = trazor.quick_products([2.0] * 5, matrices)
+    assert found[:3] == pytest.approx(exact[:3], rel=1e-6)
+    assert found[3] == pytest.approx(2 * float(matrices[3].norm()))  # smaller than it is
+    assert sum(found) == pytest.approx(sum(exact), rel=1e-6)
+    assert found[4] == 0

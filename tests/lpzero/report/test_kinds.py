@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from lpzero.cli.main import run as command
+from lpzero.dashboard.kinds import describe
 from lpzero.errors import InputError
 from lpzero.judgement.differences import paired_difference
 from lpzero.proxies.ranking_record import RankingRun
@@ -22,6 +24,7 @@ from lpzero.report.figures import front, learning_curves, plotly_spec, rivals, s
 from lpzero.report.ranking_differences import compared
 from lpzero.runs import layout
 from lpzero.runs.directory import RunDirectory
+from lpzero.runs.live_run import watch
 from lpzero.runs.run import open_run
 from lpzero.training.table_build import build_config, is_training
 from spaces.training.recipes import plan_named
@@ -123,6 +126,30 @@ def test_a_comparison_has_a_page_with_its_curves(tmp_path: Path) -> None:
     assert "--loop random --proxy depth --proxy none" in text
     assert "--samples 20" in text
     assert validated(content_of(run).figures) == 1
+    assert describe(run.config).state == "finished"
+    whole = json.loads((out / layout.RESULT).read_text())["rows"]
+
+    # As if it had been killed in its last search: the page shows the others.
+    (out / layout.RESULT).unlink()
+    last = max(path.parent for path in (out / "runs").rglob(layout.RESULT))
+    shutil.move(last / layout.RESULT, tmp_path / "kept.json")
+    run, live = open_run(out), watch(run.config)
+    assert live.update(1.0) is not None
+    assert live.now().facts == {"searches": "3 of 4"}
+    assert describe(run.config).state == "stopped"
+    assert "not finished: 3 of 4 searches are" in run.remarks[0]
+    text = read(write(run).page).text
+    assert run.remarks[0] in text
+    assert sorted(row["seeds"] for row in run.result["rows"]) == [1, 2]
+    assert validated(content_of(run).figures) == 1
+    os.symlink(tmp_path / "kept.json", last / layout.RESULT)
+    assert open_run(out).remarks == run.remarks, "a link out of the folder is not followed"
+
+    # Resumed, it is as if it had never been killed.
+    (last / layout.RESULT).unlink()
+    assert command([*words, "--format", "json", "--resume"]) == 0
+    assert open_run(out).remarks == []
+    assert json.loads((out / layout.RESULT).read_text())["rows"] == whole
 
 
 def test_a_table_build_has_a_page_that_tells_the_noise(tmp_path: Path) -> None:

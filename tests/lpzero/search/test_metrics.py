@@ -16,7 +16,7 @@ from lpzero.errors import InputError
 from lpzero.proxies import Measurements, get
 from lpzero.report.search_curves import draw
 from lpzero.search import Request, Resources
-from lpzero.search.comparison import compare, curve_rows, run_folder
+from lpzero.search.comparison import compare, curve_rows, label, run_folder
 from lpzero.search.environment import Environment
 from lpzero.search.metrics import (
     best_after,
@@ -124,7 +124,9 @@ def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
     assert found.rows == again.rows
     for arm, row in zip(arms("none", "parameters"), found.rows, strict=True):
         results = [
-            json.loads((run_folder(tmp_path / "kept", arm, seed) / "result.json").read_text())
+            json.loads(
+                (run_folder(tmp_path / "kept", label(arm), seed) / "result.json").read_text()
+            )
             for seed in range(3)
         ]
         best = [result["best"]["target"] for result in results]

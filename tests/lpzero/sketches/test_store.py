@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -259,44 +258,3 @@ def test_a_sketch_of_a_space_that_builds_otherwise_now_is_stale(tmp_path: Path) 
     header = {**sketch.header, "space": {**sketch.header["space"], "version": -1}}
     store.write(SPACE.name, "ab" * 32, encode(type(sketch)(header, sketch.numbers)))
     assert prune(store, "stale")[0] == 1
-
-
-@pytest.fixture
-def scheduler() -> Iterator[str]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        silence_logs="CRITICAL",
-    ) as cluster:
-        yield cluster.scheduler_address
-
-
-@pytest.mark.slow
-def test_dask_writes_the_same_bytes_though_a_worker_is_killed(
-    scheduler: str, tmp_path: Path, reference: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from distributed import Client
-
-    with Client(scheduler, set_as_default=False) as client:
-        victim = next(iter(client.run(os.getpid).values()))
-    written = []
-    has = Store.has
-
-    def kill_after_three(self: Store, space: str, address: str) -> bool:
-        found = has(self, space, address)
-        if found:
-            written.append(address)
-            if len(written) == 3:
-                os.kill(victim, signal.SIGKILL)
-        return found
-
-    monkeypatch.setattr(Store, "has", kill_after_three)
-    workers = Workers(2, "dask", scheduler)
-    report, _ = build(SPACE, ARCHS, Builder(store=Store(tmp_path), workers=workers))
-    assert (report.built, report.failed) == (10, {})
-    monkeypatch.undo()
-    assert contents(tmp_path) == reference
