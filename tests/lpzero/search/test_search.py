@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import pytest
 
@@ -524,7 +523,6 @@ def test_a_long_search_uses_every_core_unless_told_otherwise(
     jobs: int | None, seconds: float, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searching, "n_cores", lambda: 2)
-    [option] = [option for option in command.params if option.name == "jobs"]
-    assert option.get_default(click.Context(command)) is None
+    assert command.make_context("search", ["nano-gpt2"]).params["jobs"] is None
     assert Resources(jobs=jobs).workers_for(Cost(100, seconds)).jobs == expected
     assert Resources(jobs=jobs).workers_for(None).jobs == 1
