@@ -12,7 +12,8 @@ class Job:
     """A command of `lpzero`, or Python code, that is timed.
 
     tables: whose sketches it reads. from_sketches: branch tables are removed before every
-    repetition. ready: commands run first in each tree, not timed. OUT is a new folder.
+    repetition. ready: commands run first in each tree, not timed. OUT is a new folder. now: options
+    that give the command the meaning here that it had before.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Job:
     ready: tuple[tuple[str, ...], ...] = ()
     repetitions: int = 1
     is_code: bool = False
+    now: tuple[str, ...] = ()
 
 
 def _chains(table: str) -> Job:
@@ -45,7 +47,8 @@ JOBS = {
         "paper campaign, gpt2-wt103, from branch tables",
         _PAPER,
         ("gpt2-wt103",),
-        ready=((*_PAPER, "--evaluations", "200"),),
+        ready=((*_PAPER, "--generations", "5"),),
+        now=("--sign", "fitted", "--reductions", "sum,mean", "--chains", "up-to"),
     ),
     "rank": Job(
         "rank of one formula, flexibert, from sketches",
@@ -59,16 +62,8 @@ JOBS = {
     "trazor": Job(
         "T-Razor, 30 networks of autoformer-tiny",
         (
-            *(
-                "search",
-                "autoformer-tiny",
-                "--loop",
-                "trazor",
-                "--population",
-                "10",
-                "--steps",
-                "2",
-            ),
+            *("search", "autoformer-tiny", "--loop", "trazor", "--population", "10"),
+            *("--steps", "2"),
             *("--mutations", "5", "--crossovers", "5", "--quiet"),
         ),
     ),

@@ -100,6 +100,7 @@ class _Bench:
             environment["LPZERO_DATA"] = self.data
         with tempfile.TemporaryDirectory(dir=self.out) as folder:
             given = [str(Path(folder) / "run") if part == "OUT" else part for part in command]
+            given += job.now if side == AFTER and command[0] == job.command[0] else ()
             return asdict(run([sys.executable, *started, *given], self.trees[side], environment))
 
     def _cache(self, side: str) -> Path:
