@@ -188,7 +188,9 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """False unless the option is given."""
+    """False unless the option is given; `off` is the one that undoes what a preset turned on."""
+
+    off: str | None = None
 
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, bool):
@@ -198,7 +200,9 @@ class Switch:
         return bool(text)
 
     def words(self, flag: str, value: Any) -> list[str]:
-        return [flag] if value else []
+        if value:
+            return [flag]
+        return [self.off] if self.off else []
 
 
 _UNITS = {"": 1 << 30, "GB": 1 << 30, "G": 1 << 30, "MB": 1 << 20, "M": 1 << 20, "B": 1}

@@ -118,7 +118,8 @@ def click_option(entry: Option, text: str) -> Callable[[Command], Command]:
     """The click option of one setting."""
     names, kind = (entry.flag, entry.name), entry.kind
     if isinstance(kind, Switch):
-        return click.option(*names, is_flag=True, help=text)
+        both = f"{entry.flag}/{kind.off}" if kind.off else entry.flag
+        return click.option(both, entry.name, is_flag=True, help=text)
     if isinstance(kind, Repeated):
         return click.option(*names, multiple=True, metavar=kind.metavar, help=text)
     return click.option(*names, type=_type(kind), default=None, help=text)

@@ -115,7 +115,9 @@ class Settings:
         OneOf("way to use columns", (AS_LOG, AS_RANKS)),
     )
     same_statistic: bool = option(
-        False, "Let a binary operation combine a statistic with itself.", Switch()
+        False,
+        "Let a binary operation combine a statistic with itself.",
+        Switch("--no-same-statistic"),
     )
     sign: str = option(
         FITTED,

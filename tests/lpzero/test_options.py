@@ -84,6 +84,11 @@ def test_a_campaigns_command_line_means_its_settings(name: str, changed: dict[st
         changed = {**changed, "method": "random"}
     if any(changed.get(name) for name in ("columns", "terms_from", "columns_only")):
         changed = {**changed, "terms": 3}  # columns are factors and summands
+    if changed.get("terms", PRESETS[name].terms) > 1:  # what is for single terms stays as it is
+        usual = Settings()
+        changed |= {one: getattr(usual, one) for one in ("sign", "reductions", "chains")}
+    if changed.get("whole_table", PRESETS[name].whole_table):
+        changed |= {"archs": changed.get("archs") or 50, "columns_only": False}
     asked = replace(PRESETS[name], **changed)
     words = to_arguments(Settings, to_json(asked), to_json(PRESETS[name]))
     found = parsed(discover, ["made-up", *words], options(Settings))
