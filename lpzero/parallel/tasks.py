@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lpzero.errors import InputError, LPZeroError
+from lpzero.parallel.allocator import keep_freed_memory
 from lpzero.parallel.engine import engine
 from lpzero.parallel.payload import Function, Payload
 from lpzero.parallel.pickling import dumps
@@ -64,6 +65,7 @@ def perform(payload: Payload, item: bytes) -> Done | Raised:
     """Runs in a worker: the answer of the payload's function for an item."""
     if payload.engine != engine():
         return Raised.of(version_error({engine(): [socket.gethostname()]}, payload.engine))
+    keep_freed_memory()
     return apply(payload.load, item)
 
 
