@@ -35,8 +35,9 @@ class RankedGroups:
         number = np.repeat(np.arange(len(groups)), self.sizes)
         self._tags = (number << (_KEY_BITS + self._bits)) | np.arange(self.n)
         self._tags += _LIFT << self._bits
-        # Where the middle of a group's columns is, counted from the vector's start.
-        self._centres = np.repeat(bounds[:-1] + np.array(self.sizes) / 2, self.sizes)
+        # The rank of each column in its group, less the middle of the group.
+        middles = np.repeat(bounds[:-1] + np.array(self.sizes) / 2, self.sizes)
+        self._untied = np.arange(self.n) + 0.5 - middles
         self._targets = np.concatenate([centred(found) for found in ranks], axis=1)
         self._norms = [
             np.sqrt([target @ target for target in self._targets[:, columns]])
@@ -66,15 +67,23 @@ class RankedGroups:
     def _ranks(self, words: KeyArray, mask: int) -> FloatArray:
         """Centred average ranks (F, n) of sorted words: ties share the mean of their ranks."""
         n_vectors, n = words.shape
-        is_new = np.ones((n_vectors, n), dtype=np.bool_)
-        np.greater(words[:, 1:] ^ words[:, :-1], mask, out=is_new[:, 1:])
-        starts = is_new.reshape(-1).nonzero()[0]  # every vector starts a run
-        lengths = np.diff(starts, append=n_vectors * n)
-        middles = lengths * 0.5
-        middles += starts
-        ranks = np.repeat(middles, lengths).reshape(n_vectors, n)
-        ranks -= (np.arange(n_vectors) * float(n))[:, np.newaxis]
-        ranks -= self._centres
+        is_tied = np.zeros((n_vectors, n), dtype=np.bool_)  # with the word before
+        np.less_equal(words[:, 1:] ^ words[:, :-1], mask, out=is_tied[:, 1:])
+        ranks = np.empty((n_vectors, n))
+        ranks[:] = self._untied
+        tied = is_tied.reshape(-1).nonzero()[0]
+        if not len(tied):
+            return ranks
+        # Of most formulas few scores are tied, so only these are corrected.
+        starts_run = np.empty(len(tied), dtype=np.bool_)
+        starts_run[0] = True
+        np.greater(np.diff(tied), 1, out=starts_run[1:])
+        # A run begins with the word that its first tied one is tied to.
+        flat, firsts = ranks.reshape(-1), tied[starts_run] - 1
+        lengths = np.diff(starts_run.nonzero()[0], append=len(tied)) + 1
+        middles = flat[firsts] + (lengths - 1) * 0.5
+        flat[firsts] = middles
+        flat[tied] = np.repeat(middles, lengths - 1)
         return ranks
 
     def _is_everything(self, keys: KeyArray) -> bool:
