@@ -42,8 +42,15 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/tabulation.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
         ("found += product / counts[pair[0]][block]", "found += product / max(counts[pair[0]])", "tensors of a small block count less"),
-        ("product[1] = columns @ others.T * (inner / kept)", "product[1] = columns @ others.T", "matrix products of cut matrices are not rescaled"),
+        ("product[1] = left.column_means @ right.column_means.T * (inner / kept)", "product[1] = left.column_means @ right.column_means.T", "matrix products of cut matrices are not rescaled"),
+        ("found[n:] = self.means[n:, np.newaxis]", "found[n:] = 1.0", "what log_softmax subtracts is 1 in matrix products"),
         ("total / len(found)", "total", "an end's tensors are added up"),
+    ]),
+    Bugs("lpzero/scores/basis.py", [_T + "scores/test_branch_table.py"], [
+        ("(-1.0 if is_negated else 1.0, 0.0)", "(1.0, 0.0)", "log_softmax of -x follows from x"),
+        ("self.columns[:, follower.column] -= offset[:, np.newaxis]", "pass", "log_softmax of what is centred forgets the mean"),
+        ("offset = offset + other * self.offset[:, follower.second]", "pass", "the second part of a sum is centred"),
+        ("(\"square\", \"abslog\"): ((2.0,", "(\"square\", \"abslog\"): ((1.0,", "the logarithm of a square is not twice as large"),
     ]),
     Bugs("lpzero/scores/kernels.py", [_T + "scores/test_kernels.py"], [
         ("if self.is_within_exp:", "if True:", "the exponential is not clipped"),
@@ -91,7 +98,7 @@ BUGS = (
         ("within += size * of_group", "within += self.n_within / len(ranked.sizes) * of_group", "groups are not weighted by their size"),
     ]),
     Bugs("lpzero/judgement/ranked_groups.py", [_T + "judgement/test_measures.py"], [
-        ("middles = lengths * 0.5", "middles = lengths * 0.0 + 0.5", "ties share their first rank"),
+        ("middles = flat[firsts] + (lengths - 1) * 0.5", "middles = flat[firsts]", "ties share their first rank"),
         ("self._tags = (number << (_KEY_BITS + self._bits)) |", "self._tags =", "groups are ranked together"),
     ]),
     Bugs("lpzero/judgement/bootstrap.py", [_T + "judgement/test_bootstrap.py", _T + "judgement/test_differences.py", _T + "judgement/test_judgement.py"], [

@@ -1,23 +1,42 @@
 """Which chains of a tensor are multiplied, and how the others follow from them.
 
-zscore(f) and minmax(f) are a * f + b on each tensor, so the products of f, zscore(f) and minmax(f)
-with anything follow from those of one matrix, f less its mean. It is the centred one that is
-multiplied: f is then recovered by an addition, where zscore from f would be a difference of
-nearly equal numbers.
+Multiplying all pairs of matrices costs most, so what follows from a few products is not multiplied:
+
+- zscore(f) and minmax(f) are a * f + b on each tensor, so the products of f, zscore(f) and
+  minmax(f) with anything follow from those of one matrix, f less its mean. It is the centred one
+  that is multiplied: f is then recovered by an addition, where zscore from f would be a difference
+  of nearly equal numbers.
+- log_softmax(f) is f less one number per column; the product with a row of such numbers needs only
+  the columns' means of the other matrix.
+- Some chains are sums of others (`_SUMS`). No two parts of a sum cancel on any element, so that
+  what is zero stays zero. (relu(f) = (f + |f|) / 2 is left out because its parts do.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
-from lpzero.scores.chains import Node
+from lpzero.scores.chains import Chain, Node
 from lpzero.scores.kernels import is_built_in
+from primitives.naive import Axis
 from primitives.registry import get_unary
 
 AFFINE = ("zscore", "minmax")
+# The last operations of a chain, and the chains with factors that add up to it. A sketch's numbers
+# are float32, so their squares and roots stay in float64's range.
+_SUMS: dict[Chain, tuple[tuple[float, Chain], ...]] = {
+    ("sqrt", "log"): ((0.5, ("log",)),),
+    ("sqrt", "abslog"): ((0.5, ("log", "abs")),),
+    ("square", "abslog"): ((2.0, ("abslog",)),),
+    ("square", "log"): ((2.0, ("log",)), (2.0, ("neg", "log"))),
+    ("abs", "log"): ((1.0, ("log",)), (1.0, ("neg", "log"))),
+    ("abs", "sqrt"): ((1.0, ("sqrt",)), (1.0, ("neg", "sqrt"))),
+}
+_NO_ROW = -1
 
 
 def is_affine(name: str) -> bool:
@@ -25,34 +44,92 @@ def is_affine(name: str) -> bool:
     return name in AFFINE and is_built_in(get_unary(name))
 
 
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A chain by one or two others: first * factors[0] + second * factors[1].
+
+    first, second: rows of matrix chains; where there is no second, its factor is 0. column: the row
+    of numbers that is subtracted instead, of those that each tensor has, or -1.
+    """
+
+    first: int
+    factors: tuple[float, float] = (1.0, 0.0)
+    second: int = _NO_ROW
+    column: int = _NO_ROW
+
+
 @dataclass(slots=True)
 class Basis:
-    """The rows that are multiplied: of each matrix chain its row, and of each centred prefix.
+    """What is multiplied: `size` matrices, `n_columns` rows of numbers per column, and ones.
 
-    own: rows by the chain's row, -1 where the chain follows from a centred prefix. centred: rows by
-    the identity of the prefix's node. source: (chains,) the row that each chain follows from.
+    own: the matrix of each matrix chain, -1 where the chain follows from others. source: (chains,
+    2), the one or two of them that each chain follows from. centred: the matrix of a
+    prefix less its mean, by the identity of its node. followers: by chain. columns: the
+    identity of the node whose log_softmax each row of numbers belongs to.
     """
 
     own: IntArray
     source: IntArray
     centred: dict[int, int] = field(default_factory=dict)
+    followers: dict[int, Follower] = field(default_factory=dict)
+    columns: dict[int, int] = field(default_factory=dict)
     size: int = 0
 
     @classmethod
-    def of(cls, tree: Node, n_matrices: int) -> Basis:
+    def of(cls, tree: Node, n_matrices: int, axis: Axis = "first") -> Basis:
         """The basis of a statistic's tree of chains, `n_matrices` of them matrices."""
-        basis = cls(np.full(n_matrices, -1), np.full(n_matrices, -1))
+        basis = cls(np.full(n_matrices, _NO_ROW), np.full((n_matrices, 2), _NO_ROW))
+        nodes = dict(_walk(tree, ()))
+        # Short chains first: what follows from others is nothing that others follow from.
+        for chain in sorted(nodes, key=len):
+            basis._follow(chain, nodes[chain], nodes, axis)
         basis._add(tree, None)
+        basis.source[:, 1] = basis.ones
+        for row, follower in basis.followers.items():
+            basis.source[row, 0] = basis.source[follower.first, 0]
+            if follower.second >= 0:
+                basis.source[row, 1] = basis.source[follower.second, 0]
+            if follower.column >= 0:
+                basis.source[row, 1] = basis.size + follower.column
         return basis
 
+    def _follow(self, chain: Chain, node: Node, nodes: dict[Chain, Node], axis: Axis) -> None:
+        """Note how the chain follows from others, if it does and nothing continues it."""
+        is_ours = all(is_built_in(get_unary(name)) for name in chain)
+        if node.matrix_row is None or node.children or not is_ours:
+            return
+        if chain[-1:] == ("log_softmax",) and axis == "first":
+            self._follow_column(node.matrix_row, chain[:-1], nodes)
+            return
+        parts = _SUMS.get(chain[-2:], ())
+        rows = [self._row(chain[:-2] + part, nodes) for _, part in parts]
+        if not rows or None in rows:
+            return
+        first, *others = (row for row in rows if row is not None)
+        factors = parts[0][0], parts[1][0] if others else 0.0
+        self.followers[node.matrix_row] = Follower(first, factors, *others)
+
+    def _follow_column(self, row: int, operand: Chain, nodes: dict[Chain, Node]) -> None:
+        is_negated = operand[-1:] == ("neg",)
+        first = self._row(operand[:-1] if is_negated else operand, nodes)
+        if first is None:
+            return
+        column = self.columns[id(nodes[operand])] = len(self.columns)
+        self.followers[row] = Follower(first, (-1.0 if is_negated else 1.0, 0.0), column=column)
+
+    def _row(self, chain: Chain, nodes: dict[Chain, Node]) -> int | None:
+        """The chain's row if others may follow from it."""
+        row = nodes[chain].matrix_row if chain in nodes else None
+        return None if row is None or row in self.followers else row
+
     def _add(self, node: Node, from_parent: int | None) -> None:
-        """Rows for the node and what continues it; `from_parent`: the row it follows from."""
+        """Matrices for the node and what continues it; `from_parent`: the one it follows from."""
         affine = [
             child
             for name, child in node.children.items()
             if is_affine(name) and child.matrix_row is not None
         ]
-        row = node.matrix_row
+        row = None if node.matrix_row in self.followers else node.matrix_row
         needs_row = row is not None and from_parent is None
         shared = None
         if len(affine) + needs_row > 1:
@@ -61,41 +138,74 @@ class Basis:
             found = shared if from_parent is None else from_parent
             if found is None:
                 found = self.own[row] = self._next()
-            self.source[row] = found
+            self.source[row, 0] = found
         for name, child in node.children.items():
             self._add(child, shared if is_affine(name) else None)
 
     @property
-    def follows(self) -> IntArray:
-        """The chains that are not rows of their own."""
-        return np.flatnonzero(self.own < 0)
+    def ones(self) -> int:
+        """The place of the ones among what is multiplied."""
+        return self.size + len(self.columns)
 
     def _next(self) -> int:
         self.size += 1
         return self.size - 1
 
 
+def _walk(node: Node, chain: Chain) -> Iterator[tuple[Chain, Node]]:
+    """Every prefix of the chains."""
+    yield chain, node
+    for name, child in node.children.items():
+        yield from _walk(child, (*chain, name))
+
+
 @dataclass(slots=True, eq=False)
 class Combination:
-    """Each chain as scale * source + offset on each of k tensors: scale, offset (k, chains)."""
+    """Each chain by its two sources on each of k tensors: scale (k, chains, 2), offset (k, chains).
+
+    columns: (k, rows of numbers, kept), what log_softmax subtracts.
+    """
 
     basis: Basis
     scale: FloatArray
     offset: FloatArray
+    columns: FloatArray
 
     @classmethod
-    def of(cls, basis: Basis, k: int) -> Combination:
-        """Every chain is its source."""
+    def of(cls, basis: Basis, k: int, kept: int) -> Combination:
+        """Every chain is its first source."""
         n_chains = len(basis.source)
-        return cls(basis, np.ones((k, n_chains)), np.zeros((k, n_chains)))
+        scale = np.zeros((k, n_chains, 2))
+        scale[..., 0] = 1.0
+        columns = np.zeros((k, len(basis.columns), kept))
+        return cls(basis, scale, np.zeros((k, n_chains)), columns)
+
+    def follow(self) -> None:
+        """State the chains that follow from others, whose scales and offsets are known by now."""
+        for row, follower in self.basis.followers.items():
+            first, (factor, other) = follower.first, follower.factors
+            self.scale[:, row, 0] = factor * self.scale[:, first, 0]
+            offset = factor * self.offset[:, first]
+            if follower.second >= 0:
+                self.scale[:, row, 1] = other * self.scale[:, follower.second, 0]
+                offset = offset + other * self.offset[:, follower.second]
+            if follower.column >= 0:  # the offset nearly cancels with what is subtracted
+                self.scale[:, row, 1] = -1.0
+                self.columns[:, follower.column] -= offset[:, np.newaxis]
+                offset = np.zeros_like(offset)
+            self.offset[:, row] = offset
 
     def of_rows(self, tensor: int, products: FloatArray) -> FloatArray:
-        """The products (..., chains, any) from those of the basis and of ones (..., size + 1, any).
+        """The products (..., chains, any) from those of what is multiplied (..., ones + 1, any).
 
         A row is read only by the chains that follow from it, so one that is NaN stays among them.
         """
-        follows = self.basis.follows
-        found = products[..., self.basis.source, :]
-        found[..., follows, :] *= self.scale[tensor, follows, np.newaxis]
+        basis = self.basis
+        found = products[..., basis.source[:, 0], :]
+        follows = np.flatnonzero(basis.own < 0)
+        found[..., follows, :] *= self.scale[tensor, follows, 0, np.newaxis]
         found[..., follows, :] += products[..., -1:, :] * self.offset[tensor, follows, np.newaxis]
+        both = np.flatnonzero(basis.source[:, 1] < basis.ones)
+        others = products[..., basis.source[both, 1], :]
+        found[..., both, :] += others * self.scale[tensor, both, 1, np.newaxis]
         return np.asarray(found)

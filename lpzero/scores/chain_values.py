@@ -63,7 +63,7 @@ class ChainValues:
 
     def __init__(self, tree: Node, n_matrices: int, axis: Axis) -> None:
         self.axis = axis
-        self.basis = Basis.of(tree, n_matrices)
+        self.basis = Basis.of(tree, n_matrices, axis)
         self.n_prefixes = 0
         self._root = self._prefix(tree, None)
         self.buffers: list[Buffers] = [Buffers()]
@@ -89,10 +89,11 @@ class ChainValues:
         k = len(values)
         shape = (k, self.basis.size if multiplied else 0, *values.shape[1:])
         basis = self.buffers[0].get("basis", shape)
-        combination = Combination.of(self.basis, k)
+        combination = Combination.of(self.basis, k, values.shape[2])
         work = _Stack(self, basis, combination, stretch, values[0].size)
         work.record_mean(self._root, values)
         work.enter(self._root, values, 0)
+        combination.follow()
         if not np.isfinite(work.means).all():
             work.spoil(self._root, np.zeros(k, dtype=np.bool_))
         return Computed(work.means, basis, combination)
@@ -170,20 +171,23 @@ class _Stack:
             self.means[child.index] = self._number(child, operand)
         if centred is not None:
             self._combine(prefix, operand)
+        column = self.owner.basis.columns.get(id(prefix.node))
+        if self.is_multiplied and column is not None:
+            self.combination.columns[:, column] = operand.log_power_sums
 
     def _combine(self, prefix: _Prefix, operand: Operand) -> None:
         """State the prefix, its zscore and its minmax by its centred matrix, which is computed."""
         centred, row = operand.centred, prefix.node.matrix_row
         assert centred is not None
         source = self.combination.basis.source
-        if row is not None and source[row] == prefix.centred:
+        if row is not None and source[row, 0] == prefix.centred:
             self.combination.offset[:, row] = self.means[prefix.index]
         for name, child in prefix.node.children.items():
             row = child.matrix_row
-            if is_affine(name) and row is not None and source[row] == prefix.centred:
+            if is_affine(name) and row is not None and source[row, 0] == prefix.centred:
                 is_zscore = name == "zscore"
                 spread = operand.zscore_spread if is_zscore else operand.minmax_spread
-                self.combination.scale[:, row] = 1.0 / spread.reshape(-1)
+                self.combination.scale[:, row, 0] = 1.0 / spread.reshape(-1)
                 if not is_zscore:
                     offset = (operand.mean - operand.low) / spread
                     self.combination.offset[:, row] = offset.reshape(-1)

@@ -170,12 +170,22 @@ class Operand:
         return out
 
     @cached_property
-    def shifted(self) -> FloatArray:
-        """x less the largest of its column."""
+    def column_high(self) -> FloatArray:
+        """The largest element (k, columns) of each column."""
         k, _, columns = self.values.shape
         high = np.maximum.reduce(self._wide(self.values), axis=1).reshape(k, self._fold, columns)
-        row = np.maximum.reduce(high, axis=1)
-        return self._against_rows(np.subtract, self.values, row, self._like("shifted"))
+        return np.asarray(np.maximum.reduce(high, axis=1))
+
+    @cached_property
+    def shifted(self) -> FloatArray:
+        """x less the largest of its column."""
+        out = self._like("shifted")
+        return self._against_rows(np.subtract, self.values, self.column_high, out)
+
+    @property
+    def log_power_sums(self) -> FloatArray:
+        """What log_softmax subtracts from each column (k, columns)."""
+        return np.asarray(self.column_high + np.log(self.power_sums))
 
     @cached_property
     def powers(self) -> FloatArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -138,7 +138,8 @@ def _add_products(
             continue
         left, right = (lane_of[name] for name in pair)
         widths = aligned[left].true_columns, aligned[right].true_columns
-        product = _products(lanes[left].basis[at], lanes[right].basis[at], *widths)
+        sides = _Factors.of(lanes[left], at), _Factors.of(lanes[right], at)
+        product = _products(*sides, *widths)
         product = lanes[left].combination.of_rows(at, product)
         product = lanes[right].combination.of_rows(at, product.swapaxes(1, 2)).swapaxes(1, 2)
         block = aligned[left].position
@@ -146,30 +147,56 @@ def _add_products(
         found += product / counts[pair[0]][block]
 
 
-def _products(left: FloatArray, right: FloatArray, inner: int, width: int) -> FloatArray:
-    """Means of mul and matmul (2, left + 1, right + 1) of all matrices, and of a matrix of ones.
+class _Factors(NamedTuple):
+    """What is multiplied of one tensor: n matrices (n, rows, kept), m rows of numbers, and ones.
 
-    left, right: (matrices, rows, kept) of `inner` and `width` true columns; ones come last.
+    column_means: (n + m + 1, kept) of all of them.
     """
-    columns = _with_ones(np.matmul(np.ones((1, left.shape[1])), left)[:, 0] / left.shape[1])
-    totals = columns.mean(axis=1)
-    others = _with_ones(np.matmul(np.ones((1, right.shape[1])), right)[:, 0] / right.shape[1])
-    of_means = np.outer(totals, others.mean(axis=1))
+
+    matrices: FloatArray
+    column_means: FloatArray
+
+    @classmethod
+    def of(cls, computed: Computed, at: int) -> _Factors:
+        matrices = computed.basis[at]
+        rows = matrices.shape[1]
+        means = np.matmul(np.ones((1, rows)), matrices)[:, 0] / rows
+        ones = np.ones((1, matrices.shape[2]))
+        return cls(matrices, np.concatenate([means, computed.combination.columns[at], ones]))
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean of each (n + m + 1,)."""
+        return np.asarray(self.column_means.mean(axis=1))
+
+    def row_means(self) -> FloatArray:
+        """The means (n + m + 1, rows) of the rows; all rows of a row of numbers are alike."""
+        n, rows, kept = self.matrices.shape
+        found = np.empty((len(self.column_means), rows))
+        np.divide(np.matmul(self.matrices, np.ones(kept)), kept, out=found[:n])
+        found[n:] = self.means[n:, np.newaxis]
+        return found
+
+
+def _products(left: _Factors, right: _Factors, inner: int, width: int) -> FloatArray:
+    """Means of mul and matmul (2, left, right) of all factors of two tensors.
+
+    `inner` and `width` are their true columns.
+    """
+    (n, rows, kept), (n_right, other_rows, other_kept) = left.matrices.shape, right.matrices.shape
+    of_means = np.outer(left.means, right.means)
     product = np.stack([of_means, of_means])
-    if left.shape[1:] == right.shape[1:] and inner == width:
-        size = left.shape[1] * left.shape[2]
-        flat = left.reshape(len(left), -1) @ right.reshape(len(right), -1).T
-        product[0, :-1, :-1] = flat / size
+    if (rows, kept) == (other_rows, other_kept) and inner == width:
+        flat = left.matrices.reshape(n, -1) @ right.matrices.reshape(n_right, -1).T
+        product[0, :n, :n_right] = flat / (rows * kept)
+        by_columns = left.column_means, right.column_means
+        product[0, :, n_right:] = by_columns[0] @ by_columns[1][n_right:].T / kept
+        product[0, n:, :n_right] = by_columns[0][n:] @ by_columns[1][:n_right].T / kept
     # Rows and columns are paired as in `primitives.naive`.
-    kept = left.shape[2]
-    if inner == right.shape[1]:
-        rows = np.matmul(right, np.ones(right.shape[2])) / right.shape[2]
-        chosen = rows if kept == right.shape[1] else rows[:, kept_columns(inner, kept)]
-        product[1] = columns @ _with_ones(chosen).T * (inner / kept)
-    elif inner == width and kept == right.shape[2]:
-        product[1] = columns @ others.T * (inner / kept)
+    if inner == other_rows:
+        found = right.row_means()
+        chosen = found if kept == other_rows else found[:, kept_columns(inner, kept)]
+        product[1] = left.column_means @ chosen.T * (inner / kept)
+    elif inner == width and kept == other_kept:
+        product[1] = left.column_means @ right.column_means.T * (inner / kept)
     return product
-
-
-def _with_ones(rows: FloatArray) -> FloatArray:
-    return np.concatenate([rows, np.ones((1, rows.shape[1]))])

@@ -11,6 +11,7 @@ import pytest
 from lpzero.parallel import Workers
 from lpzero.scores import branch_files as files
 from lpzero.scores import stacks
+from lpzero.scores.basis import Basis
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.pieces import gather
@@ -106,22 +107,37 @@ def test_products_of_all_pairs_equal_the_reference(operation: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["mul", "matmul"])
-def test_products_with_scaled_chains_equal_the_reference(operation: str) -> None:
+def test_products_of_chains_that_follow_from_others_equal_the_reference(operation: str) -> None:
     chains = surviving(2)
     drawn = [sketch(seed) for seed in range(2)]
     table = branch_table(drawn, chains)
     matrices = chains.chains["W"][: chains.n_matrices["W"]]
-    scaled = [chain for chain in matrices if chain[-1:] in (("zscore",), ("minmax",))]
+    basis = Basis.of(chains.trees["W"], len(matrices))
+    following = [chain for chain, own in zip(matrices, basis.own, strict=True) if own < 0]
+    assert len(basis.followers) == 19
+    assert basis.size == 101  # of 144 chains
     rng = random.Random(0)
     for left, right in [
-        *((one, rng.choice(matrices)) for one in scaled),
-        *((rng.choice(matrices), one) for one in scaled),
+        *((one, rng.choice(matrices)) for one in following),
+        *((rng.choice(matrices), one) for one in following),
+        *((one, rng.choice(following)) for one in following),
     ]:
         formula = Formula.of(operation, ("G", left), ("W", right))
         expected = [naive.score(formula, blocks_of(one)) for one in drawn]
         found = table.product(operation, ("G", left), ("W", right))
         absolute = 1e-13 * max(1.0, *(abs(value) for value in expected))
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=absolute, err_msg=str(formula))
+
+
+def test_chains_follow_from_others_along_the_first_axis_only_and_if_they_are_there() -> None:
+    chains = surviving(2, softmax_axis="last")
+    tree, n_matrices = chains.trees["W"], chains.n_matrices["W"]
+    assert len(Basis.of(tree, n_matrices, "last").followers) == 6
+    # Softmax probabilities are not negative, so `neg` has no logarithm or root to add.
+    chains = surviving(2)
+    basis = Basis.of(chains.trees["S"], chains.n_matrices["S"])
+    sums = [chains.chains["S"][row] for row, one in basis.followers.items() if one.column < 0]
+    assert sums == [("sqrt", "log")]
 
 
 def test_a_chain_that_overflows_poisons_its_row_and_no_other() -> None:
