@@ -88,8 +88,9 @@ class _Bench:
                 self._run(job, job.command if job.is_code else ("--help",), side)
             self._is_ready.add((name, side))
         if job.from_sketches:
-            for path in self._cache(side).rglob("*.branches"):
-                path.unlink()
+            for kind in ("*.branches", "*.scores.json"):
+                for path in self._cache(side).rglob(kind):
+                    path.unlink()
         return [{"job": name, "side": side, **self._run(job, job.command, side)}]
 
     def _run(self, job: Job, command: Sequence[str], side: str) -> dict[str, Any]:
