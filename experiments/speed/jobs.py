@@ -12,8 +12,8 @@ class Job:
     """A command of `lpzero`, or Python code, that is timed.
 
     tables: whose sketches it reads. from_sketches: branch tables and stored scores are removed
-    before every repetition. ready: commands run first in each tree, not timed. OUT is a new folder. now: options
-    that give the command the meaning here that it had before.
+    before every repetition. ready: commands run first in each tree, not timed. OUT is a new folder.
+    now: options that give the command the meaning here that it had before.
     """
 
     name: str
