@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Incremented whenever a change of extraction or format changes the content of a file.
 SCHEMA = 2
 MAGIC = b"LPZSKT01"
+NUMBER_BYTES = 4  # float32
 _IDENTITY = frozenset({"schema", "space", "arch", "options"})
 # Optional in a header: the vector instructions that the numbers were computed with.
 CAPABILITY = "capability"
@@ -246,6 +247,12 @@ def _require_names(held: Mapping[str, Any], declared: Sequence[str]) -> None:
         raise SketchError(
             f"the sketch holds statistics {' '.join(held)}; {' '.join(declared)} are declared"
         )
+
+
+def n_numbers(header: Mapping[str, Any]) -> int:
+    """How many numbers a sketch with this header holds."""
+    stated = statistics_in_order(header["blocks"], header.get("ends", {}))
+    return sum(rows * kept for _, _, shapes in stated for rows, kept, _ in shapes)
 
 
 def encode(sketch: Sketch) -> bytes:

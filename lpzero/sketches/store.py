@@ -12,13 +12,22 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
 from lpzero import files, seals
 from lpzero.errors import EnvelopeError, LPZeroError
-from lpzero.sketches.sketch import Sketch, SketchError, address_of, decode
-from spaces.regular_files import NotRegularError, read_regular
+from lpzero.sketches.sketch import (
+    MAGIC,
+    NUMBER_BYTES,
+    Sketch,
+    SketchError,
+    address_of,
+    decode,
+    n_numbers,
+)
+from spaces.regular_files import NotRegularError, open_regular, read_regular
 
 ENVIRONMENT = "LPZERO_CACHE"
 SKETCH, FAILURE = ".sketch", ".failure.json"
@@ -70,9 +79,29 @@ class Store:
             raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
         except (SketchError, NotRegularError) as error:
             raise SketchError(f"{path}: {error}") from None
-        if address_of(sketch.header) != address:
-            raise SketchError(f"{path}: it is the sketch of another architecture or other options")
+        _check_address(path, sketch.header, address)
         return sketch
+
+    def header(self, space: str, address: str) -> dict[str, Any]:
+        """The sketch's header; raise SketchError if it is missing, cut short or of another sketch.
+
+        Its numbers are not read, so a changed one is left for `load` to find.
+        """
+        path = self.path(space, address)
+        try:
+            with open_regular(path) as file:
+                header = files.read_header(file, MAGIC)
+                is_whole = file.tell() + NUMBER_BYTES * n_numbers(header) == file.seek(0, SEEK_END)
+        except FileNotFoundError:
+            raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
+        except (EnvelopeError, NotRegularError) as error:
+            raise SketchError(f"{path}: {error}") from None
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise SketchError(f"{path}: the header cannot be read") from None
+        if not is_whole:
+            raise SketchError(f"{path}: the file is truncated or corrupt")
+        _check_address(path, header, address)
+        return header
 
     def write(self, space: str, address: str, data: bytes) -> None:
         """Write the file and remove the record of an earlier failure."""
@@ -106,6 +135,11 @@ class Store:
     def sweep(self) -> int:
         """Remove the temporary files of interrupted writers; return their number."""
         return files.sweep(self.folder.glob(f"*/??/.*{files.TEMPORARY}"))
+
+
+def _check_address(path: Path, header: Mapping[str, Any], address: str) -> None:
+    if address_of(header) != address:
+        raise SketchError(f"{path}: it is the sketch of another architecture or other options")
 
 
 def file_size(path: Path) -> int:
