@@ -15,7 +15,7 @@ import numpy as np
 from lpzero.arrays import BoolArray, FloatArray
 from lpzero.scores import stacks
 from lpzero.scores.byte_cache import ByteCache
-from lpzero.scores.pieces import Piece, gather_all, groups
+from lpzero.scores.pieces import Piece, gather, groups
 from lpzero.scores.stacks import Stack, combine, finite, mean_of_product, scalars
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, Leaf, children
@@ -75,14 +75,10 @@ class Matrices:
         return means
 
     def _of_group(self, group: str) -> list[Piece]:
-        """The group's pieces; whoever needs a second group soon needs all, so all are read."""
+        """The group's pieces, gathered when they are first needed."""
         if group not in self._pieces:
-            known = groups()
-            wanted = [name for name in known if name not in self._pieces]
-            wanted = wanted if self._pieces else [group]
             chosen = (self.sketches[row] for row in self.rows)
-            found = gather_all(chosen, [known[name] for name in wanted])
-            self._pieces.update(zip(wanted, found, strict=True))
+            self._pieces[group] = gather(chosen, groups()[group])
         return self._pieces[group]
 
     def _store(self, job: _Pass) -> None:

@@ -262,10 +262,10 @@ def encode(sketch: Sketch) -> bytes:
     )
 
 
-def decode(data: bytes) -> Sketch:
-    """The sketch in a file's bytes, verified."""
+def decode(data: bytes, is_verified: bool = False) -> Sketch:
+    """The sketch in a file's bytes, verified unless they were before."""
     try:
-        header, start = files.unseal(data, MAGIC)
+        header, start = files.unseal(data, MAGIC, is_verified)
     except EnvelopeError as error:
         raise SketchError(str(error)) from None
     return Sketch(header, np.frombuffer(data, dtype="<f4", offset=start))

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import SEEK_END
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from lpzero import files, seals
 from lpzero.errors import EnvelopeError, LPZeroError
@@ -27,11 +27,13 @@ from lpzero.sketches.sketch import (
     decode,
     n_numbers,
 )
-from spaces.regular_files import NotRegularError, open_regular, read_regular
+from spaces.regular_files import NotRegularError, open_regular
 
 ENVIRONMENT = "LPZERO_CACHE"
 SKETCH, FAILURE = ".sketch", ".failure.json"
 logger = logging.getLogger(__name__)
+# The state of each sketch's file when this process verified it.
+_verified: dict[Path, tuple[int, ...]] = {}
 
 
 class StoreError(LPZeroError, OSError):
@@ -71,15 +73,21 @@ class Store:
         return file_size(self.path(space, address))
 
     def load(self, space: str, address: str) -> Sketch:
-        """The verified sketch; raise SketchError, naming the file, if it is missing or broken."""
+        """The verified sketch; raise SketchError, naming the file, if it is missing or broken.
+
+        A file that this process has verified is not hashed again while it is the same file.
+        """
         path = self.path(space, address)
         try:
-            sketch = decode(read_regular(path))
+            with open_regular(path) as file:
+                state = _state(file)
+                sketch = decode(file.read(), _verified.get(path) == state)
         except FileNotFoundError:
             raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
         except (SketchError, NotRegularError) as error:
             raise SketchError(f"{path}: {error}") from None
         _check_address(path, sketch.header, address)
+        _verified[path] = state
         return sketch
 
     def header(self, space: str, address: str) -> dict[str, Any]:
@@ -135,6 +143,12 @@ class Store:
     def sweep(self) -> int:
         """Remove the temporary files of interrupted writers; return their number."""
         return files.sweep(self.folder.glob(f"*/??/.*{files.TEMPORARY}"))
+
+
+def _state(file: BinaryIO) -> tuple[int, ...]:
+    """What changes when a file is replaced or written to."""
+    about = os.fstat(file.fileno())
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
 def _check_address(path: Path, header: Mapping[str, Any], address: str) -> None:

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import spaces
+from lpzero.files import write_bytes
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.stored_tables import stored_table
 from lpzero.sketches.builder import Builder, build, sketches
-from lpzero.sketches.sketch import SketchError
+from lpzero.sketches.sketch import SketchError, decode
 from lpzero.sketches.store import Store
 
 SPACE = spaces.get("nano-flexibert")
@@ -115,3 +116,23 @@ def test_a_worker_cannot_rebuild_and_says_which_file_is_broken(store: Store) -> 
         sent[0]
     with pytest.raises(SketchError, match=path.name):
         stored_table(sent, surviving(1))
+
+
+def test_a_sketch_is_hashed_once_and_again_after_its_file_was_replaced(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[bool] = []
+
+    def noted(data: bytes, is_verified: bool) -> Any:
+        hashed.append(not is_verified)
+        return decode(data, is_verified)
+
+    monkeypatch.setattr("lpzero.sketches.store.decode", noted)
+    found = sketches(SmallTable(), Builder(store=store, is_lazy=True))
+    numbers = [found[0].numbers, found[0].numbers]
+    path = store.path(SPACE.name, found.addresses[0])
+    write_bytes(path, path.read_bytes())
+    numbers += [found[0].numbers, found[0].numbers]
+    assert hashed == [True, False, True, False]
+    for one in numbers[1:]:
+        np.testing.assert_array_equal(one, numbers[0])
