@@ -82,7 +82,7 @@ class FormulaEvaluator:
             )
         self.table = table or stored_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
-        self._sketches, self._rows, self._columns = sketches, picked, columns or {}
+        self.sketches, self.rows, self._columns = sketches, picked, columns or {}
         self._has_block = self.table.has_block
         # Aligned statistics have one number of tensors, so any of them tells it.
         self._example = {STATISTICS[name].group: name for name in chains.chains}
@@ -168,8 +168,8 @@ class FormulaEvaluator:
                 return self.table.end_sizes[end, found[0]]
         axis = self.table.chains.softmax_axis
         values = []
-        for place, row in enumerate(self._rows):
-            block = self._end_block(self._sketches[row], end, place, expression)
+        for place, row in enumerate(self.rows):
+            block = self._end_block(self.sketches[row], end, place, expression)
             value = block_values(Formula(expression, "sum"), [block], axis)
             if isinstance(value, Rejected):
                 raise _MissingError(value)
