@@ -24,7 +24,7 @@ from tests.lpzero.random_sketches import sketch
 N = 4
 TEXTS = [classic.text for classic in CLASSICS if classic.text is not None]
 FORMULAS = [parse(text) for text in TEXTS]
-OVERFLOWING = parse("sum(square(square(square(square(exp(exp(exp(exp(exp(W)))))))))")
+OVERFLOWING = parse("sum(square(square(square(square(exp(exp(exp(exp(exp(W))))))))))")
 
 
 @pytest.fixture
