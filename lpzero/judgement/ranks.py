@@ -97,7 +97,8 @@ def rank_targets(targets: FloatArray) -> FloatArray:
             f"target {bad[0]} is {targets[bad[0]]}, expected a finite number: "
             "judge rows whose targets are not hidden"
         )
-    return _ranks_of(np.ascontiguousarray(targets, dtype=np.float64).tobytes()).copy()
+    kept = _ranks_of(np.ascontiguousarray(targets, dtype=np.float64).tobytes())
+    return np.array(kept)
 
 
 @lru_cache(maxsize=64)  # the same parts of a table are ranked for every proxy and every measure
