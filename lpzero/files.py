@@ -227,7 +227,7 @@ def seal(magic: bytes, header: bytes, numbers: bytes) -> bytes:
     return magic + hashlib.sha256(rest).digest() + rest
 
 
-def unseal(data: bytes, magic: bytes, is_verified: bool = False) -> Envelope:
+def unseal(data: bytes | memoryview, magic: bytes, is_verified: bool = False) -> Envelope:
     """The verified header and the offset of the numbers; raise EnvelopeError if invalid.
 
     The digest of bytes that were verified before is not computed again.

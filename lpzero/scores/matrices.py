@@ -17,6 +17,7 @@ from lpzero.scores import stacks
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.pieces import Piece, gather, groups
 from lpzero.scores.stacks import Stack, combine, finite, mean_of_product, scalars
+from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, Leaf, children
 from primitives.facts import Facts, facts
@@ -77,9 +78,14 @@ class Matrices:
     def _of_group(self, group: str) -> list[Piece]:
         """The group's pieces, gathered when they are first needed."""
         if group not in self._pieces:
-            chosen = (self.sketches[row] for row in self.rows)
-            self._pieces[group] = gather(chosen, groups()[group])
+            self._pieces[group] = gather(self._chosen(), groups()[group])
         return self._pieces[group]
+
+    def _chosen(self) -> Iterable[Sketch]:
+        """The sketches of the rows, one after another."""
+        if isinstance(self.sketches, Sketches):
+            return self.sketches.in_turn(self.rows)
+        return (self.sketches[row] for row in self.rows)
 
     def _store(self, job: _Pass) -> None:
         for node, made in job.made.items():

@@ -29,7 +29,7 @@ from lpzero.sketches.sketch import (
     identity,
     statistics_in_order,
 )
-from lpzero.sketches.store import Failure, Store, StoreError, default_folder
+from lpzero.sketches.store import Buffer, Failure, Store, StoreError, default_folder
 from lpzero.statistics.errors import StatisticsError
 from spaces.errors import BatchError
 
@@ -125,6 +125,18 @@ class Sketches(Sequence[Sketch]):
             if not self.repair([where]):
                 raise
             return self.store.load(self.space, self.addresses[where])
+
+    def in_turn(self, indices: Sequence[int]) -> Iterator[Sketch]:
+        """Each of these sketches, which lasts until the next one is taken: they share memory."""
+        buffer = Buffer()
+        for index in indices:
+            if index in self.failed:
+                raise SketchError(f"architecture {index} has no sketch: {self.failed[index]}")
+            try:
+                found = self.store.load(self.space, self.addresses[index], buffer)
+            except SketchError:
+                found = self[index]  # rebuilds it
+            yield found
 
     def repair(self, indices: Sequence[int]) -> int:
         """Rebuild the broken ones among these sketches; return how many were rebuilt."""

@@ -262,7 +262,7 @@ def encode(sketch: Sketch) -> bytes:
     )
 
 
-def decode(data: bytes, is_verified: bool = False) -> Sketch:
+def decode(data: bytes | memoryview, is_verified: bool = False) -> Sketch:
     """The sketch in a file's bytes, verified unless they were before."""
     try:
         header, start = files.unseal(data, MAGIC, is_verified)

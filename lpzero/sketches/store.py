@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import SEEK_END
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from lpzero import files, seals
 from lpzero.errors import EnvelopeError, LPZeroError
@@ -33,7 +33,7 @@ ENVIRONMENT = "LPZERO_CACHE"
 SKETCH, FAILURE = ".sketch", ".failure.json"
 logger = logging.getLogger(__name__)
 # The state of each sketch's file when this process verified it.
-_verified: dict[Path, tuple[int, ...]] = {}
+_verified: dict[Path, _State] = {}
 
 
 class StoreError(LPZeroError, OSError):
@@ -72,16 +72,18 @@ class Store:
         """The size of the sketch in bytes, 0 if there is none."""
         return file_size(self.path(space, address))
 
-    def load(self, space: str, address: str) -> Sketch:
+    def load(self, space: str, address: str, buffer: Buffer | None = None) -> Sketch:
         """The verified sketch; raise SketchError, naming the file, if it is missing or broken.
 
-        A file that this process has verified is not hashed again while it is the same file.
+        A file that this process has verified is not hashed again while it is the same file. A
+        sketch that is read into a buffer lasts until the next one is.
         """
         path = self.path(space, address)
         try:
             with open_regular(path) as file:
                 state = _state(file)
-                sketch = decode(file.read(), _verified.get(path) == state)
+                data = file.read() if buffer is None else buffer.read(file, state.size)
+                sketch = decode(data, _verified.get(path) == state)
         except FileNotFoundError:
             raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
         except (SketchError, NotRegularError) as error:
@@ -145,10 +147,40 @@ class Store:
         return files.sweep(self.folder.glob(f"*/??/.*{files.TEMPORARY}"))
 
 
-def _state(file: BinaryIO) -> tuple[int, ...]:
+class Buffer:
+    """Memory that one file after another is read into: new memory for each costs more than that."""
+
+    def __init__(self) -> None:
+        self._memory = bytearray()
+
+    def read(self, file: BinaryIO, size: int) -> memoryview:
+        """The file's bytes, `size` of them or fewer, until the next file is read."""
+        if len(self._memory) < size:
+            self._memory = bytearray(size)  # whoever still holds the last file keeps its memory
+        view = memoryview(self._memory)[:size]
+        n = 0
+        while n < size:
+            got = file.readinto(view[n:])  # type: ignore[attr-defined]
+            if not got:
+                break
+            n += got
+        return view[:n]
+
+
+class _State(NamedTuple):
     """What changes when a file is replaced or written to."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+
+def _state(file: BinaryIO) -> _State:
     about = os.fstat(file.fileno())
-    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+    times = about.st_mtime_ns, about.st_ctime_ns
+    return _State(about.st_dev, about.st_ino, about.st_size, *times)
 
 
 def _check_address(path: Path, header: Mapping[str, Any], address: str) -> None:

@@ -136,3 +136,21 @@ def test_a_sketch_is_hashed_once_and_again_after_its_file_was_replaced(
     assert hashed == [False, False, True, False]  # the first time when it was built
     for one in numbers[1:]:
         np.testing.assert_array_equal(one, numbers[0])
+
+
+def test_sketches_in_turn_are_those_read_alone_and_broken_ones_are_rebuilt(store: Store) -> None:
+    expected = [one.numbers for one in sketches(SmallTable(), Builder(store=store))]
+    assert len({len(numbers) for numbers in expected}) > 1  # the buffer grows and is reused
+    path, whole = damaged(store, "flip")
+    found = sketches(SmallTable(), Builder(store=store, is_lazy=True))
+    order = [1, 0, 2, 1]
+    n = 0
+    for index, one in zip(order, found.in_turn(order), strict=True):
+        np.testing.assert_array_equal(one.numbers, expected[index])
+        assert one.header["arch"] == SPACE.to_json(ARCHS[index])
+        n += 1
+    assert n == len(order)
+    assert path.read_bytes() == whole
+    found.failed = {2: "out of memory"}
+    with pytest.raises(SketchError, match="architecture 2 has no sketch: out of memory"):
+        list(found.in_turn([2]))
