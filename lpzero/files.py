@@ -36,16 +36,21 @@ _DIGEST_END, _LENGTH_END = 40, 48
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write the file atomically, creating its folders; raise WriteError if that fails."""
+def write_bytes(path: Path, data: bytes, is_flushed: bool = True) -> None:
+    """Write the file atomically, creating its folders; raise WriteError if that fails.
+
+    A sealed file that can be computed again need not be flushed to disk: what a power failure may
+    leave of it is recognised.
+    """
     writer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     temporary = path.with_name(f".{path.name}.{writer}{TEMPORARY}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if is_flushed:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
         with suppress(OSError):

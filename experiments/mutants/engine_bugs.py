@@ -43,7 +43,7 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/stored_scores.py", [_T + "scores/test_stored_scores.py"], [
         ("if all(text in of_row for of_row in known):", "if any(text in of_row for of_row in known):", "a row without stored scores is looked up all the same"),
-        ("{\"scores\": known[row] | new}", "{\"scores\": new}", "new scores replace those that are known"),
+        ("known[row] | new", "new", "new scores replace those that are known"),
         ("float(of[row])", "float(of[0])", "every sketch has the scores of the first"),
     ]),
     Bugs("lpzero/scores/stacks.py", [_T + "scores/test_evaluator.py", _T + "scores/test_branch_table.py"], [

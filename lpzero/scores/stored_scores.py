@@ -7,6 +7,7 @@ sketch's address and the digest of the chain set, as branch tables are, and seal
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ import numpy as np
 from lpzero import seals
 from lpzero.arrays import FloatArray
 from lpzero.errors import EnvelopeError, WriteError
+from lpzero.files import write_bytes
 from lpzero.scores.chains import ChainSet
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Sketches
@@ -84,6 +86,7 @@ class _Files:
         try:
             for row, (path, place) in enumerate(zip(self._paths, self._places, strict=True)):
                 new = {text: float(of[row]) for text, of in scores.items()}
-                seals.write_sealed(path, place, {"scores": known[row] | new}, indent=None)
+                content = seals.sealed(place, {"scores": known[row] | new})
+                write_bytes(path, json.dumps(content).encode(), is_flushed=False)
         except WriteError as error:  # they are known all the same
             logger.warning("%s; the scores are computed again next time", error)

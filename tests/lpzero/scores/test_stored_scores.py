@@ -80,7 +80,7 @@ def test_a_new_row_or_formula_is_added_to_those_that_are_known(stored: Sketches)
     assert held.keys() == set(map(str, FORMULAS))
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "swapped"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "changed", "swapped"])
 def test_a_broken_file_is_reported_and_computed_again(
     damage: str, stored: Sketches, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_broken_file_is_reported_and_computed_again(
     value = str(json.loads(whole)["scores"][str(FORMULAS[0])])
     changed = whole.replace(value, f"9{value}", 1)
     assert changed != whole
-    damaged = {"cut": whole[:-9], "changed": changed, "swapped": other.read_text()}
+    damaged = {"cut": whole[:-9], "empty": "", "changed": changed, "swapped": other.read_text()}
     path.write_text(damaged[damage])
     np.testing.assert_array_equal(stored_scores(evaluator, FORMULAS), expected)
     assert "computing the scores again" in caplog.text
@@ -125,7 +125,7 @@ def test_a_cache_that_cannot_be_written_costs_a_warning(
         raise WriteError("cannot write: the disk is full")
 
     expected = computed(stored)
-    monkeypatch.setattr("lpzero.scores.stored_scores.seals.write_sealed", refuse)
+    monkeypatch.setattr("lpzero.scores.stored_scores.write_bytes", refuse)
     evaluator = FormulaEvaluator(stored, surviving(1))
     np.testing.assert_array_equal(stored_scores(evaluator, FORMULAS), expected)
     assert "computed again next time" in caplog.text
