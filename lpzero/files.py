@@ -36,16 +36,21 @@ _DIGEST_END, _LENGTH_END = 40, 48
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write the file atomically, creating its folders; raise WriteError if that fails."""
+def write_bytes(path: Path, data: bytes, is_flushed: bool = True) -> None:
+    """Write the file atomically, creating its folders; raise WriteError if that fails.
+
+    A sealed file that can be computed again need not be flushed to disk: what a power failure may
+    leave of it is recognised.
+    """
     writer = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
     temporary = path.with_name(f".{path.name}.{writer}{TEMPORARY}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if is_flushed:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
         with suppress(OSError):
@@ -227,12 +232,15 @@ def seal(magic: bytes, header: bytes, numbers: bytes) -> bytes:
     return magic + hashlib.sha256(rest).digest() + rest
 
 
-def unseal(data: bytes, magic: bytes) -> Envelope:
-    """The verified header and the offset of the numbers; raise EnvelopeError if invalid."""
+def unseal(data: bytes | memoryview, magic: bytes, is_verified: bool = False) -> Envelope:
+    """The verified header and the offset of the numbers; raise EnvelopeError if invalid.
+
+    The digest of bytes that were verified before is not computed again.
+    """
     view = memoryview(data)
     if len(data) < _LENGTH_END or view[:8] != magic:
         raise EnvelopeError("not a file of this kind and version")
-    if hashlib.sha256(view[_DIGEST_END:]).digest() != view[8:_DIGEST_END]:
+    if not is_verified and hashlib.sha256(view[_DIGEST_END:]).digest() != view[8:_DIGEST_END]:
         raise EnvelopeError("the digest does not match: the file is truncated or corrupt")
     start = _LENGTH_END + int.from_bytes(view[_DIGEST_END:_LENGTH_END], "little")
     return Envelope(json.loads(bytes(view[_LENGTH_END:start])), start)

@@ -71,7 +71,13 @@ def to_tree(formula: Formula, primitive_set: Any) -> Any:
 
 def from_tree(tree: Any) -> Formula:
     """The formula that the tree spells."""
-    root, *rest = [node.name for node in tree]
+    return from_names(tuple(node.name for node in tree))
+
+
+@lru_cache(maxsize=65536)
+def from_names(spelled: tuple[str, ...]) -> Formula:
+    """The formula of a tree whose nodes have these names, the root first."""
+    root, *rest = spelled
     meanings = meanings_of_names()
     if root not in meanings["root"]:
         raise FormulaError(f"the tree starts with {root!r}; expected a reduction over blocks")
@@ -159,6 +165,7 @@ def meanings_of_names() -> dict[str, dict[str, Any]]:
 
 
 on_change(meanings_of_names.cache_clear)
+on_change(from_names.cache_clear)
 
 
 def _binary_name(name: str, kinds: tuple[type, ...]) -> str:

@@ -116,10 +116,13 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def depth(expression: Expression) -> int:
     """Nodes on the longest way from the root to a leaf."""
     deepest, stack = 0, [(expression, 1)]
-    while stack:
+    while stack:  # every formula is measured when it is made, so this is written out
         node, level = stack.pop()
+        while isinstance(node, Apply):
+            node, level = node.operand, level + 1
+        if isinstance(node, Combine):
+            stack += ((node.left, level + 1), (node.right, level + 1))
         deepest = max(deepest, level)
-        stack.extend((child, level + 1) for child in children(node))
     return deepest
 
 

@@ -7,9 +7,11 @@ the rule, canonical form the replacement (only where it is exact, guards include
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
+from primitives.changes import on_change
 from primitives.expressions import Apply, Expression, Leaf
 from primitives.facts import Facts, facts, image
 from primitives.properties import NON_NEGATIVE, REALS, Blind, Gives, Kind, Symmetry
@@ -25,18 +27,20 @@ class Rewrite:
     is_exact: bool = True
 
 
-def rewrites(expression: Expression) -> Iterator[Rewrite]:
+@lru_cache(maxsize=65536)
+def rewrites(expression: Expression) -> tuple[Rewrite, ...]:
     """Every rewrite of the topmost operation, most specific first."""
     if not isinstance(expression, Apply):
-        return
+        return ()
     primitive = get_unary(expression.operation)
     if primitive.traits.fixes == REALS:
-        return  # identity is harmless: it is dropped, not pruned
+        return ()  # identity is harmless: it is dropped, not pruned
     operand = expression.operand
-    for find in _FINDERS:
-        found = find(primitive, operand, facts(operand))
-        if found is not None:
-            yield found
+    made = (find(primitive, operand, facts(operand)) for find in _FINDERS)
+    return tuple(found for found in made if found is not None)
+
+
+on_change(rewrites.cache_clear)
 
 
 def _degenerate_scalar(primitive: Unary, operand: Expression, known: Facts) -> Rewrite | None:

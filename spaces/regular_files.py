@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from spaces.errors import SpaceError
 
@@ -17,8 +18,8 @@ class NotRegularError(SpaceError, OSError):
         self.strerror = reason
 
 
-def read_regular(path: Path, largest: int | None = None) -> bytes:
-    """The file's bytes; raise NotRegularError for anything but a regular file of that size.
+def open_regular(path: Path) -> BinaryIO:
+    """The file, opened for reading; raise NotRegularError for anything but a regular file.
 
     The path is opened without waiting: opening a pipe nobody writes to would never return.
     """
@@ -26,7 +27,12 @@ def read_regular(path: Path, largest: int | None = None) -> bytes:
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise NotRegularError("not a regular file")
-    with open(handle, "rb") as file:
+    return open(handle, "rb")
+
+
+def read_regular(path: Path, largest: int | None = None) -> bytes:
+    """The file's bytes; raise NotRegularError for anything but a regular file of that size."""
+    with open_regular(path) as file:
         data = file.read() if largest is None else file.read(largest + 1)
     if largest is not None and len(data) > largest:
         raise NotRegularError(f"more than {largest:,} bytes")

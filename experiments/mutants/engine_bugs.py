@@ -34,6 +34,18 @@ BUGS = (
         ("named |= {\"kind\": type(space).__name__, \"version\": space.version}", "named |= {\"kind\": type(space).__name__}", "a space that builds otherwise has the same address"),
         ("\"options\": _options_identity(options),", "\"options\": {},", "sketches of other seeds have the same address"),
     ]),
+    Bugs("lpzero/sketches/store.py", [_T + "sketches/test_lazy_sketches.py"], [
+        ("_verified.get(path) == state", "path in _verified", "a sketch that was replaced is not hashed again"),
+        ("        _check_address(path, header, address)\n        return header", "        return header", "a sketch under another's name is found when it is read"),
+    ]),
+    Bugs("lpzero/sketches/builder.py", [_T + "sketches/test_lazy_sketches.py"], [
+        ("replace(builder, is_lazy=False)", "builder", "a broken sketch is not rebuilt when it is read"),
+    ]),
+    Bugs("lpzero/scores/stored_scores.py", [_T + "scores/test_stored_scores.py"], [
+        ("if all(text in of_row for of_row in known):", "if any(text in of_row for of_row in known):", "a row without stored scores is looked up all the same"),
+        ("known[row] | new", "new", "new scores replace those that are known"),
+        ("float(of[row])", "float(of[0])", "every sketch has the scores of the first"),
+    ]),
     Bugs("lpzero/scores/stacks.py", [_T + "scores/test_evaluator.py", _T + "scores/test_branch_table.py"], [
         ("width = b.true_columns if a.true_columns == b.values.shape[1] else b.values.shape[1]", "width = b.true_columns", "the true width of a·bᵀ"),
         ("np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.stretch", "np.add.reduce(a.values.mean(axis=1) * others, axis=1)", "the mean of a product of cut matrices is not rescaled"),

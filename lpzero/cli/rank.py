@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,10 @@ def rank(context: click.Context, /, **given: Any) -> None:
         batch=output.chosen_batch(given),
         definitions=given["definitions"],
     )
-    ranking = Ranking(run, given["seeds"], given["batches"], given["split_seed"], given["exact"])
+    is_shown = given["form"] == "table" and given["out"] is None
+    ranking = Ranking(
+        run, given["seeds"], given["batches"], given["split_seed"], given["exact"], is_shown
+    )
     with stopped_with(context):
         rows, scores = compare(table, proxies, ranking)
     page = _saved(table, given, space, rows, scores, time.monotonic() - start)
@@ -219,7 +223,7 @@ def _print(table: Table, rows: list[dict[str, Any]], ranking: Any) -> None:
     named = {row["proxy"] for row in rows}
     others = [get(name) for name in counters.names() if name not in named]
     if others:
-        counted = [_shown(row) for row in compare(table, others, ranking)]
+        counted = [_shown(row) for row in compare(table, others, replace(ranking, is_brief=True))]
         output.print_rows(counted, "table", title="for comparison, the counters")
     flawed = [row for row in rows if row["flaw"] or row["missing"]]
     output.note(

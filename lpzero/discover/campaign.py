@@ -28,7 +28,6 @@ class Progress:
     generations: int
     best: Candidate
     train: float
-    valid: float
     tried: int
     evaluated: int
     repeats: int
@@ -36,6 +35,15 @@ class Progress:
     per_second: float
     seconds: float
     seconds_left: float | None
+    measure_valid: Callable[[Candidate], float] = field(repr=False)
+
+    @property
+    def valid(self) -> float:
+        """The best candidate's first objective on the validation rows.
+
+        It is measured when it is read: a generation whose progress is not shown costs nothing.
+        """
+        return self.measure_valid(self.best)
 
 
 # A callback that returns True stops the campaign after the generation.
@@ -137,7 +145,6 @@ class _Loop:
             generations=self.evolution.settings.generations,
             best=best,
             train=self.objective.train(best),
-            valid=self.objective.valid(best),
             tried=tally.tried,
             evaluated=tally.evaluated,
             repeats=tally.repeats,
@@ -145,4 +152,5 @@ class _Loop:
             per_second=(tally.evaluated - self.evaluated_before) / max(seconds, 1e-9),
             seconds=seconds,
             seconds_left=seconds / done * left if done else None,
+            measure_valid=self.objective.valid,
         )

@@ -293,7 +293,8 @@ class Discovery:
 
         store = Store(Path(self.cache).expanduser() if self.cache else default_folder())
         label = f"sketches of {table.name}, seed {options.seed}" if self.progress else None
-        return sketches(table, Builder(options, store, self.workers, self.device, label=label))
+        builder = Builder(options, store, self.workers, self.device, label=label, is_lazy=True)
+        return sketches(table, builder)
 
 
 def _stored_request(folder: Path) -> dict[str, Any] | None:

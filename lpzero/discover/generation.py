@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from lpzero.discover.candidate import Candidate, Judge
 from lpzero.discover.language import Language, ScoredForm
@@ -62,22 +63,22 @@ class Generation:
         """Prune the formula, record it as a repeat, or queue it for evaluation."""
         formula, operator, parents = origin
         number = self.state.next_id + len(self.tried)
-        made = Candidate(number, self.state.generation, operator, parents, formula)
+        made = partial(Candidate, number, self.state.generation, operator, parents, formula)
         if self.language.why_outside(formula) is not None:
             return  # a formula outside the space is not a candidate
         scored = self.language.examine(formula)
         if isinstance(scored, Rejected):
-            self.tried.append(replace(made, rejected=scored.rule))
+            self.tried.append(made(rejected=scored.rule))
             return
         earlier = self.state.known.get(scored.key)
         if earlier is None and scored.key in self.fresh:
             earlier = self.tried[self.fresh[scored.key][0]].id
         if earlier is not None:
-            self.tried.append(replace(made, repeats=earlier))
+            self.tried.append(made(repeats=earlier))
             return
         self.fresh[scored.key] = len(self.tried), scored
         complexity = scored.formula.complexity
-        self.tried.append(replace(made, key=scored.key, complexity=complexity))
+        self.tried.append(made(key=scored.key, complexity=complexity))
 
     def evaluate(self) -> State:
         """The state with the new formulas judged."""

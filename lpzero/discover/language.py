@@ -68,6 +68,7 @@ class Language:
         self.reductions = [name for name in REDUCTIONS if name in settings.reductions]
         self.primitive_set = self._primitive_set()
         self._examined: dict[AnyFormula, ScoredForm | Rejected] = {}
+        self._outside: dict[AnyFormula, str | None] = {}
 
     def _primitive_set(self) -> Any:
         """DEAP's primitive set with these statistics only; without signs, which are fitted."""
@@ -111,6 +112,13 @@ class Language:
 
     def why_outside(self, formula: AnyFormula) -> str | None:
         """Why the formula is outside the space; None if it is inside."""
+        if formula not in self._outside:
+            if len(self._outside) >= _MOST_EXAMINED:
+                self._outside.clear()
+            self._outside[formula] = self._why_outside(formula)
+        return self._outside[formula]
+
+    def _why_outside(self, formula: AnyFormula) -> str | None:
         if not isinstance(formula, Formula):
             return f"{len(formula.terms)} terms, which need --terms 2 or more"
         if formula.reduction not in REDUCTIONS:

@@ -11,20 +11,21 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from deap import base, gp
 
 from lpzero.discover.language import Language
 from lpzero.discover.settings import EXACT
 from primitives.block_sizes import SIZES
-from primitives.deap_set import from_tree, grow, to_tree
+from primitives.deap_set import from_names, from_tree, grow, to_tree
 from primitives.expressions import Apply, Combine, Expression, Leaf, walk
 from primitives.formula import REDUCTIONS, Formula
 from primitives.registry import BINARIES, UNARIES
 from primitives.score import AnyFormula
 
 _TRIES = 30  # attempts to stay inside the space before returning the parent
+_MOST_TREES = 10_000
 
 
 @contextmanager
@@ -44,6 +45,7 @@ class Variation:
 
     def __init__(self, language: Language) -> None:
         self.language = language
+        self._trees: dict[Formula, _Spelled] = {}
         self.toolbox = base.Toolbox()
         self.toolbox.register("subtree", gp.mutUniform, expr=self._grow, pset=None)
         self.toolbox.register("shrink", gp.mutShrink)
@@ -62,7 +64,9 @@ class Variation:
     def crossover(self, first: AnyFormula, second: AnyFormula) -> Formula:
         """The first formula with a subtree replaced by one of the second."""
         one, other = _term(first), _term(second)
-        return self._inside(lambda: self._cross(one, other), one)
+        child, donor = self._spelled(one), self._spelled(other)
+        kinds = sorted(child.nodes.keys() & donor.nodes.keys()) or [""]
+        return self._inside(lambda: _cross(one, child, donor, kinds), one)
 
     def mutate(self, formula: AnyFormula) -> Formula:
         """The formula after one mutation of a random kind."""
@@ -106,16 +110,36 @@ class Variation:
         (changed,) = operator(to_tree(formula, self.language.primitive_set))
         return from_tree(changed)
 
-    def _cross(self, first: Formula, second: Formula) -> Formula:
-        child, donor = (to_tree(f, self.language.primitive_set) for f in (first, second))
-        nodes = [_nodes_by_type(tree) for tree in (child, donor)]
-        kind = random.choice(sorted(nodes[0].keys() & nodes[1].keys()) or [""])
-        if not kind:
-            return first
-        replaced = child.searchSubtree(random.choice(nodes[0][kind]))
-        replacement = donor.searchSubtree(random.choice(nodes[1][kind]))
-        child[replaced] = donor[replacement]
-        return from_tree(child)
+    def _spelled(self, formula: Formula) -> _Spelled:
+        """The formula's tree; parents are the same for many children, so trees are kept."""
+        found = self._trees.get(formula)
+        if found is None:
+            if len(self._trees) >= _MOST_TREES:
+                self._trees.clear()
+            tree = to_tree(formula, self.language.primitive_set)
+            names = tuple(node.name for node in tree)
+            subtrees = tuple(tree.searchSubtree(index) for index in range(len(tree)))
+            found = self._trees[formula] = _Spelled(names, subtrees, _nodes_by_type(tree))
+        return found
+
+
+class _Spelled(NamedTuple):
+    """A DEAP tree: its nodes' names, the slice of the subtree below each, and nodes by type."""
+
+    names: tuple[str, ...]
+    subtrees: tuple[slice, ...]
+    nodes: dict[str, list[int]]
+
+
+def _cross(first: Formula, child: _Spelled, donor: _Spelled, kinds: Sequence[str]) -> Formula:
+    """The first formula, spelled by `child`, with a subtree of the donor; itself if none fits."""
+    kind = random.choice(kinds)
+    if not kind:
+        return first
+    replaced = child.subtrees[random.choice(child.nodes[kind])]
+    replacement = donor.subtrees[random.choice(donor.nodes[kind])]
+    before, after = child.names[: replaced.start], child.names[replaced.stop :]
+    return from_names((*before, *donor.names[replacement], *after))
 
 
 def _term(formula: AnyFormula) -> Formula:

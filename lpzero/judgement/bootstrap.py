@@ -37,9 +37,10 @@ def intervals(scores: FloatArray, targets: FloatArray) -> Intervals:
     """The bootstrap intervals of one score vector (n,) against the targets (n,)."""
     counts = draw_counts(len(scores), RESAMPLES)
     x, y = rank(scores), rank_targets(targets)
+    of_x, of_y = _resampled(counts, x), _of_targets(counts, y)
     return Intervals(
-        percentile_interval(spearman_resampled(counts, x, y)),
-        percentile_interval(kendall_resampled(counts, x, y)),
+        percentile_interval(_spearman(counts, of_x, of_y)),
+        percentile_interval(_kendall(counts, x, y, of_x, of_y)),
     )
 
 
@@ -69,40 +70,57 @@ _draw_again = lru_cache(maxsize=4)(_draw)  # one seed: a table's parts are drawn
 
 def spearman_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Rho of x and y (n,) in each resample (R,); 0 where a resample is constant."""
-    u, squares_of_u = _ranks_resampled(counts, x)
-    v, squares_of_v = _of_targets(counts, y)
-    products = (counts * u * v).sum(axis=1)
-    return bounded_ratio(products, np.sqrt(squares_of_u * squares_of_v))
+    return _spearman(counts, _resampled(counts, x), _of_targets(counts, y))
+
+
+def _spearman(counts: FloatArray, of_x: _Resampled, of_y: _Resampled) -> FloatArray:
+    products = (counts * of_x.ranks * of_y.ranks).sum(axis=1)
+    return bounded_ratio(products, np.sqrt(of_x.squares * of_y.squares))
 
 
 def kendall_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Tau-b of x and y (n,) in each resample (R,); 0 where a resample is constant."""
-    of_x, of_y = (large_resamples.differing_pairs(counts, z) for z in (x, y))
+    return _kendall(counts, x, y, _resampled(counts, x), _of_targets(counts, y))
+
+
+def _kendall(
+    counts: FloatArray, x: FloatArray, y: FloatArray, of_x: _Resampled, of_y: _Resampled
+) -> FloatArray:
     if len(x) > large_resamples.MANY:
         both = large_resamples.concordance(counts, x, y)
     else:
-        a, b = (np.sign(z[:, np.newaxis] - z) for z in (x, y))
-        both = ((counts @ (a * b)) * counts).sum(axis=1)
-    return bounded_ratio(both, np.sqrt(of_x * of_y))
+        # Whole numbers of at most n, which float32 holds exactly too, in half the time.
+        a, b = (np.sign(z[:, np.newaxis] - z).astype(np.float32) for z in (x, y))
+        both = ((counts.astype(np.float32) @ (a * b)) * counts).sum(axis=1)
+    return bounded_ratio(both, np.sqrt(of_x.pairs * of_y.pairs))
 
 
-def _ranks_resampled(counts: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The ranks (R, n) less their mean in each resample, and the sum of their squares (R,)."""
-    ranks = large_resamples.ranks(counts, x) - (len(x) + 1) / 2
-    return ranks, (counts * ranks * ranks).sum(axis=1)
+class _Resampled(NamedTuple):
+    """Of a vector (n,) in each resample: ranks (R, n) less their mean, sum of their squares (R,),
+    and the ordered pairs of draws that differ (R,)."""
+
+    ranks: FloatArray
+    squares: FloatArray
+    pairs: FloatArray
 
 
-_known_targets: dict[tuple[int, bytes], tuple[FloatArray, FloatArray]] = {}
+def _resampled(counts: FloatArray, x: FloatArray) -> _Resampled:
+    found, pairs = large_resamples.ranks_and_pairs(counts, x)
+    ranks = found - (len(x) + 1) / 2
+    return _Resampled(ranks, (counts * ranks * ranks).sum(axis=1), pairs)
+
+
+_known_targets: dict[tuple[int, bytes], _Resampled] = {}
 _MOST_TARGETS = 4
 
 
-def _of_targets(counts: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _of_targets(counts: FloatArray, y: FloatArray) -> _Resampled:
     """The same of targets, of which there are few: every proxy of a table is judged on them."""
     if counts.flags.writeable or len(y) > large_resamples.MANY:
-        return _ranks_resampled(counts, y)
+        return _resampled(counts, y)
     key = len(counts), y.tobytes()
     if key not in _known_targets:
         if len(_known_targets) == _MOST_TARGETS:
             _known_targets.pop(next(iter(_known_targets)))
-        _known_targets[key] = _ranks_resampled(counts, y)
+        _known_targets[key] = _resampled(counts, y)
     return _known_targets[key]

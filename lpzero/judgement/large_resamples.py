@@ -13,17 +13,21 @@ from lpzero.arrays import FloatArray, IntArray
 MANY = 1500  # rows from which this is faster and a matrix of pairs large
 
 
-def ranks(counts: FloatArray, x: FloatArray) -> FloatArray:
-    """The average ranks (R, n) of x (n,) in each resample, drawn as often as counts (R, n) say."""
+def ranks_and_pairs(counts: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The average ranks (R, n) of x (n,) in each resample, drawn as often as counts (R, n) say,
+    and the ordered pairs of draws (R,) that differ in x."""
     levels, weights = _levels(counts, x)
     below = np.cumsum(weights, axis=1) - weights
-    found: FloatArray = (below + 0.5 * weights + 0.5)[:, levels]
-    return found
+    ranks: FloatArray = (below + 0.5 * weights + 0.5)[:, levels]
+    return ranks, _pairs(counts, weights)
 
 
 def differing_pairs(counts: FloatArray, x: FloatArray) -> FloatArray:
     """The ordered pairs of draws (R,) that differ in x."""
-    _, weights = _levels(counts, x)
+    return _pairs(counts, _levels(counts, x)[1])
+
+
+def _pairs(counts: FloatArray, weights: FloatArray) -> FloatArray:
     total: FloatArray = counts.sum(axis=1) ** 2 - (weights**2).sum(axis=1)
     return total
 
@@ -54,9 +58,11 @@ def concordance(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
 
 def _levels(counts: FloatArray, x: FloatArray) -> tuple[IntArray, FloatArray]:
     """The level of each row (n,), and how often each level is drawn (R, levels)."""
-    _, levels = np.unique(x, return_inverse=True)
+    found, levels = np.unique(x, return_inverse=True)
     levels = levels.reshape(-1)
     order = np.argsort(levels, kind="stable")
+    if len(found) == len(x):  # without ties a level is a row
+        return levels, counts[:, order]
     starts = np.flatnonzero(np.diff(levels[order], prepend=-1))
     return levels, np.add.reduceat(counts[:, order], starts, axis=1)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.proxies import engine as engine
 from lpzero.proxies import formula as formula
+from lpzero.proxies import kernels as kernels
 from lpzero.proxies import plugins as plugins
 from lpzero.proxies import sizes as sizes
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum

@@ -1,19 +1,21 @@
 """Gradients of single inputs against each other: tangent kernels, ZiCo, GradSign, KNAS.
 
 The tangent kernel is traced over tokens and outputs by one probe of random signs on the last
-block's output (ETAS, equations 2 and 3); the kernel of losses uses each input's own loss.
+block's output (ETAS, equations 2 and 3); the kernel of losses uses each input's own loss. torch is
+imported where a network runs, so a score that is cached needs none.
 """
 
 from __future__ import annotations
 
 import math
-
-import torch
+from typing import TYPE_CHECKING
 
 from lpzero.proxies import sizes as sizes  # registers `sept`
 from lpzero.proxies.combined import Combined
-from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, Terms, get, proxy, register
+
+if TYPE_CHECKING:
+    from lpzero.proxies.network import Network
 
 _OUTPUT = Needs.FORWARD | Needs.GRADIENT
 _LOSS = _OUTPUT | Needs.LABELS
@@ -29,6 +31,8 @@ def ntkt(network: Network) -> float:
 @proxy(needs=_OUTPUT, paper="Chen et al. 2021 (TE-NAS)", direction=-1)
 def ntk_condition(network: Network) -> float:
     """largest over least eigenvalue of the tangent kernel; small is better"""
+    import torch
+
     values = torch.linalg.eigvalsh(network.tangent)
     return float(values[-1] / values[0]) if values[0] > 0 else math.nan
 
@@ -59,11 +63,3 @@ def zico(network: Network) -> Terms:
 
 
 register(Combined("ntsr", (get("ntkt"), get("sept")), "rank-mean", paper="ETAS"))
-register(
-    Combined(
-        "te-score",
-        (get("ntk-condition"), get("linear-regions")),
-        "rank-sum",
-        paper="Chen et al. 2021 (TE-NAS)",
-    )
-)

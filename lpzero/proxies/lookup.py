@@ -10,16 +10,19 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lpzero.errors import InputError
-from lpzero.export import Exported, Provenance, select
-from lpzero.export.record import Formulas
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
 from lpzero.proxies.ensemble import ensemble, members_of
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.registry import Proxy, get, known
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
+
+if TYPE_CHECKING:  # every export form is imported with it, and most proxies are not in files
+    from lpzero.export import Exported
+    from lpzero.export.record import Formulas
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum|rank-log)\s*\((.*)\)\s*", re.DOTALL)
 _COMBINE = {"rank-mean": rank_mean, "rank-sum": rank_sum, "rank-log": rank_log}
@@ -46,6 +49,8 @@ def find(text: str) -> Proxy:
 
 def from_file(path: str | Path) -> FormulaProxy | Combined:
     """The formula or ensemble in an exported file, or the formula that a run's directory chose."""
+    from lpzero.export import select
+
     found = select(str(path))
     members = [_from_record(one) for one in found.entries]
     if found.ensemble is not None:
@@ -56,6 +61,8 @@ def from_file(path: str | Path) -> FormulaProxy | Combined:
 
 def named_formulas(name: str) -> Formulas:
     """The formula of the proxy of that name, or the members of the ensemble."""
+    from lpzero.export.record import Formulas
+
     proxy = get(name)
     if isinstance(proxy, FormulaProxy):
         return Formulas([_to_record(proxy)])
@@ -72,6 +79,8 @@ def _from_record(one: Exported) -> FormulaProxy:
 
 
 def _to_record(proxy: FormulaProxy) -> Exported:
+    from lpzero.export import Exported, Provenance
+
     options = proxy.options or SketchOptions()
     return Exported(proxy.name, proxy.formula, Provenance("proxy"), options, proxy.softmax_axis)
 

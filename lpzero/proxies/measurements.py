@@ -42,7 +42,6 @@ if TYPE_CHECKING:  # torch is imported when networks are measured, not for score
 
 logger = logging.getLogger(__name__)
 _ENDING = ".json"
-_KEPT_BYTES = 768 << 20  # of sketches between their verification and their first use
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +189,7 @@ class Measurements:
             context.device,
             context.chunk,
             label=None if context.label is None else "sketches",
-            keep=_KEPT_BYTES,
+            is_lazy=True,
         )
         return sketches(Architectures(space, archs), builder)
 

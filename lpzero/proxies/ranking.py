@@ -36,13 +36,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How proxies are compared: the first seeds, how many more of each kind, and the split."""
+    """How proxies are compared: the first seeds, how many more of each kind, and the split.
+
+    `is_brief`: of the parts of the split rho alone, as a terminal shows it.
+    """
 
     context: Context = field(default_factory=Context)
     seeds: int = 1
     batches: int = 1
     split_seed: int = 0
     exact: bool = False  # also score formulas on whole tensors, and compare
+    is_brief: bool = False
 
     def others(self) -> dict[str, list[Context]]:
         """Contexts with each seed of the weights, and with each batch; the given one first."""
@@ -158,7 +162,7 @@ class _RankedTable:
         table = self.table
         scores = proxy.score(table.space, table.archs, self.measurements)
         self.scores[proxy.name] = scores
-        found = {part: judged.to_json() for part, judged in self.judged.judge(scores).items()}
+        found = self._judged(scores)
         return {
             "proxy": proxy.name,
             **found.pop(ALL),
@@ -174,6 +178,14 @@ class _RankedTable:
             "definition": proxy.definition,
             "published": [figure._asdict() for figure in figures(table.name, proxy.name)],
         }
+
+    def _judged(self, scores: FloatArray) -> dict[str, Row]:
+        """The judgement on the whole table and on each part."""
+        asked = (ALL,) if self.ranking.is_brief else ()
+        found = {part: one.to_json() for part, one in self.judged.judge(scores, *asked).items()}
+        if self.ranking.is_brief:
+            found |= {part: {"rho": rho} for part, rho in self.judged.rhos(scores).items()}
+        return found
 
     def _exact(self, proxy: Proxy, scores: FloatArray) -> Row:
         """Rho of a formula on whole tensors, and the rho between these scores and the usual."""

@@ -166,6 +166,7 @@ FAMILIES = (
     "engine",
     "hidden",
     "kernels",
+    "te_nas",
     "patterns",
     "saliency",
     "released",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Sequence
+from math import prod
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def _shapes(
 def _parts(numbers: FloatArray, shapes: Iterator[tuple[int, ...]]) -> Iterator[FloatArray]:
     start = 0
     for shape in shapes:
-        size = int(np.prod(shape))
+        size = prod(shape)
         yield numbers[start : start + size].reshape(shape)
         start += size
 

@@ -15,13 +15,14 @@ import numpy as np
 from lpzero.arrays import BoolArray, FloatArray
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
-from lpzero.scores.branch_table import BranchTable, branch_table, over_blocks, over_tensors
+from lpzero.scores.branch_table import BranchTable, over_blocks, over_tensors
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, surviving
 from lpzero.scores.column_evaluator import known_column
 from lpzero.scores.matrices import Matrices
 from lpzero.scores.score_trees import tree_values
 from lpzero.scores.stacks import NonFiniteError, apply, finite
+from lpzero.scores.stored_tables import stored_table
 from lpzero.scores.terms import reduce_blocks
 from lpzero.sketches.sketch import Sketch
 from primitives.block_values import block_values
@@ -79,9 +80,9 @@ class FormulaEvaluator:
             raise InputError(
                 f"the branch table has {table.n_archs} architectures, expected {len(picked)}"
             )
-        self.table = table or branch_table(sketches, chains, picked, workers, label)
+        self.table = table or stored_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
-        self._sketches, self._rows, self._columns = sketches, picked, columns or {}
+        self.sketches, self.rows, self._columns = sketches, picked, columns or {}
         self._has_block = self.table.has_block
         # Aligned statistics have one number of tensors, so any of them tells it.
         self._example = {STATISTICS[name].group: name for name in chains.chains}
@@ -167,8 +168,8 @@ class FormulaEvaluator:
                 return self.table.end_sizes[end, found[0]]
         axis = self.table.chains.softmax_axis
         values = []
-        for place, row in enumerate(self._rows):
-            block = self._end_block(self._sketches[row], end, place, expression)
+        for place, row in enumerate(self.rows):
+            block = self._end_block(self.sketches[row], end, place, expression)
             value = block_values(Formula(expression, "sum"), [block], axis)
             if isinstance(value, Rejected):
                 raise _MissingError(value)

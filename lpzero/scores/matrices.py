@@ -15,8 +15,9 @@ import numpy as np
 from lpzero.arrays import BoolArray, FloatArray
 from lpzero.scores import stacks
 from lpzero.scores.byte_cache import ByteCache
-from lpzero.scores.pieces import Piece, gather_all, groups
+from lpzero.scores.pieces import Piece, gather, groups
 from lpzero.scores.stacks import Stack, combine, finite, mean_of_product, scalars
+from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, Leaf, children
 from primitives.facts import Facts, facts
@@ -75,15 +76,16 @@ class Matrices:
         return means
 
     def _of_group(self, group: str) -> list[Piece]:
-        """The group's pieces; whoever needs a second group soon needs all, so all are read."""
+        """The group's pieces, gathered when they are first needed."""
         if group not in self._pieces:
-            known = groups()
-            wanted = [name for name in known if name not in self._pieces]
-            wanted = wanted if self._pieces else [group]
-            chosen = (self.sketches[row] for row in self.rows)
-            found = gather_all(chosen, [known[name] for name in wanted])
-            self._pieces.update(zip(wanted, found, strict=True))
+            self._pieces[group] = gather(self._chosen(), groups()[group])
         return self._pieces[group]
+
+    def _chosen(self) -> Iterable[Sketch]:
+        """The sketches of the rows, one after another."""
+        if isinstance(self.sketches, Sketches):
+            return self.sketches.in_turn(self.rows)
+        return (self.sketches[row] for row in self.rows)
 
     def _store(self, job: _Pass) -> None:
         for node, made in job.made.items():

@@ -19,7 +19,6 @@ from primitives.statistics import STATISTICS
 ELEMENTS = 1 << 14  # per statistic of a piece
 Shape = tuple[int, int, int]  # rows, kept columns, true columns
 Place = tuple[int, int, int]  # architecture, block, tensor
-_Found = tuple[Place, list[npt.NDArray[np.float32]]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,68 +49,67 @@ def groups() -> dict[str, tuple[str, ...]]:
 def gather(
     sketches: Iterable[Sketch], statistics: Sequence[str], elements: int = ELEMENTS
 ) -> list[Piece]:
-    """The tensors of aligned statistics as pieces, shapes in order of first appearance."""
-    return gather_all(sketches, [statistics], elements)[0]
+    """The tensors of aligned statistics as pieces, shapes in order of first appearance.
 
-
-def gather_all(
-    sketches: Iterable[Sketch], groups: Sequence[Sequence[str]], elements: int = ELEMENTS
-) -> list[list[Piece]]:
-    """The pieces of each group of aligned statistics; every sketch is read once."""
-    by_shape: list[dict[tuple[Shape, ...], list[_Found]]] = [{} for _ in groups]
+    Every sketch is read once, and none is in memory longer than its turn.
+    """
+    by_shape: dict[tuple[Shape, ...], _Pieces] = {}
     for arch, sketch in enumerate(sketches):
-        for statistics, found in zip(groups, by_shape, strict=True):
-            for place, shapes, parts in _tensors(arch, sketch, statistics):
-                found.setdefault(shapes, []).append((place, parts))
-    return [
-        list(_pieces(statistics, found, elements))
-        for statistics, found in zip(groups, by_shape, strict=True)
-    ]
+        for place, shapes, numbers in _tensors(arch, sketch, statistics):
+            found = by_shape.get(shapes)
+            if found is None:
+                found = by_shape[shapes] = _Pieces(statistics, shapes, elements)
+            found.add(place, numbers)
+    return [piece for found in by_shape.values() for piece in found.finish()]
 
 
-def _pieces(
-    statistics: Sequence[str], by_shape: dict[tuple[Shape, ...], list[_Found]], elements: int
-) -> Iterator[Piece]:
-    for shapes in list(by_shape):
-        found = by_shape.pop(shapes)  # a piece is a copy: what it was made from is released
-        step = max(1, elements // max(rows * kept for rows, kept, _ in shapes))
-        for start in range(0, len(found), step):
-            yield _piece(statistics, shapes, found[start : start + step])
+class _Pieces:
+    """The pieces of tensors of one shape; numbers are copied when they are added."""
 
+    def __init__(self, statistics: Sequence[str], shapes: tuple[Shape, ...], elements: int) -> None:
+        self._statistics, self._shapes = statistics, shapes
+        self._most = max(1, elements // max(rows * kept for rows, kept, _ in shapes))
+        self._done: list[Piece] = []
+        self._begin()
 
-def _piece(
-    statistics: Sequence[str],
-    shapes: tuple[Shape, ...],
-    found: list[_Found],
-) -> Piece:
-    stacks = {
-        name: np.stack([parts[i] for _, parts in found]).reshape(-1, *shapes[i][:2])
-        for i, name in enumerate(statistics)
-    }
-    true = {name: shape[2] for name, shape in zip(statistics, shapes, strict=True)}
-    return Piece(stacks, true, np.array([place for place, _ in found], dtype=np.intp).T)
+    def _begin(self) -> None:
+        self._places: list[Place] = []
+        self._stacks = [
+            np.empty((self._most, rows, kept), np.float32) for rows, kept, _ in self._shapes
+        ]
+
+    def add(self, place: Place, numbers: Sequence[npt.NDArray[np.float32]]) -> None:
+        """Add a tensor of each statistic."""
+        if len(self._places) == self._most:
+            self._done.append(self._piece())
+            self._begin()
+        for stack, values in zip(self._stacks, numbers, strict=True):
+            stack[len(self._places)] = values
+        self._places.append(place)
+
+    def finish(self) -> list[Piece]:
+        """Every piece; the last one is as long as it has tensors."""
+        n = len(self._places)
+        if n < self._most:
+            self._stacks = [stack[:n].copy() for stack in self._stacks]
+        return [*self._done, self._piece()]
+
+    def _piece(self) -> Piece:
+        names = self._statistics
+        true = {name: shape[2] for name, shape in zip(names, self._shapes, strict=True)}
+        places = np.array(self._places, dtype=np.intp).T
+        return Piece(dict(zip(names, self._stacks, strict=True)), true, places)
 
 
 def _tensors(
     arch: int, sketch: Sketch, statistics: Sequence[str]
 ) -> Iterator[tuple[Place, tuple[Shape, ...], list[npt.NDArray[np.float32]]]]:
     """Each tensor's place, shapes and numbers, one of each statistic."""
-    start = 0
     for block in range(sketch.n_blocks):
-        found: dict[str, list[tuple[Shape, npt.NDArray[np.float32]]]] = {}
-        for name in STATISTICS:
-            found[name] = []
-            for shape in sketch.shapes(block, name):
-                end = start + shape[0] * shape[1]
-                found[name].append((shape, sketch.numbers[start:end]))
-                start = end
-        counts = {len(found[name]) for name in statistics}
-        if len(counts) != 1:
+        found = [sketch.tensors(block, name) for name in statistics]
+        if len({len(tensors) for tensors in found}) != 1:
             names = " and ".join(statistics)
             raise SketchError(f"{names} of block {block} have different numbers of tensors")
-        for tensor, parts in enumerate(zip(*(found[name] for name in statistics), strict=True)):
-            yield (
-                (arch, block, tensor),
-                tuple(shape for shape, _ in parts),
-                [numbers for _, numbers in parts],
-            )
+        for tensor, parts in enumerate(zip(*found, strict=True)):
+            shapes = tuple((*values.shape, true) for values, true in parts)
+            yield (arch, block, tensor), shapes, [values for values, _ in parts]

@@ -1,34 +1,51 @@
 """The scores of published formulas and of the best count on a table: the winner's rivals.
 
-They cost a few look-ups each, because the branch table of the run is there already.
+The best count costs a few look-ups, because the branch table of the run is there already; the
+scores of published formulas are stored when they are first computed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from lpzero.arrays import FloatArray
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.rivals import Rival
+from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
+from lpzero.scores.stored_scores import stored_scores
 from primitives.classics import CLASSICS, Classic, Fidelity
 from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.score import AnyFormula
 
 PUBLISHED = "published formula"
 
 
 def formula_rivals(evaluator: FormulaScorer, count: str | None) -> list[Rival]:
     """The best count, if its formula is given, and every published formula that has scores here."""
-    asked = [] if count is None else [(BEST_COUNT, BEST_COUNT, count)]
-    for classic in CLASSICS:
-        if classic.text is not None:
-            asked.append((_name(classic), PUBLISHED, classic.text))
-    found = []
-    for name, kind, text in asked:
-        scores = evaluator.score(parse(text))
-        if not isinstance(scores, Rejected) and np.isfinite(scores).all():
-            found.append(Rival(name, kind, scores, text))
-    return found
+    classics = [(classic, classic.text) for classic in CLASSICS if classic.text is not None]
+    published = _scores(evaluator, [parse(text) for _, text in classics])
+    asked = []
+    if count is not None:
+        asked.append((BEST_COUNT, BEST_COUNT, evaluator.score(parse(count)), count))
+    for (classic, text), scores in zip(classics, published, strict=True):
+        asked.append((_name(classic), PUBLISHED, scores, text))
+    return [
+        Rival(name, kind, scores, text)
+        for name, kind, scores, text in asked
+        if not isinstance(scores, Rejected) and np.isfinite(scores).all()
+    ]
+
+
+def _scores(
+    evaluator: FormulaScorer, formulas: Sequence[AnyFormula]
+) -> list[FloatArray | Rejected]:
+    if isinstance(evaluator, FormulaEvaluator):
+        return stored_scores(evaluator, formulas)
+    return evaluator.scores(formulas)
 
 
 def _name(classic: Classic) -> str:

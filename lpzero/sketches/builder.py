@@ -1,7 +1,8 @@
 """Builds the missing sketches of many architectures in parallel and stores them.
 
 In: a space, its architectures, options. Out: a `BuildReport`, and `Sketches`, which loads each file
-when it is accessed. A stored sketch is verified, not rebuilt.
+when it is accessed. A stored sketch is verified, not rebuilt; `Builder.is_lazy` leaves that to the
+first access.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
@@ -28,7 +29,7 @@ from lpzero.sketches.sketch import (
     identity,
     statistics_in_order,
 )
-from lpzero.sketches.store import Failure, Store, StoreError, default_folder
+from lpzero.sketches.store import Buffer, Failure, Store, StoreError, default_folder
 from lpzero.statistics.errors import StatisticsError
 from spaces.errors import BatchError
 
@@ -68,7 +69,11 @@ class BuildReport:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """How sketches are built: options, store, workers, device, sequences per pass, memory."""
+    """How sketches are built: options, store, workers, device, sequences per pass.
+
+    With `is_lazy` a stored sketch's numbers are verified when they are read, not at once: whoever
+    has the branch tables often reads no sketch at all.
+    """
 
     options: SketchOptions = field(default_factory=SketchOptions)
     store: Store = field(default_factory=lambda: Store(default_folder()))
@@ -77,14 +82,15 @@ class Builder:
     chunk: int | None = None
     retry_failed: bool = False
     label: str | None = None
-    keep: int = 0  # bytes of verified sketches that are kept until they are read the first time
+    is_lazy: bool = False
 
 
 class Sketches(Sequence[Sketch]):
     """The sketches of a list of architectures, in its order; each is read when accessed.
 
-    `usable` are the indices that have a sketch, `failed` maps the others to the reason. Only file
-    names are stored, so it is cheap to send to a worker.
+    `usable` are the indices that have a sketch, `failed` maps the others to the reason. One that is
+    broken when it is read is rebuilt as `source` says: its architectures and how they are built.
+    Only file names are sent to a worker, so a broken sketch is an error there.
     """
 
     def __init__(
@@ -93,11 +99,10 @@ class Sketches(Sequence[Sketch]):
         space: str,
         addresses: Sequence[str],
         report: BuildReport,
-        kept: dict[str, Sketch] | None = None,
+        source: tuple[HasArchitectures, Builder] | None = None,
     ) -> None:
         self.store, self.space, self.addresses = store, space, tuple(addresses)
-        self._kept = kept or {}
-        self.report = report
+        self.report, self._source = report, source
         self.failed = dict(report.failed)
         self.usable = [i for i in range(len(self.addresses)) if i not in self.failed]
 
@@ -114,11 +119,38 @@ class Sketches(Sequence[Sketch]):
         where = range(len(self))[index]
         if where in self.failed:
             raise SketchError(f"architecture {where} has no sketch: {self.failed[where]}")
-        name = self.addresses[where]
-        return self._kept.pop(name, None) or self.store.load(self.space, name)
+        try:
+            return self.store.load(self.space, self.addresses[where])
+        except SketchError:
+            if not self.repair([where]):
+                raise
+            return self.store.load(self.space, self.addresses[where])
+
+    def in_turn(self, indices: Sequence[int]) -> Iterator[Sketch]:
+        """Each of these sketches, which lasts until the next one is taken: they share memory."""
+        buffer = Buffer()
+        for index in indices:
+            if index in self.failed:
+                raise SketchError(f"architecture {index} has no sketch: {self.failed[index]}")
+            try:
+                found = self.store.load(self.space, self.addresses[index], buffer)
+            except SketchError:
+                found = self[index]  # rebuilds it
+            yield found
+
+    def repair(self, indices: Sequence[int]) -> int:
+        """Rebuild the broken ones among these sketches; return how many were rebuilt."""
+        if self._source is None:
+            return 0
+        table, builder = self._source
+        archs = [table.archs[i] for i in indices if i not in self.failed]
+        report, _ = build(table.space, archs, replace(builder, is_lazy=False))
+        for reason in report.failed.values():
+            raise SketchError(f"a broken sketch could not be rebuilt: {reason}")
+        return report.built
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}}
+        return {**self.__dict__, "_source": None}
 
     def __iter__(self) -> Iterator[Sketch]:
         return (self[i] for i in range(len(self)))
@@ -127,27 +159,20 @@ class Sketches(Sequence[Sketch]):
 def sketches(table: HasArchitectures, builder: Builder | None = None) -> Sketches:
     """The sketches of a table's architectures; missing ones are built first."""
     builder = builder or Builder()
-    kept: dict[str, Sketch] = {}
-    report, addresses = build(table.space, table.archs, builder, kept)
-    return Sketches(builder.store, table.space.name, addresses, report, kept)
+    report, addresses = build(table.space, table.archs, builder)
+    return Sketches(builder.store, table.space.name, addresses, report, (table, builder))
 
 
 def build(
-    space: Space[Any],
-    archs: Sequence[Any],
-    builder: Builder,
-    kept: dict[str, Sketch] | None = None,
+    space: Space[Any], archs: Sequence[Any], builder: Builder
 ) -> tuple[BuildReport, list[str]]:
-    """Build every missing sketch; return the report and the address of each architecture.
-
-    Verified sketches are put in `kept`, as many as the builder keeps.
-    """
+    """Build every missing sketch; return the report and the address of each architecture."""
     start = time.perf_counter()
     report = BuildReport(len(archs))
     addresses = [address(space, arch, builder.options) for arch in archs]
     known = dict(zip(addresses, archs, strict=True))
     builder.store.sweep()
-    missing, reasons = _find_missing(space, known, builder, report, {} if kept is None else kept)
+    missing, reasons = _find_missing(space, known, builder, report)
     if missing:
         # The most expensive first, so that no worker has a long task at the end.
         order = sorted(missing, key=lambda name: (-space.flops(known[name]), name))
@@ -182,31 +207,23 @@ def _warn_if_mixed(space: Space[Any], report: BuildReport) -> None:
 
 
 def _find_missing(
-    space: Space[Any],
-    known: dict[str, Any],
-    builder: Builder,
-    report: BuildReport,
-    kept: dict[str, Sketch],
+    space: Space[Any], known: dict[str, Any], builder: Builder, report: BuildReport
 ) -> tuple[set[str], dict[str, str]]:
     """The addresses without a valid sketch, and the reasons of those that failed before."""
     missing: set[str] = set()
     reasons: dict[str, str] = {}
     present = [name for name in known if builder.store.has(space.name, name)]
-    left = builder.keep
 
     def verify(name: str) -> Mapping[str, Any] | SketchError:
-        nonlocal left
         try:
-            sketch = builder.store.load(space.name, name)
+            if builder.is_lazy:
+                return builder.store.header(space.name, name)
+            return builder.store.load(space.name, name).header
         except SketchError as error:
             return error
-        if sketch.numbers.nbytes <= left:
-            left -= sketch.numbers.nbytes
-            kept[name] = sketch
-        return sketch.header
 
-    # Reading and hashing, which take the time, do not hold the interpreter.
-    with ThreadPoolExecutor(_READERS) as readers:
+    # Reading and hashing numbers, which takes the time, does not hold the interpreter.
+    with ThreadPoolExecutor(1 if builder.is_lazy else _READERS) as readers:
         for name, found in zip(present, readers.map(verify, present), strict=True):
             if isinstance(found, SketchError):
                 logger.warning("%s; rebuilding it", found)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Incremented whenever a change of extraction or format changes the content of a file.
 SCHEMA = 2
 MAGIC = b"LPZSKT01"
+NUMBER_BYTES = 4  # float32
 _IDENTITY = frozenset({"schema", "space", "arch", "options"})
 # Optional in a header: the vector instructions that the numbers were computed with.
 CAPABILITY = "capability"
@@ -248,6 +249,12 @@ def _require_names(held: Mapping[str, Any], declared: Sequence[str]) -> None:
         )
 
 
+def n_numbers(header: Mapping[str, Any]) -> int:
+    """How many numbers a sketch with this header holds."""
+    stated = statistics_in_order(header["blocks"], header.get("ends", {}))
+    return sum(rows * kept for _, _, shapes in stated for rows, kept, _ in shapes)
+
+
 def encode(sketch: Sketch) -> bytes:
     """The file's bytes."""
     return files.seal(
@@ -255,10 +262,10 @@ def encode(sketch: Sketch) -> bytes:
     )
 
 
-def decode(data: bytes) -> Sketch:
-    """The sketch in a file's bytes, verified."""
+def decode(data: bytes | memoryview, is_verified: bool = False) -> Sketch:
+    """The sketch in a file's bytes, verified unless they were before."""
     try:
-        header, start = files.unseal(data, MAGIC)
+        header, start = files.unseal(data, MAGIC, is_verified)
     except EnvelopeError as error:
         raise SketchError(str(error)) from None
     return Sketch(header, np.frombuffer(data, dtype="<f4", offset=start))

@@ -12,17 +12,28 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import SEEK_END
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 from lpzero import files, seals
 from lpzero.errors import EnvelopeError, LPZeroError
-from lpzero.sketches.sketch import Sketch, SketchError, address_of, decode
-from spaces.regular_files import NotRegularError, read_regular
+from lpzero.sketches.sketch import (
+    MAGIC,
+    NUMBER_BYTES,
+    Sketch,
+    SketchError,
+    address_of,
+    decode,
+    n_numbers,
+)
+from spaces.regular_files import NotRegularError, open_regular
 
 ENVIRONMENT = "LPZERO_CACHE"
 SKETCH, FAILURE = ".sketch", ".failure.json"
 logger = logging.getLogger(__name__)
+# The state of each sketch's file when this process verified it.
+_verified: dict[Path, _State] = {}
 
 
 class StoreError(LPZeroError, OSError):
@@ -61,18 +72,46 @@ class Store:
         """The size of the sketch in bytes, 0 if there is none."""
         return file_size(self.path(space, address))
 
-    def load(self, space: str, address: str) -> Sketch:
-        """The verified sketch; raise SketchError, naming the file, if it is missing or broken."""
+    def load(self, space: str, address: str, buffer: Buffer | None = None) -> Sketch:
+        """The verified sketch; raise SketchError, naming the file, if it is missing or broken.
+
+        A file that this process has verified is not hashed again while it is the same file. A
+        sketch that is read into a buffer lasts until the next one is.
+        """
         path = self.path(space, address)
         try:
-            sketch = decode(read_regular(path))
+            with open_regular(path) as file:
+                state = _state(file)
+                data = file.read() if buffer is None else buffer.read(file, state.size)
+                sketch = decode(data, _verified.get(path) == state)
         except FileNotFoundError:
             raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
         except (SketchError, NotRegularError) as error:
             raise SketchError(f"{path}: {error}") from None
-        if address_of(sketch.header) != address:
-            raise SketchError(f"{path}: it is the sketch of another architecture or other options")
+        _check_address(path, sketch.header, address)
+        _verified[path] = state
         return sketch
+
+    def header(self, space: str, address: str) -> dict[str, Any]:
+        """The sketch's header; raise SketchError if it is missing, cut short or of another sketch.
+
+        Its numbers are not read, so a changed one is left for `load` to find.
+        """
+        path = self.path(space, address)
+        try:
+            with open_regular(path) as file:
+                header = files.read_header(file, MAGIC)
+                is_whole = file.tell() + NUMBER_BYTES * n_numbers(header) == file.seek(0, SEEK_END)
+        except FileNotFoundError:
+            raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
+        except (EnvelopeError, NotRegularError) as error:
+            raise SketchError(f"{path}: {error}") from None
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise SketchError(f"{path}: the header cannot be read") from None
+        if not is_whole:
+            raise SketchError(f"{path}: the file is truncated or corrupt")
+        _check_address(path, header, address)
+        return header
 
     def write(self, space: str, address: str, data: bytes) -> None:
         """Write the file and remove the record of an earlier failure."""
@@ -106,6 +145,47 @@ class Store:
     def sweep(self) -> int:
         """Remove the temporary files of interrupted writers; return their number."""
         return files.sweep(self.folder.glob(f"*/??/.*{files.TEMPORARY}"))
+
+
+class Buffer:
+    """Memory that one file after another is read into: new memory for each costs more than that."""
+
+    def __init__(self) -> None:
+        self._memory = bytearray()
+
+    def read(self, file: BinaryIO, size: int) -> memoryview:
+        """The file's bytes, `size` of them or fewer, until the next file is read."""
+        if len(self._memory) < size:
+            self._memory = bytearray(size)  # whoever still holds the last file keeps its memory
+        view = memoryview(self._memory)[:size]
+        n = 0
+        while n < size:
+            got = file.readinto(view[n:])  # type: ignore[attr-defined]
+            if not got:
+                break
+            n += got
+        return view[:n]
+
+
+class _State(NamedTuple):
+    """What changes when a file is replaced or written to."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+
+def _state(file: BinaryIO) -> _State:
+    about = os.fstat(file.fileno())
+    times = about.st_mtime_ns, about.st_ctime_ns
+    return _State(about.st_dev, about.st_ino, about.st_size, *times)
+
+
+def _check_address(path: Path, header: Mapping[str, Any], address: str) -> None:
+    if address_of(header) != address:
+        raise SketchError(f"{path}: it is the sketch of another architecture or other options")
 
 
 def file_size(path: Path) -> int:

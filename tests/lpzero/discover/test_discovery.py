@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from lpzero.discover.campaign import Progress
 from lpzero.discover.discovery import Discovery
 from lpzero.discover.report import report
+from lpzero.discover.table_fitness import TableFitness
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import partial_spearman, spearman
 from lpzero.judgement.counters import score
@@ -184,6 +186,26 @@ def test_callbacks_are_called_and_can_stop() -> None:
     assert found.outcome_.stopped == "asked to stop"
     assert told[-1].evaluated == 36
     assert -1 <= told[-1].valid <= 1
+
+
+def test_the_valid_rows_are_scored_only_for_progress_that_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scored: list[object] = []
+    measure = TableFitness.on_valid
+
+    def noted(self: TableFitness, formula: Any, name: str) -> float:
+        scored.append(formula)
+        return measure(self, formula, name)
+
+    monkeypatch.setattr(TableFitness, "on_valid", noted)
+    told: list[Progress] = []
+    found = discovery(callbacks=[told.append]).search()
+    assert scored == []
+    assert len(told) > 1
+    for progress in told:
+        assert progress.valid == found.objective.valid(progress.best)
+    assert 0 < len(scored) == len({progress.best.id for progress in told})
 
 
 def test_a_time_limit_stops_after_a_generation(tmp_path: Path) -> None:

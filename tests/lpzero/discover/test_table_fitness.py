@@ -67,6 +67,6 @@ def test_fewer_rows_are_a_sample_of_the_training_rows() -> None:
 
 def test_the_early_look_is_at_the_smallest_and_the_largest(fitness: TableFitness) -> None:
     parameters = counters.score("parameters", table())[fitness.rows]
-    seen = [fitness.rows.tolist().index(row) for row in fitness.early_look._rows]
+    seen = [fitness.rows.tolist().index(row) for row in fitness.early_look.rows]
     assert len(seen) == 6
     assert {parameters[i] for i in seen} >= {parameters.min(), parameters.max()}

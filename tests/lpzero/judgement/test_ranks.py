@@ -75,3 +75,11 @@ def test_target_ranks_equal_scipys(seed: int) -> None:
 def test_scores_that_are_not_finite_have_no_ranks() -> None:
     with pytest.raises(FitnessError, match="not finite have no ranks"):
         ranks.rank(np.array([1.0, np.inf]))
+
+
+def test_ranks_of_targets_that_are_kept_cannot_be_changed_by_whoever_got_them() -> None:
+    targets = np.array([0.3, 0.1, 0.3, 0.2])
+    first = ranks.rank_targets(targets)
+    first[:] = 0
+    assert ranks.rank_targets(targets).tolist() == [3.5, 1, 3.5, 2]
+    assert ranks.rank_targets(targets[::2]).tolist() == [1.5, 1.5]

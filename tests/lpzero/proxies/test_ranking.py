@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,16 @@ def test_formulas_are_compared_with_their_scores_on_whole_tensors(tmp_path: Path
     row = found[cut.name]
     assert row["alike"] == pytest.approx(spearman(on_sketches, on_tensors))
     assert row["rho_exact"] == pytest.approx(spearman(on_tensors, TABLE.targets))
+
+
+def test_brief_rows_show_the_numbers_of_whole_ones(tmp_path: Path) -> None:
+    gappy = np.where(np.arange(len(TABLE)) == 3, np.nan, np.arange(float(len(TABLE))))
+    proxies = [get("depth"), get("parameters"), Given("gappy", gappy)]
+    whole = Ranking(Context(folder=tmp_path))
+    rows = rank(TABLE, proxies, whole)
+    brief = rank(TABLE, proxies, replace(whole, is_brief=True))
+    assert len(rows) == len(brief) == 3
+    for row, short in zip(rows, brief, strict=True):
+        for part in ("train", "valid", "test"):
+            assert short.pop(part) == {"rho": row.pop(part)["rho"]}
+        assert short == row

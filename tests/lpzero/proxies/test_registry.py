@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +149,15 @@ def test_the_papers_combinations() -> None:
     assert get("dss++").definition == "rank-sum(dss-diversity, dss-saliency)"
     assert get("dss").definition == "sum(dss-diversity, dss-saliency)"
     assert get("te-score").definition == "rank-sum(ntk-condition, linear-regions)"
+
+
+def test_ntsr_whose_scores_are_cached_needs_no_torch() -> None:
+    code = (
+        "import sys; from lpzero.proxies import get\n"
+        "assert get('ntsr').definition == 'rank-mean(ntkt, sept)'\n"
+        "print('torch' in sys.modules, end=' ')\n"
+        "get('te-score')\n"
+        "print('torch' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
