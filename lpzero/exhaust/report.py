@@ -74,7 +74,11 @@ def report(
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
     judged = JudgedTable(table, split, with_test=True)
-    others = [] if repeated is None else [FormulaEvaluator(repeated, bare_chains())]
+    others = (
+        []
+        if repeated is None
+        else [FormulaEvaluator(repeated, bare_chains(), workers=asked.workers)]
+    )
     contests = [
         Contest(
             judged,
