@@ -24,6 +24,7 @@ Interval = tuple[float, float]
 SEED = 0
 RESAMPLES = 1000
 LEVEL = 0.95
+_ELEMENTS = 1 << 21  # of an array (R, n) that is computed at a time
 
 
 class Intervals(NamedTuple):
@@ -56,10 +57,10 @@ def draw_counts(n: int, resamples: int) -> FloatArray:
 
 
 def _draw(n: int, resamples: int) -> FloatArray:
-    draws = np.random.Generator(np.random.Philox(SEED)).integers(0, n, (resamples, n))
-    flat = draws + n * np.arange(resamples)[:, np.newaxis]
-    counts = np.bincount(flat.reshape(-1), minlength=n * resamples).reshape(-1, n)
-    drawn = counts.astype(np.float64)
+    generator = np.random.Generator(np.random.Philox(SEED))
+    drawn = np.empty((resamples, n))
+    for counts in drawn:  # one resample at a time: the same numbers, without four such arrays
+        counts[:] = np.bincount(generator.integers(0, n, n), minlength=n)
     drawn.flags.writeable = False
     return drawn
 
@@ -69,6 +70,10 @@ _draw_again = lru_cache(maxsize=4)(_draw)  # one seed: a table's parts are drawn
 
 def spearman_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Rho of x and y (n,) in each resample (R,); 0 where a resample is constant."""
+    if len(x) > large_resamples.MANY and len(counts) * len(x) > max(_ELEMENTS, len(x)):
+        step = max(1, _ELEMENTS // counts.shape[1])
+        parts = (counts[start : start + step] for start in range(0, len(counts), step))
+        return np.concatenate([spearman_resampled(part, x, y) for part in parts])
     u, squares_of_u = _ranks_resampled(counts, x)
     v, squares_of_v = _of_targets(counts, y)
     products = (counts * u * v).sum(axis=1)
