@@ -2,28 +2,36 @@
 
     LPZERO_DATA=FOLDER python -m experiments.cluster.growth [--workers 1 2 3 4] [--cache FOLDER]
 
-Starts a scheduler and workers of one thread on loopback and times, for each number of workers:
-`stats` (sketches of nano-gpt2), `products` (every product of two terms, `exhaust --terms 2`) and
-`chains` (branch tables of chains of two). Where cores are busy or too few, wall times
-say little; the processor seconds do. The critical path is those of the driver and of the busiest
-worker: what the wall time would be if every process had a core of its own.
+Starts a scheduler and new workers of one thread on loopback for each number of workers and times,
+once they have started and imported everything: `empty` (items that do nothing), `stats` (sketches
+of nano-gpt2), `products` (every product of two terms), `chains` (branch tables of chains of two)
+and `command` (all of `lpzero exhaust --terms 2`: products, permutations and the report, which the
+driver makes alone). Where cores are busy or too few, wall times say little; the processor seconds
+do. The critical path is those of the driver and of the busiest worker: what the wall time would be
+if every process had a core of its own. `experiments.cluster.model` extrapolates to a thousand
+workers.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import random
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from experiments.cluster.model import EMPTY_WORK, Timed, extrapolated
 from experiments.measured import prints_measured
+from lpzero.cli.main import run
 from lpzero.exhaust.run import Exhaustion, exhaust
 from lpzero.parallel import Workers, stream
 from lpzero.parallel.streams import SENT
@@ -34,27 +42,12 @@ from lpzero.sketches.store import Store, default_folder
 from spaces.tables import Table, load, split
 
 SMALL, LARGE = "nano-gpt2", "flexibert"
+HERE = Path(__file__).resolve().parents[2]
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # one per worker
 CHAINED = 24  # architectures whose branch tables are built
 EMPTY = 500  # items that do nothing
-
-
-@dataclass(frozen=True)
-class Timed:
-    """One piece of work on so many workers; seconds of wall time and of processor time."""
-
-    work: str
-    workers: int
-    items: int
-    wall: float
-    driver: float
-    all_workers: float
-    busiest: float
-    sent_once: int
-    sent_for_items: int
-
-    @property
-    def critical_path(self) -> float:
-        return self.driver + self.busiest
+_PATIENCE = 60  # seconds for processes to start
+WORK = (EMPTY_WORK, "stats", "products", "chains", "command")
 
 
 class Traffic(logging.Handler):
@@ -72,22 +65,43 @@ class Traffic(logging.Handler):
 
 
 @contextmanager
-def cluster(n: int, folder: Path) -> Any:
-    """A client of a scheduler with n workers, each a process of one thread."""
-    from distributed import Client, LocalCluster
+def cluster(n: int, folder: Path) -> Iterator[Any]:
+    """A client of a scheduler with n workers of one thread, every one a process of its own."""
+    from distributed import Client
 
-    with (
-        LocalCluster(
-            n_workers=n,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-            local_directory=str(folder),
-            silence_logs=logging.CRITICAL,
-        ) as started,
-        Client(started, set_as_default=False) as client,
-    ):
-        yield client
+    folder.mkdir(parents=True)
+    told = folder / "scheduler.json"
+    place = ("--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0")
+    started = [_start(folder, "scheduler", *place, "--scheduler-file", str(told))]
+    try:
+        _wait_for(told)
+        words = ("--nthreads", "1", "--no-dashboard", "--no-nanny", "--scheduler-file", str(told))
+        started += [_start(folder, "worker", *words) for _ in range(n)]
+        with Client(scheduler_file=str(told), set_as_default=False) as client:
+            client.wait_for_workers(n, timeout=_PATIENCE)
+            yield client
+    finally:
+        for process in reversed(started):
+            process.kill()
+            process.wait()
+
+
+def _start(folder: Path, what: str, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", f"distributed.cli.dask_{what}", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(HERE), **dict.fromkeys(THREADS, "1")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _wait_for(path: Path) -> None:
+    end = time.monotonic() + _PATIENCE
+    while not path.exists() or not path.read_text(encoding="utf-8").rstrip().endswith("}"):
+        if time.monotonic() > end:
+            raise TimeoutError("the scheduler did not start")
+        time.sleep(0.1)
 
 
 def measure(work: str, client: Any, do: Callable[[Workers], None]) -> Timed:
@@ -96,15 +110,16 @@ def measure(work: str, client: Any, do: Callable[[Workers], None]) -> Timed:
     log, traffic = logging.getLogger("lpzero.parallel.streams"), Traffic()
     log.addHandler(traffic)
     log.setLevel(logging.DEBUG)
-    before, own, start = client.run(time.process_time), time.process_time(), time.perf_counter()
+    before, of_scheduler = client.run(time.process_time), client.run_on_scheduler(time.process_time)
+    own, start = time.process_time(), time.perf_counter()
     do(workers)
     wall, driver = time.perf_counter() - start, time.process_time() - own
+    scheduler = client.run_on_scheduler(time.process_time) - of_scheduler
     used = [now - before[where] for where, now in client.run(time.process_time).items()]
     log.removeHandler(traffic)
     once, for_items, items = traffic.sent
-    return Timed(
-        work, len(used), items, wall, driver, sum(used), max(used), once, for_items
-    )  # fmt: skip
+    busy = driver, scheduler, sum(used), max(used)
+    return Timed(work, len(used), items, wall, *busy, once, for_items)
 
 
 @dataclass(frozen=True)
@@ -114,6 +129,7 @@ class Material:
     small: Table
     large: Table
     found: Sketches
+    data: str | None
 
     @staticmethod
     def of(data: str | None, cache: Path) -> Material:
@@ -122,11 +138,11 @@ class Material:
         large = load(LARGE, data) if data else small
         found = sketches(large, Builder(store=Store(cache), workers=Workers(os.cpu_count() or 1)))
         branch_table(found, surviving(1), None, Workers(os.cpu_count() or 1))
-        return Material(small, large, found)
+        return Material(small, large, found, data)
 
 
-def growth(n: int, material: Material, folder: Path) -> list[Timed]:
-    """Every piece of work on n workers."""
+def growth(n: int, material: Material, folder: Path, names: Sequence[str]) -> list[Timed]:
+    """The named pieces of work on n workers."""
 
     def stats(workers: Workers) -> None:
         table, store = material.small, Store(folder / f"sketches-{n}")
@@ -149,37 +165,49 @@ def growth(n: int, material: Material, folder: Path) -> list[Timed]:
         picked = Sketches(store, material.found.space, names, material.found.report)
         branch_table(picked, surviving(2), None, workers)
 
+    def command(workers: Workers) -> None:
+        words = ["exhaust", material.large.name, "--terms", "2", "--out", str(folder / f"run-{n}")]
+        words += ["--cache", str(material.found.store.folder)]
+        words += ["--data", material.data] if material.data else []
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            code = run([*words, "--backend", "dask", "--scheduler", str(workers.scheduler)])
+        if code:
+            raise RuntimeError(f"lpzero {' '.join(words)} exited with {code}")
+
     def empty(workers: Workers) -> None:
         for _ in stream(abs, range(EMPTY), workers):
             pass
 
-    with cluster(n, folder / "dask") as client:
-        client.wait_for_workers(n)
+    pieces = dict(zip(WORK, (empty, stats, products, chains, command), strict=True))
+    with cluster(n, folder / f"dask-{n}") as client:
         measure("start", client, empty)  # connects, and imports what every worker needs
         client.run(_import_all)
-        pieces = (("empty", empty), ("stats", stats), ("products", products), ("chains", chains))
-        return [measure(name, client, do) for name, do in pieces]
+        _import_all()
+        assert len(set(client.run(os.getpid).values()) - {os.getpid()}) == n
+        return [measure(name, client, pieces[name]) for name in names]
 
 
 def _import_all() -> None:
-    import lpzero.exhaust.run
+    import lpzero.cli.exhaust
+    import lpzero.exhaust
     import lpzero.statistics.extraction  # noqa: F401
 
 
 def table_of(found: list[Timed]) -> str:
     """The measurements as Markdown."""
     head = (
-        "| work | workers | items | wall s | wall, times as fast | driver CPU s | workers' CPU s |"
-        " busiest worker s | critical path s | critical path, times as fast | MB once per worker |"
-        " kB per item |"
+        "| work | workers | items | wall s | wall, times as fast | driver CPU s | scheduler CPU s |"
+        " workers' CPU s | busiest worker s | critical path s | critical path, times as fast |"
+        " MB once per worker | kB per item |"
     )
-    lines = [head, "|---|" + "---:|" * 11]
+    lines = [head, "|---|" + "---:|" * 12]
     first = {one.work: one for one in found if one.workers == min(o.workers for o in found)}
     for one in sorted(found, key=lambda one: (one.work, one.workers)):
         base = first[one.work]
         lines.append(
             f"| {one.work} | {one.workers} | {one.items} | {one.wall:.1f}"
-            f" | {base.wall / one.wall:.2f} | {one.driver:.1f} | {one.all_workers:.1f}"
+            f" | {base.wall / one.wall:.2f} | {one.driver:.2f} | {one.scheduler:.2f}"
+            f" | {one.all_workers:.1f}"
             f" | {one.busiest:.1f} | {one.critical_path:.1f}"
             f" | {base.critical_path / one.critical_path:.2f} | {one.sent_once / 1e6:.2f}"
             f" | {one.sent_for_items / max(1, one.items) / 1e3:.2f} |"
@@ -193,19 +221,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 3, 4])
+    parser.add_argument("--work", nargs="+", choices=WORK, default=list(WORK))
     parser.add_argument("--data", default=os.environ.get("LPZERO_DATA"))
     parser.add_argument("--cache", type=Path, default=default_folder())
     parser.add_argument("--json", type=Path, help="write the measurements here too")
     given = parser.parse_args()
+    names = list(dict.fromkeys((EMPTY_WORK, *given.work)))  # what an item costs is always needed
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start", flush=True)
     material = Material.of(given.data, given.cache)
     print(f"products and chains on {material.large.name}, chains on {CHAINED} of its rows")
     found: list[Timed] = []
     with tempfile.TemporaryDirectory() as folder:
         for n in given.workers:
-            found += growth(n, material, Path(folder))
-            print(f"{n} workers measured", flush=True)
-    print(table_of(found))
+            for one in growth(n, material, Path(folder), names):
+                found.append(one)
+                print(f"{one.work}, {n} workers: {one.wall:.1f} s", flush=True)
+    print(f"\n{table_of(found)}\n\n{extrapolated(found)}\n")
     if given.json:
         from lpzero.files import write_json
 

@@ -183,7 +183,7 @@ BUGS = (
         ("            scored.append(self.best)\n", "            pass\n", "the best so far is that of the generation"),
     ]),
     Bugs("lpzero/runs/journal.py", [_T + "runs/test_replay.py", _T + "discover/test_campaign.py"], [
-        ("        if self.position < len(self._lines):  # written by another version of a library\n            self.cut(self.position)\n", "", "stale journal lines are not cut"),
+        ("        if self.position < len(self):  # written by another version of a library\n            self.cut(self.position)\n", "", "stale journal lines are not cut"),
     ]),
     Bugs("lpzero/exhaust/report.py", [_T + "exhaust/test_report.py", _T + "exhaust/test_exhaust.py"], [
         ("valid = judged.rho(scores, \"valid\")", "valid = judged.rho(scores, \"train\")", "ties broken by train"),
@@ -271,5 +271,34 @@ BUGS = (
     ]),
     Bugs("lpzero/parallel/streams.py", [_T + "parallel/test_parallel.py"], [
         ("if answer.is_final or deaths[index] >= _DEATHS:\n                yield index, answer", "if answer.is_final or deaths[index] >= _DEATHS:\n                pass", "an item that kills its worker is lost without a word"),
+    ]),
+    Bugs("lpzero/parallel/dask.py", [_T + "parallel/test_dask_questions.py"], [
+        ("if not isinstance(error, UNANSWERED):\n                    raise", "if True:\n                    raise", "a question that is lost ends the run"),
+        ("if time.monotonic() - lost_since > CONNECT_SECONDS:", "if lost_since is None:", "a scheduler that never answers is asked for ever"),
+        ("except distributed.TimeoutError:  # the scheduler has waited for one\n            return None", "except ZeroDivisionError:\n            return None", "a moment without workers ends the run"),
+        ("except UNANSWERED:  # the result was lost on its way here\n            self._check_connection()\n            return Died()", "except UNANSWERED:\n            raise", "a lost result ends the run"),
+    ]),
+    Bugs("lpzero/parallel/dask_connection.py", [_T + "parallel/test_dask_questions.py"], [
+        ("    except UNANSWERED:\n        return\n", "    except ZeroDivisionError:\n        return\n", "versions that cannot be asked for end the run"),
+        (" and not isinstance(version, OSError)", "", "a worker that was just lost is said to lack lpzero"),
+        ("    if known is not None:\n        wait_while_connecting(known)\n", "", "a stream does not wait for a client that is connecting again"),
+    ]),
+    Bugs("lpzero/discover/known.py", [_T + "discover/test_known.py"], [
+        ("if found >= self._end:", "if False:", "a state knows formulas of later ones"),
+        ("is_last = len(self._ids) == self._count", "is_last = True", "two futures of one state share their keys"),
+        ("is_last = len(self._ids) == self._count", "is_last = False", "every generation copies all keys"),
+    ]),
+    Bugs("lpzero/discover/evolution.py", [_T + "discover/test_evolution.py"], [
+        ("if state is not self._last:", "if False:", "neighbours are left out that only another campaign has seen"),
+        ("if state is not self._last:", "if True:", "every generation makes all neighbours again"),
+    ]),
+    Bugs("lpzero/scores/row_batches.py", [_T + "scores/test_row_batches.py"], [
+        ("rows = np.arange(start, min(start + self.n_rows, self.table.n_archs))", "rows = np.arange(start, min(start + self.n_rows, self.table.n_archs) - 1)", "the last row of a batch is left out"),
+        ("rejected[place] = found", "pass", "a formula without a score on some rows has scores on the others"),
+        ("if size <= MEMORY:", "if True:", "all sketches are in memory, however many"),
+    ]),
+    Bugs("lpzero/runs/journal.py", [_T + "runs/test_journal_memory.py", _T + "runs/test_replay.py"], [
+        ("self._last = last\n", "pass\n", "a cut journal continues the seal of a line that is gone"),
+        ("self._file.truncate(self._end(number))", "self._file.truncate(self._end(number) + 1)", "a byte of the first line that was cut stays"),
     ]),
 )  # fmt: skip

@@ -37,6 +37,8 @@ BUGS = (*primitive_bugs.BUGS, *space_bugs.BUGS, *engine_bugs.BUGS, *output_bugs.
 MUTANTS = tuple(mutant for bugs in BUGS for mutant in bugs.mutants())
 TIMEOUT = 600
 _NO_TESTS = 5  # pytest's exit code if every test was deselected
+_WRONG_TREE = 77  # ours, if the tests would not see the bug
+_OURS = ("lpzero", "primitives", "spaces", "experiments", "tests")
 CAUGHT, SURVIVED, HUNG = "caught", "survived", "hung"
 # Imported once, before the process is forked for each mutant: most of a short test's time.
 _LIBRARIES = (
@@ -142,6 +144,8 @@ def _test(copy: Path, tests: Sequence[str], seconds: float, *options: str) -> in
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
+            if code == _WRONG_TREE:
+                sys.exit("the tests import this tree and not the copy with the bug")
             return 1 if code < 0 else code  # the process died of the bug
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
@@ -159,8 +163,12 @@ def _run_tests(copy: Path, arguments: list[str]) -> None:
         os.chdir(copy)
         # The copy's packages, not those of this tree.
         sys.path[:] = [str(copy), *(p for p in sys.path if p and Path(p) != ROOT)]
-        for name in [m for m in sys.modules if m.split(".")[0] == "experiments"]:
+        for name in [m for m in sys.modules if m.split(".")[0] in _OURS]:
             del sys.modules[name]
+        for name in _OURS[:3]:  # a package of this tree would hide the bug
+            found = Path(str(importlib.import_module(name).__file__)).resolve()
+            if not found.is_relative_to(copy.resolve()):
+                os._exit(_WRONG_TREE)
         sys.dont_write_bytecode = True
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         null = os.open(os.devnull, os.O_WRONLY)

@@ -9,7 +9,7 @@ evaluation and counts towards the generation's offspring.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -61,15 +61,26 @@ class Evolution:
     ) -> None:
         self.settings, self.judge, self._first = settings, judge, first
         self.language, self.variation = _operators(settings, columns)
+        # By a parent's id: its neighbours that no generation before `_last` has looked at. Those
+        # before them were pruned or are known, and stay so; to walk past them in every generation
+        # would make the time of a campaign grow with the square of its evaluations.
+        self._unseen: dict[int, Iterator[AnyFormula]] = {}
+        self._last: State | None = None
 
     def step(self, state: State, rng: random.Random) -> State:
         """The state after one more generation; generation 0 draws the first population."""
+        if state is not self._last:
+            self._unseen = {}
         with as_global_rng(rng):
-            if state.generation == 0:
-                return self._first_generation(state)
-            if self.settings.method == "random":
-                return self._random(state)
-            return self._paper(state) if self.settings.method == "paper" else self._front(state)
+            self._last = self._step(state)
+        return self._last
+
+    def _step(self, state: State) -> State:
+        if state.generation == 0:
+            return self._first_generation(state)
+        if self.settings.method == "random":
+            return self._random(state)
+        return self._paper(state) if self.settings.method == "paper" else self._front(state)
 
     def _first_generation(self, state: State) -> State:
         starts = [self.language.read(text) for text in self.settings.start]
@@ -136,13 +147,19 @@ class Evolution:
 
         Pruned and known neighbours are skipped without a record, as in an exhaustive search.
         """
-        for parent in best_first(state.population):
-            plain = with_sign(parent.formula, 1)
-            for formula in self.variation.neighbours(plain):
-                if len(generation.fresh) >= n:
-                    return
+        parents = best_first(state.population)
+        self._unseen = {p.id: self._unseen[p.id] for p in parents if p.id in self._unseen}
+        for parent in parents:
+            if len(generation.fresh) >= n:
+                return
+            if parent.id not in self._unseen:
+                plain = with_sign(parent.formula, 1)
+                self._unseen[parent.id] = iter(self.variation.neighbours(plain))
+            for formula in self._unseen[parent.id]:
                 if generation.is_new(formula):
                     generation.consider((formula, "neighbour", (parent.id,)))
+                if len(generation.fresh) >= n:
+                    break
 
     def _draw(self) -> Origin:
         return self.language.draw(random), "random", ()

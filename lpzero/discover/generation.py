@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from lpzero.discover.candidate import Candidate, Judge
+from lpzero.discover.known import Known
 from lpzero.discover.language import Language, ScoredForm
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula, with_sign
@@ -28,7 +29,7 @@ class State:
     generation: int = 0
     next_id: int = 0
     population: tuple[Candidate, ...] = ()
-    known: Mapping[str, int] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
     tried: tuple[Candidate, ...] = ()
     exhausted: bool = False
 
@@ -99,7 +100,7 @@ class Generation:
         return replace(
             self.state,
             next_id=self.state.next_id + len(self.tried),
-            known={**self.state.known, **fresh},
+            known=self.state.known.extended(fresh),
             tried=tuple(self.tried),
             exhausted=self.exhausted,
         )

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from lpzero import plugins
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.generation import State
+from lpzero.discover.known import Known
 from lpzero.discover.settings import Settings
 from lpzero.runs.config import RunConfig
 from lpzero.runs.directory import RunDirectory
@@ -126,7 +127,7 @@ class InDirectory:
                 found["next_generation"],
                 len(lines),
                 tuple(lines[number] for number in found["population"]),
-                {line.key: line.id for line in lines if line.key is not None},
+                Known({line.key: line.id for line in lines if line.key is not None}),
                 tuple(lines),
                 found["exhausted"],
             )

@@ -12,12 +12,15 @@ from lpzero.exhaust.run import Exhaustion
 from lpzero.judgement.rivals import Contest, Count, contest_fields, rival_lines
 from lpzero.judgement.table import JudgedTable
 from lpzero.options import to_json
+from lpzero.parallel import Workers
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import bare_chains
 from lpzero.scores.evaluator import MISSING_STATISTIC, FormulaEvaluator
+from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.published_formulas import formula_rivals
 from lpzero.scores.repetition import repetition
+from lpzero.scores.row_batches import scorer_of
 from lpzero.sketches.sketch import Sketch
 from primitives.formula import REDUCTIONS
 from primitives.parser import parse
@@ -74,7 +77,7 @@ def report(
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
     judged = JudgedTable(table, split, with_test=True)
-    others = [] if repeated is None else [FormulaEvaluator(repeated, bare_chains())]
+    others = [] if repeated is None else [_other_seeds(repeated, asked.workers)]
     contests = [
         Contest(
             judged,
@@ -102,6 +105,11 @@ def report(
     }
 
 
+def _other_seeds(sketches: Sequence[Sketch], workers: Workers | None) -> FormulaScorer:
+    made = FormulaEvaluator(sketches, bare_chains(), workers=workers)
+    return scorer_of(sketches, made.table)
+
+
 def scores(
     table: Table,
     split: Split,
@@ -118,7 +126,7 @@ def scores(
     assert not isinstance(values, Rejected), "the winner has a score on every row"
     judged = JudgedTable(table, split, with_test=True)
     count = (result.get("count") or {}).get("formula")
-    lines = rival_lines(judged, values, formula_rivals(evaluator, count))
+    lines = rival_lines(judged, values, formula_rivals(scorer_of(sketches, branches), count))
     return sheet(formula, {table.name: column(table, judged.parts, values, lines)})
 
 

@@ -8,6 +8,7 @@ resamples, n architectures.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ Interval = tuple[float, float]
 SEED = 0
 RESAMPLES = 1000
 LEVEL = 0.95
+_ELEMENTS = 1 << 21  # of an array (R, n) that is computed at a time
 
 
 class Intervals(NamedTuple):
@@ -37,11 +39,29 @@ def intervals(scores: FloatArray, targets: FloatArray) -> Intervals:
     """The bootstrap intervals of one score vector (n,) against the targets (n,)."""
     counts = draw_counts(len(scores), RESAMPLES)
     x, y = rank(scores), rank_targets(targets)
-    of_x, of_y = _resampled(counts, x), _of_targets(counts, y)
-    return Intervals(
-        percentile_interval(_spearman(counts, of_x, of_y)),
-        percentile_interval(_kendall(counts, x, y, of_x, of_y)),
-    )
+    rho, tau = (np.concatenate(parts) for parts in zip(*_correlations(counts, x, y), strict=True))
+    return Intervals(percentile_interval(rho), percentile_interval(tau))
+
+
+class _Correlations(NamedTuple):
+    """Of some resamples (R,)."""
+
+    rho: FloatArray
+    tau: FloatArray
+
+
+def _correlations(
+    counts: FloatArray, x: FloatArray, y: FloatArray, with_tau: bool = True
+) -> Iterator[_Correlations]:
+    """Rho and tau of all resamples; of many architectures, of a bounded part at a time."""
+    step = len(counts)
+    if len(x) > large_resamples.MANY:
+        step = min(step, max(1, _ELEMENTS // len(x)))
+    for start in range(0, len(counts), step):
+        part = counts if step == len(counts) else counts[start : start + step]
+        of_x, of_y = _resampled(part, x), _of_targets(part, y)
+        tau = _kendall(part, x, y, of_x, of_y) if with_tau else np.empty(0)
+        yield _Correlations(_spearman(part, of_x, of_y), tau)
 
 
 def percentile_interval(values: FloatArray) -> Interval:
@@ -57,10 +77,10 @@ def draw_counts(n: int, resamples: int) -> FloatArray:
 
 
 def _draw(n: int, resamples: int) -> FloatArray:
-    draws = np.random.Generator(np.random.Philox(SEED)).integers(0, n, (resamples, n))
-    flat = draws + n * np.arange(resamples)[:, np.newaxis]
-    counts = np.bincount(flat.reshape(-1), minlength=n * resamples).reshape(-1, n)
-    drawn = counts.astype(np.float64)
+    generator = np.random.Generator(np.random.Philox(SEED))
+    drawn = np.empty((resamples, n))
+    for counts in drawn:  # one resample at a time: the same numbers, without four such arrays
+        counts[:] = np.bincount(generator.integers(0, n, n), minlength=n)
     drawn.flags.writeable = False
     return drawn
 
@@ -70,7 +90,7 @@ _draw_again = lru_cache(maxsize=4)(_draw)  # one seed: a table's parts are drawn
 
 def spearman_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Rho of x and y (n,) in each resample (R,); 0 where a resample is constant."""
-    return _spearman(counts, _resampled(counts, x), _of_targets(counts, y))
+    return np.concatenate([one.rho for one in _correlations(counts, x, y, with_tau=False)])
 
 
 def _spearman(counts: FloatArray, of_x: _Resampled, of_y: _Resampled) -> FloatArray:
@@ -80,7 +100,7 @@ def _spearman(counts: FloatArray, of_x: _Resampled, of_y: _Resampled) -> FloatAr
 
 def kendall_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Tau-b of x and y (n,) in each resample (R,); 0 where a resample is constant."""
-    return _kendall(counts, x, y, _resampled(counts, x), _of_targets(counts, y))
+    return np.concatenate([one.tau for one in _correlations(counts, x, y)])
 
 
 def _kendall(

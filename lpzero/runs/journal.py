@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -33,18 +35,21 @@ Check = Callable[[dict[str, Any], int], bool]
 class Journal:
     """An open journal; `place` names the run that it belongs to.
 
-    `position` is the number of the next line; `remark` describes what was cut off on opening.
+    `position` is the number of the next line; `remark` describes what was cut off on opening. Lines
+    stay in the file: in memory is where each of them ends, and the seal of the last.
     """
 
     def __init__(self, path: Path, fits: Check, place: str = "") -> None:
         self.path, self._first = path, first_seal(place)
         data = read_bytes(path)
-        self._lines = whole_lines(data, fits, place)
-        self.remark = _remark(path, len(self._lines), data[sum(map(len, self._lines)) :])
+        lines = whole_lines(data, fits, place)
+        self._ends = array("q", accumulate(map(len, lines)))
+        self._last = seal_in(lines[-1]) if lines else self._first
+        self.remark = _remark(path, len(lines), data[self._end(len(lines)) :])
         self.position = 0
         self._file = AppendFile(path)
         if self.remark:
-            self.cut(len(self._lines))
+            self.cut(len(lines))
 
     def __enter__(self) -> Journal:
         return self
@@ -62,15 +67,31 @@ class Journal:
                 raise
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._ends)
 
     def records(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The records of these lines."""
-        return [_record(line) for line in self._lines[start:stop]]
+        return [_record(line) for line in self._lines(*slice(start, stop).indices(len(self))[:2])]
 
     def seal(self, line: int) -> str:
         """The seal of the journal's first `line` lines."""
-        return (seal_in(self._lines[line - 1]) if line else self._first).decode()
+        if line == len(self):
+            return self._last.decode()
+        return (seal_in(self._lines(line - 1, line)[0]) if line else self._first).decode()
+
+    def _end(self, line: int) -> int:
+        """How many bytes the first `line` lines take."""
+        return self._ends[line - 1] if line else 0
+
+    def _lines(self, start: int, stop: int) -> list[bytes]:
+        """These lines, from the file."""
+        if start >= stop:
+            return []
+        with self.path.open("rb") as file:
+            file.seek(self._end(start))
+            data = file.read(self._end(stop) - self._end(start))
+        ends = [end - self._end(start) for end in self._ends[start:stop]]
+        return [data[one:end] for one, end in zip([0, *ends], ends, strict=False)]
 
     def go_to(self, line: int) -> None:
         """Move to this line."""
@@ -84,29 +105,36 @@ class Journal:
             body = _body(record)
             line = body + _tail(seal, body)
             seal = seal_in(line)
-            number = self.position + len(new)
-            if not new and number < len(self._lines) and self._lines[number] == line:
+            if not new and self._has(self.position, line):
                 self.position += 1
                 continue
             new.append(line)
         if new:
             self._write(new)
 
+    def _has(self, number: int, line: bytes) -> bool:
+        """Whether the journal has this line there."""
+        return number < len(self) and self._lines(number, number + 1) == [line]
+
     def sync(self) -> None:
         """Flush everything to the disk."""
         self._file.sync()
 
     def _write(self, lines: list[bytes]) -> None:
-        if self.position < len(self._lines):  # written by another version of a library
+        if self.position < len(self):  # written by another version of a library
             self.cut(self.position)
         self._file.append(b"".join(lines))
-        self._lines.extend(lines)
-        self.position = len(self._lines)
+        for line in lines:
+            self._ends.append(self._end(len(self)) + len(line))
+        self._last = seal_in(lines[-1])
+        self.position = len(self)
 
     def cut(self, number: int) -> None:
         """Keep only the first `number` lines."""
-        del self._lines[number:]
-        self._file.truncate(sum(map(len, self._lines)))
+        last = self.seal(number).encode()
+        del self._ends[number:]
+        self._file.truncate(self._end(number))
+        self._last = last
 
 
 def _remark(path: Path, n_whole: int, rest: bytes) -> str | None:

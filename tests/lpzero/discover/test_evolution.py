@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -133,6 +133,54 @@ def test_a_step_is_a_function_of_state_and_generator(asked: Settings) -> None:
     assert Evolution(asked, Oracle()).step(state, again) == once
     assert again.getstate() == rng.getstate()
     assert random.getstate() == outside
+
+
+FRONTS = [
+    preset("default", **SMALL),
+    preset("default", **{**SMALL, "terms": 3, "generations": 12}),
+    preset("default", **{**SMALL, "unaries": 1, "statistics": ("W", "S"), "neighbours": 1.0}),
+]
+
+
+@pytest.mark.parametrize("asked", FRONTS, ids=range(len(FRONTS)))
+def test_neighbours_that_were_seen_are_left_out_without_changing_anything(asked: Settings) -> None:
+    """Every step by a new Evolution walks through all neighbours again, the naive way."""
+    rng, states = random.Random(asked.seed), [State()]
+    while states[-1].generation <= asked.generations and not states[-1].exhausted:
+        states.append(Evolution(asked, Oracle()).step(states[-1], rng))
+    assert states[1:] == evolve(asked)
+    assert any(child.operator == "neighbour" for child in tried(states[1:]))
+
+
+def test_an_evolution_starts_again_from_an_earlier_state() -> None:
+    evolution = Evolution(FRONTS[0], Oracle())
+    first = evolution.step(State(), random.Random(1))
+    once = evolution.step(first, random.Random(2))
+    for _ in range(3):
+        once_more = evolution.step(once, random.Random(3))
+    assert evolution.step(first, random.Random(2)) == once
+    assert evolution.step(once, random.Random(3)) == once_more
+
+
+def test_no_neighbour_is_made_twice_while_its_parent_stays() -> None:
+    asked = preset("default", **{**SMALL, "generations": 40})
+    evolution, made = Evolution(asked, Planted()), Counter[tuple[Formula, Formula]]()
+    plain = evolution.variation.neighbours
+
+    def counted(formula: Formula) -> Iterator[Formula]:
+        for neighbour in plain(formula):
+            made[formula, neighbour] += 1
+            yield neighbour
+
+    evolution.variation.neighbours = counted  # type: ignore[method-assign,assignment]
+    rng, state = random.Random(0), State()
+    for _ in range(asked.generations):
+        state = evolution.step(state, rng)
+    assert len(made) > 200
+    for parent in {parent for parent, _ in made}:
+        ways = Counter(plain(parent))  # some formulas are one change away in two ways
+        again = {f for (p, f), count in made.items() if p == parent and count > ways[f]}
+        assert again == set()
 
 
 @pytest.mark.slow

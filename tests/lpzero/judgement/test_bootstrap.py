@@ -42,3 +42,23 @@ def test_what_is_kept_of_targets_belongs_to_them() -> None:
     assert [bootstrap.intervals(scores, one) for one in targets[::-1]] == apart[::-1]
     assert len(set(apart)) == 6
     assert len(bootstrap._known_targets) == bootstrap._MOST_TARGETS
+
+
+def test_resamples_are_drawn_in_one_stream() -> None:
+    drawn = np.random.Generator(np.random.Philox(bootstrap.SEED)).integers(0, 37, (50, 37))
+    expected = [np.bincount(one, minlength=37) for one in drawn]
+    assert (bootstrap.draw_counts(37, 50) == expected).all()
+
+
+def test_resamples_in_parts_have_the_same_correlations(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    x, y = rng.integers(0, 20, 60).astype(float), rng.random(60)
+    counts = bootstrap.draw_counts(60, 40)
+    whole = bootstrap.spearman_resampled(counts, x, y)
+    tau = bootstrap.kendall_resampled(counts, x, y)
+    monkeypatch.setattr(bootstrap.large_resamples, "MANY", 59)
+    for elements in (1, 7 * 60 + 5, 39 * 60):
+        monkeypatch.setattr(bootstrap, "_ELEMENTS", elements)
+        assert (bootstrap.spearman_resampled(counts, x, y) == whole).all()
+        assert (bootstrap.kendall_resampled(counts, x, y) == tau).all()
+    assert len(set(whole)) > 30

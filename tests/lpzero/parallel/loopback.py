@@ -31,11 +31,8 @@ class DaskLoopback:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.address = f"tcp://127.0.0.1:{port}"
-        place = ("--host", "127.0.0.1", "--port", str(port))
-        self._head = self._start("scheduler", *place, "--dashboard-address", "127.0.0.1:0")
-        wait_for_port(port)
-        for _ in range(2):
-            self.add_worker()
+        self._port = port
+        self._start_head()
         with Client(self.address, set_as_default=False) as client:
             client.wait_for_workers(2, timeout=_PATIENCE)
 
@@ -54,6 +51,23 @@ class DaskLoopback:
         self._head.kill()
         self._head.wait()
         return f"scheduler, process {self._head.pid}"
+
+    def restart_head(self) -> str:
+        """Kill the scheduler and start another one at its address, with two new workers."""
+        told = self.stop_head()
+        for process in self._workers:
+            process.kill()
+            process.wait()
+        self._workers.clear()
+        self._start_head()
+        return told
+
+    def _start_head(self) -> None:
+        place = ("--host", "127.0.0.1", "--port", str(self._port))
+        self._head = self._start("scheduler", *place, "--dashboard-address", "127.0.0.1:0")
+        wait_for_port(self._port)
+        for _ in range(2):
+            self.add_worker()
 
     def close(self) -> None:
         for process in (*self._workers, self._head):

@@ -243,6 +243,32 @@ def test_every_verb_writes_the_same_bytes_with_a_space_and_a_primitive_of_ones_o
     record_property("cluster", f"{cluster.backend}: {verbs}: {len(found)} files with equal bytes")
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("clusters")
+def test_a_dask_scheduler_that_comes_back_empty_gets_everything_again(
+    tmp_path: Path, record_property: Tell
+) -> None:
+    pytest.importorskip("distributed")
+    numbers = np.arange(1 << 16, dtype=np.float64)
+
+    def work(x: int) -> float:
+        time.sleep(0.02)
+        return float(numbers[x])
+
+    own = DaskLoopback(tmp_path)
+    try:
+        found: dict[int, float | Lost] = {}
+        for index, result in stream(work, range(200), own.workers):
+            found[index] = result
+            if len(found) == 20:
+                killed = own.restart_head()
+    finally:
+        own.close()
+    assert found == {i: float(i) for i in range(200)}
+    told = f"{killed} and both workers killed after 20 of 200 items, others started: all answered"
+    record_property("cluster", f"dask: {told}")
+
+
 @on_each
 def test_a_killed_head_is_one_line_and_the_same_command_continues(
     cluster: Loopback, tmp_path: Path, record_property: Tell

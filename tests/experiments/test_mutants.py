@@ -1,0 +1,43 @@
+"""The runner of mutants runs tests on the copy with the bug, not on the tree it is started from."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# As the runner does: with experiments, and what they import of lpzero, imported before.
+CODE = """
+import sys
+from pathlib import Path
+from experiments.mutants.run import _test
+print("exit code", _test(Path(sys.argv[1]), ["test_it.py"], 60, "--tb=no"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("start_of_lpzero", "told"),
+    [
+        ((ROOT / "lpzero" / "__init__.py").read_text(), "exit code 0"),
+        ("", "this tree"),  # nothing in it finds the copy's primitives and spaces
+    ],
+)
+def test_tests_see_the_packages_of_the_copy(
+    tmp_path: Path, start_of_lpzero: str, told: str
+) -> None:
+    for name in ("lpzero", "primitives", "spaces"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("")
+    (tmp_path / "lpzero" / "__init__.py").write_text(start_of_lpzero)
+    shutil.copy(ROOT / "lpzero" / "siblings.py", tmp_path / "lpzero")
+    (tmp_path / "lpzero" / "version.py").write_text("VERSION = 'with a bug'\n")
+    text = "import lpzero.version\ndef test_it(): assert lpzero.version.VERSION == 'with a bug'\n"
+    (tmp_path / "test_it.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, str(tmp_path)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert told in done.stdout + done.stderr
