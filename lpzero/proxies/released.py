@@ -1,7 +1,7 @@
 """Proxies as the authors' public code computes them, where it differs from their papers or ours.
 
 Each is called as ours with `-released` and runs on the recipe's own batch (`released_batch`) unless
-another one is chosen. Decoders run with dropout (`released_dropout`), as the released code leaves
+another one is chosen. Models run with dropout (`released_dropout`), as the released code leaves
 them in train mode.
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, Terms, get, proxy, register
-from lpzero.proxies.released_dropout import residual_dropout
+from lpzero.proxies.released_dropout import train_mode_dropout
 from lpzero.proxies.released_flow import FlowedMatrix
 from lpzero.proxies.saliency import hessian_products, nuclear_norm
 from lpzero.statistics.default_loss import next_token
@@ -33,17 +33,17 @@ _SERIANNI = "Serianni and Kalita 2023"
 _CONVOLVED = "tap_c"  # the projection of a convolution, which the released code does not read
 
 
-@proxy(needs=_LOSS | Needs.SECOND_ORDER, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_LOSS | Needs.SECOND_ORDER, paper=_LPZERO, has_own_batch=True, version=3)
 def grasp_released(network: Network) -> Terms:
     """-sum (H g) * W over the matrices of the blocks, g and H of two passes with dropout"""
 
     def during(part: slice, run: int) -> AbstractContextManager[None]:
-        return residual_dropout(network.model, network.seed, part.start, run)
+        return train_mode_dropout(network.model, network.seed, part, run)
 
     return hessian_products(network, during)
 
 
-@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=3)
 def synflow_released(network: Network) -> Terms:
     """sum |W * dR/dW|, all state absolute, norms kept, R the sum of the head cluster's logits"""
     return [
@@ -52,7 +52,7 @@ def synflow_released(network: Network) -> Terms:
     ]
 
 
-@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=3)
 def logsynflow_released(network: Network) -> Terms:
     """sum |W| * |log |dR/dW|| of the pass of synflow-released; 0 where there is no gradient"""
     return [[_log_flow(matrix) for matrix in block] for block in network.released.blocks]
@@ -64,14 +64,14 @@ def _log_flow(matrix: FlowedMatrix) -> float:
     return float((matrix.weight * logs).sum())
 
 
-@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True)
+@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True, version=2)
 def dss_diversity_released(network: Network) -> float:
     """sum ||dR/dW||_nuc * ||W||_nuc over fused q, k and v and every other square Linear"""
     attention, _ = _dss_parts(network)
     return math.fsum(nuclear_norm(m.gradient) * nuclear_norm(m.weight) for m in attention)
 
 
-@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True)
+@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True, version=2)
 def dss_saliency_released(network: Network) -> float:
     """sum |dR/dW * W| over all other Linears, pooling and head included"""
     _, others = _dss_parts(network)
@@ -103,7 +103,7 @@ register(Combined("dss-released", _PARTS, "sum", paper="code of Zhou et al. 2022
 register(Combined("dss++-released", _PARTS, "rank-sum", paper="code of Zhou et al. 2022"))
 
 
-@proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True, version=3)
 def activation_distance_released(network: Network) -> Terms:
     """sum of all entries of x x' + (1 - x)(1 - x)', x the positive outputs of each block matrix
 
@@ -125,7 +125,7 @@ def activation_distance_released(network: Network) -> Terms:
     paper=_SERIANNI,
     normalised=True,
     has_own_batch=True,
-    version=2,
+    version=3,
     reads="S",
 )
 def attention_confidence_released(network: Network) -> Terms:
@@ -142,7 +142,7 @@ def attention_confidence_released(network: Network) -> Terms:
     paper=_SERIANNI,
     normalised=True,
     has_own_batch=True,
-    version=2,
+    version=3,
     reads="S",
 )
 def head_confidence_released(network: Network) -> Terms:
@@ -175,12 +175,12 @@ def _added(first: Terms, second: Terms) -> Terms:
 
 def _read_projections(network: Network, part: slice) -> list[list[Tensor]]:
     """The projections (b, T, features) where the layout reads them."""
-    dropout = residual_dropout(network.model, network.seed, part.start)
+    dropout = train_mode_dropout(network.model, network.seed, part)
     with network.untouched(), dropout, torch.no_grad():
         return [block["H"] for block in network.trace(part, taps=("H",)).taps]
 
 
-@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=3)
 def eznas_released(network: Network) -> Terms:
     """sum of sigmoid(log det(sign(g) sign(g)')), g the gradients as stored; 0 where it is singular
 
@@ -200,7 +200,7 @@ def _ez(signs: Tensor) -> float:
     return float(torch.sigmoid(found.logabsdet)) if found.sign > 0 else 0.0
 
 
-@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=3)
 def jacobian_cosine_released(network: Network) -> float:
     """1 - mean over pairs of channels of |cos|^(1/20) / 2, of the loss's gradient at the inputs"""
     return _cosine(network.released_pass.input_gradients[0])
@@ -259,7 +259,7 @@ def _outputs(
 
     handles = [module.register_forward_hook(keep) for block in modules for module in block]
     try:
-        dropout = residual_dropout(network.model, network.seed, part.start)
+        dropout = train_mode_dropout(network.model, network.seed, part)
         with network.untouched(), dropout, torch.no_grad():
             inputs = network.trace(part).inputs
     finally:
