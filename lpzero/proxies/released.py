@@ -105,19 +105,26 @@ register(Combined("dss++-released", _PARTS, "rank-sum", paper="code of Zhou et a
 
 @proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True, version=3)
 def activation_distance_released(network: Network) -> Terms:
-    """sum of all entries of x x' + (1 - x)(1 - x)', x the positive outputs of each block matrix
+    """sum of all entries of x x' + (1 - x)(1 - x)', x the positive outputs of the first input
 
-    Of the first input only: x is (tokens, outputs), so that a unit that is positive for p of T
-    tokens adds p^2 + (T - p)^2.
+    Of every block matrix (decoders), else of every FFN activation. x is (tokens, outputs), so that
+    a unit that is positive for p of T tokens adds p^2 + (T - p)^2.
     """
-    terms: Terms = []
-    for block in _outputs(network, slice(0, 1), _matrix_modules(network)):
-        terms.append([])
-        for output in block:
-            positive = (output[0] > 0).sum(0, dtype=torch.float64)  # (outputs,)
-            T = output.shape[1]
-            terms[-1].append(float((positive**2 + (T - positive) ** 2).sum()))
-    return terms
+    first = slice(0, 1)
+    found = None if _is_decoder(network) else _tapped(network, first, "A")
+    if not found or not any(found):  # a cell without activations that can be read
+        found = list(_outputs(network, first, _matrix_modules(network)))
+    return [[_agreements(output[0]) for output in block] for block in found]
+
+
+def _agreements(output: Tensor) -> float:
+    """For each pair of tokens (T, outputs) how many signs agree, added up."""
+    positive = (output > 0).sum(0, dtype=torch.float64)  # (outputs,)
+    return float((positive**2 + (len(output) - positive) ** 2).sum())
+
+
+def _is_decoder(network: Network) -> bool:
+    return hasattr(network.model, "token_losses") or network.loss is next_token
 
 
 @proxy(
@@ -133,8 +140,7 @@ def attention_confidence_released(network: Network) -> Terms:
 
     H: the projections of queries, keys and values, of the linear transforms and of WMA's weight.
     """
-    is_decoder = hasattr(network.model, "token_losses") or network.loss is next_token
-    return _module_maxima(network) if is_decoder else head_confidence_released(network)
+    return _module_maxima(network) if _is_decoder(network) else head_confidence_released(network)
 
 
 @proxy(
@@ -148,7 +154,7 @@ def attention_confidence_released(network: Network) -> Terms:
 def head_confidence_released(network: Network) -> Terms:
     """sum over the projections H of the mean of the maximum over tokens"""
     if network.layout.H:
-        return _maxima(network, partial(_read_projections, network))
+        return _maxima(network, partial(_tapped, network, statistic="H"))
     return _maxima(network, partial(_outputs, network, modules=_projections(network)))
 
 
@@ -173,11 +179,11 @@ def _added(first: Terms, second: Terms) -> Terms:
     return [[a + b for a, b in zip(*of, strict=True)] for of in zip(first, second, strict=True)]
 
 
-def _read_projections(network: Network, part: slice) -> list[list[Tensor]]:
-    """The projections (b, T, features) where the layout reads them."""
+def _tapped(network: Network, part: slice, statistic: str) -> list[list[Tensor]]:
+    """The tensors (b, T, features) of a statistic where they can be read, block by block."""
     dropout = train_mode_dropout(network.model, network.seed, part)
     with network.untouched(), dropout, torch.no_grad():
-        return [block["H"] for block in network.trace(part, taps=("H",)).taps]
+        return [block[statistic] for block in network.trace(part, taps=(statistic,)).taps]
 
 
 @proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=3)

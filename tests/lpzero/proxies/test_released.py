@@ -227,11 +227,27 @@ def test_grasp_takes_gradient_and_hessian_of_two_passes_with_masks_of_their_own(
 def test_activation_distance_adds_the_agreements_of_all_pairs_of_tokens_of_the_first_input() -> (
     None
 ):
-    expected = 0.0
-    for output in outputs(network()):
-        x = (output[0] > 0).double()
-        expected += float((x @ x.T + (1 - x) @ (1 - x).T).sum())
-    assert value("activation-distance-released", network()) == pytest.approx(expected)
+    read = outputs(decoder())
+    assert len(read) == 8
+    assert value("activation-distance-released", decoder()) == pytest.approx(agreements(read))
+
+
+def test_activation_distance_of_an_encoder_reads_the_activations_only() -> None:
+    net = encoder()
+    read: list[torch.Tensor] = []
+    taps = [block.feed_forward.taps[0] for block in net.blocks]  # type: ignore[union-attr,index]
+    handles = [tap.register_forward_hook(lambda _, __, out: read.append(out)) for tap in taps]
+    dropped(net, net.seed)
+    for handle in handles:
+        handle.remove()
+    assert [tuple(one.shape) for one in read] == [(3, 5, 6)] * 3
+    assert value("activation-distance-released", net) == pytest.approx(agreements(read))
+
+
+def agreements(read: list[torch.Tensor]) -> float:
+    """All entries of x x' + (1 - x)(1 - x)' of the first input, by products."""
+    signs = [(one[0] > 0).double() for one in read]
+    return sum(float((x @ x.T + (1 - x) @ (1 - x).T).sum()) for x in signs)
 
 
 def test_attention_confidence_of_a_decoder_reads_every_matrix() -> None:
