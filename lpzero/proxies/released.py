@@ -186,12 +186,11 @@ def _tapped(network: Network, part: slice, statistic: str) -> list[list[Tensor]]
         return [block[statistic] for block in network.trace(part, taps=(statistic,)).taps]
 
 
-@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=3)
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=4)
 def eznas_released(network: Network) -> Terms:
-    """sum of sigmoid(log det(sign(g) sign(g)')), g the gradients as stored; 0 where it is singular
+    """sum of sigmoid(log det(sign(g) sign(g)')), g the gradients as stored, to float32's precision
 
-    A matrix with more rows than columns is singular, and the sigmoid is 1 for all others: the
-    score nearly counts them.
+    A matrix with more rows than columns has 0, nearly all others 1: the score counts them.
     """
     return [
         [_ez(gradient.sign()) for gradient in block] for block in network.released_pass.gradients
@@ -202,20 +201,26 @@ def _ez(signs: Tensor) -> float:
     n_rows, n_columns = signs.shape
     if n_rows > n_columns:
         return 0.0
-    found = torch.linalg.slogdet(signs.double() @ signs.double().T)
-    return float(torch.sigmoid(found.logabsdet)) if found.sign > 0 else 0.0
+    # Rows of signs often depend on each other. The released code's determinant, in float32, is then
+    # rounding and not 0, so that the other rows outweigh it; here every machine rounds alike.
+    values = torch.linalg.eigvalsh(signs.double() @ signs.double().T)
+    smallest = torch.finfo(torch.float32).eps * values[-1]
+    return float(torch.sigmoid(values.clamp(min=smallest).log().sum()))
 
 
-@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=3)
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=4)
 def jacobian_cosine_released(network: Network) -> float:
-    """1 - mean over pairs of channels of |cos|^(1/20) / 2, of the loss's gradient at the inputs"""
-    return _cosine(network.released_pass.input_gradients[0])
+    """1 - mean over pairs of channels of |cos|^(1/20) / 2, of the loss's gradient at the positions
+
+    The gradient at a table of positions that is added to the first block's input: the one at that
+    input, added up over the batch.
+    """
+    return _cosine(network.released_pass.input_gradients[0].sum(0))
 
 
 def _cosine(J: Tensor) -> float:
-    """1 - half the mean of |cos|^(1/20) over pairs of channels of J (B, T, d)."""
-    channels = J.flatten(0, 1).T.double()  # (d, B T)
-    unit = torch.nn.functional.normalize(channels, dim=1, eps=1e-300)
+    """1 - half the mean of |cos|^(1/20) over pairs of channels of J (T, d)."""
+    unit = torch.nn.functional.normalize(J.T.double(), dim=1, eps=1e-300)
     d = len(unit)
     below = (unit @ unit.T).abs().tril(-1)
     return 1.0 - float((below ** (1 / 20)).tril(-1).sum()) / (d * d - d)
