@@ -201,6 +201,8 @@ def _ez(signs: Tensor) -> float:
     n_rows, n_columns = signs.shape
     if n_rows > n_columns:
         return 0.0
+    if not signs.isfinite().all():
+        return math.nan
     # Rows of signs often depend on each other. The released code's determinant, in float32, is then
     # rounding and not 0, so that the other rows outweigh it; here every machine rounds alike.
     values = torch.linalg.eigvalsh(signs.double() @ signs.double().T)

@@ -298,6 +298,8 @@ def test_eznas_counts_a_matrix_with_a_few_equal_rows_and_not_one_with_more_rows_
     assert _ez(signs) == pytest.approx(1)
     assert _ez(signs.T) == 0
     assert _ez(signs[:1].expand(32, -1)) == pytest.approx(0)  # all rows equal
+    assert _ez(torch.zeros(3, 4)) == 0
+    assert math.isnan(_ez(torch.full((3, 4), math.nan)))
 
 
 def test_the_cosine_is_between_channels_at_positions_and_halved() -> None:
