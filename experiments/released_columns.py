@@ -56,11 +56,16 @@ def released_rows(
     names: Sequence[str],
     context: Context,
     batch: Minibatch | None = None,
+    *,
+    is_same: bool = False,
 ) -> list[Row]:
-    """A row for each proxy, best printed first; `batch` is that of the released recipes."""
+    """A row for each proxy, best printed first; `batch` is that of the released recipes.
+
+    Ours run on the space's own batch, or on the same one where that is asked for.
+    """
     printed = printed_in(table.name, source)
     recipes = Measurements(replace(context, batch=batch))
-    usual = Measurements(context)
+    usual = recipes if is_same else Measurements(context)
     wanted = {name: released_name(name) for name in names if released_name(name) in known_names()}
     prefetch(table, [get(recipe) for recipe in wanted.values()], recipes)
     prefetch(table, [get(name) for name in names], usual)

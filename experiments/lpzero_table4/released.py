@@ -3,7 +3,9 @@
     python -m experiments.lpzero_table4.released --batch 4 --length 192 --jobs 2
 
 Values are kept in the cache, so that an interrupted run continues. Pearson's correlation is printed
-too, because the paper prints it under the name of Spearman's in its Table 3.
+too, because the paper prints it under the name of Spearman's in its Table 3. With `--same-batch`
+ours run on the recipes' batch, not on the space's own: our GraSP is then the released one without
+dropout.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ RELEASED = (
 @click.option("--every", "step", type=click.IntRange(min=1), default=1, help="Every so many rows.")
 @click.option("--batch", type=int, default=16, show_default=True)
 @click.option("--length", type=int, default=192, show_default=True)
+@click.option("--same-batch", "is_same", is_flag=True, help="Run ours on this batch, too.")
 @jobs_option
 @data_option
 @prints_measured
@@ -47,7 +50,9 @@ def main(**given: Any) -> None:
     table = every(thin(load("gpt2-wt103", given["data"]), given["archs"]), given["step"])
     batch = Minibatch(given["batch"], given["length"])
     context = Context(workers=Workers(given["jobs"]), label="gpt2-wt103")
-    print(released_table(released_rows(table, SOURCE, given["names"], context, batch)))
+    same = given["is_same"]
+    rows = released_rows(table, SOURCE, given["names"], context, batch, is_same=same)
+    print(released_table(rows))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from lpzero.proxies import (
     sample_gradients,
     tangents,
 )
-from lpzero.proxies.released_dropout import residual_dropout
+from lpzero.proxies.released_dropout import train_mode_dropout
 from lpzero.statistics.inputs import read_inputs, split
 from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import Layout, Part, look_alikes
@@ -221,7 +221,7 @@ class Network:
         found = []
         with self.untouched():
             for part in self._parts():
-                with residual_dropout(self.model, self.seed, part.start):
+                with train_mode_dropout(self.model, self.seed, part):
                     found.append(_one_pass(self, part))
         return _joined(found)
 

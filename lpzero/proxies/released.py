@@ -1,7 +1,7 @@
 """Proxies as the authors' public code computes them, where it differs from their papers or ours.
 
 Each is called as ours with `-released` and runs on the recipe's own batch (`released_batch`) unless
-another one is chosen. Decoders run with dropout (`released_dropout`), as the released code leaves
+another one is chosen. Models run with dropout (`released_dropout`), as the released code leaves
 them in train mode.
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.network import Network
 from lpzero.proxies.registry import Needs, Terms, get, proxy, register
-from lpzero.proxies.released_dropout import residual_dropout
+from lpzero.proxies.released_dropout import train_mode_dropout
 from lpzero.proxies.released_flow import FlowedMatrix
 from lpzero.proxies.saliency import hessian_products, nuclear_norm
 from lpzero.statistics.default_loss import next_token
@@ -33,17 +33,17 @@ _SERIANNI = "Serianni and Kalita 2023"
 _CONVOLVED = "tap_c"  # the projection of a convolution, which the released code does not read
 
 
-@proxy(needs=_LOSS | Needs.SECOND_ORDER, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_LOSS | Needs.SECOND_ORDER, paper=_LPZERO, has_own_batch=True, version=3)
 def grasp_released(network: Network) -> Terms:
     """-sum (H g) * W over the matrices of the blocks, g and H of two passes with dropout"""
 
     def during(part: slice, run: int) -> AbstractContextManager[None]:
-        return residual_dropout(network.model, network.seed, part.start, run)
+        return train_mode_dropout(network.model, network.seed, part, run)
 
     return hessian_products(network, during)
 
 
-@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=3)
 def synflow_released(network: Network) -> Terms:
     """sum |W * dR/dW|, all state absolute, norms kept, R the sum of the head cluster's logits"""
     return [
@@ -52,7 +52,7 @@ def synflow_released(network: Network) -> Terms:
     ]
 
 
-@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_FLOW, paper=_LPZERO, has_own_batch=True, version=3)
 def logsynflow_released(network: Network) -> Terms:
     """sum |W| * |log |dR/dW|| of the pass of synflow-released; 0 where there is no gradient"""
     return [[_log_flow(matrix) for matrix in block] for block in network.released.blocks]
@@ -64,14 +64,14 @@ def _log_flow(matrix: FlowedMatrix) -> float:
     return float((matrix.weight * logs).sum())
 
 
-@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True)
+@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True, version=2)
 def dss_diversity_released(network: Network) -> float:
     """sum ||dR/dW||_nuc * ||W||_nuc over fused q, k and v and every other square Linear"""
     attention, _ = _dss_parts(network)
     return math.fsum(nuclear_norm(m.gradient) * nuclear_norm(m.weight) for m in attention)
 
 
-@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True)
+@proxy(needs=_FLOW, paper="code of Zhou et al. 2022", has_own_batch=True, version=2)
 def dss_saliency_released(network: Network) -> float:
     """sum |dR/dW * W| over all other Linears, pooling and head included"""
     _, others = _dss_parts(network)
@@ -103,21 +103,28 @@ register(Combined("dss-released", _PARTS, "sum", paper="code of Zhou et al. 2022
 register(Combined("dss++-released", _PARTS, "rank-sum", paper="code of Zhou et al. 2022"))
 
 
-@proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True, version=3)
 def activation_distance_released(network: Network) -> Terms:
-    """sum of all entries of x x' + (1 - x)(1 - x)', x the positive outputs of each block matrix
+    """sum of all entries of x x' + (1 - x)(1 - x)', x the positive outputs of the first input
 
-    Of the first input only: x is (tokens, outputs), so that a unit that is positive for p of T
-    tokens adds p^2 + (T - p)^2.
+    Of every block matrix (decoders), else of every FFN activation. x is (tokens, outputs), so that
+    a unit that is positive for p of T tokens adds p^2 + (T - p)^2.
     """
-    terms: Terms = []
-    for block in _outputs(network, slice(0, 1), _matrix_modules(network)):
-        terms.append([])
-        for output in block:
-            positive = (output[0] > 0).sum(0, dtype=torch.float64)  # (outputs,)
-            T = output.shape[1]
-            terms[-1].append(float((positive**2 + (T - positive) ** 2).sum()))
-    return terms
+    first = slice(0, 1)
+    found = None if _is_decoder(network) else _tapped(network, first, "A")
+    if not found or not any(found):  # a cell without activations that can be read
+        found = list(_outputs(network, first, _matrix_modules(network)))
+    return [[_agreements(output[0]) for output in block] for block in found]
+
+
+def _agreements(output: Tensor) -> float:
+    """For each pair of tokens (T, outputs) how many signs agree, added up."""
+    positive = (output > 0).sum(0, dtype=torch.float64)  # (outputs,)
+    return float((positive**2 + (len(output) - positive) ** 2).sum())
+
+
+def _is_decoder(network: Network) -> bool:
+    return hasattr(network.model, "token_losses") or network.loss is next_token
 
 
 @proxy(
@@ -125,7 +132,7 @@ def activation_distance_released(network: Network) -> Terms:
     paper=_SERIANNI,
     normalised=True,
     has_own_batch=True,
-    version=2,
+    version=3,
     reads="S",
 )
 def attention_confidence_released(network: Network) -> Terms:
@@ -133,8 +140,7 @@ def attention_confidence_released(network: Network) -> Terms:
 
     H: the projections of queries, keys and values, of the linear transforms and of WMA's weight.
     """
-    is_decoder = hasattr(network.model, "token_losses") or network.loss is next_token
-    return _module_maxima(network) if is_decoder else head_confidence_released(network)
+    return _module_maxima(network) if _is_decoder(network) else head_confidence_released(network)
 
 
 @proxy(
@@ -142,13 +148,13 @@ def attention_confidence_released(network: Network) -> Terms:
     paper=_SERIANNI,
     normalised=True,
     has_own_batch=True,
-    version=2,
+    version=3,
     reads="S",
 )
 def head_confidence_released(network: Network) -> Terms:
     """sum over the projections H of the mean of the maximum over tokens"""
     if network.layout.H:
-        return _maxima(network, partial(_read_projections, network))
+        return _maxima(network, partial(_tapped, network, statistic="H"))
     return _maxima(network, partial(_outputs, network, modules=_projections(network)))
 
 
@@ -173,19 +179,18 @@ def _added(first: Terms, second: Terms) -> Terms:
     return [[a + b for a, b in zip(*of, strict=True)] for of in zip(first, second, strict=True)]
 
 
-def _read_projections(network: Network, part: slice) -> list[list[Tensor]]:
-    """The projections (b, T, features) where the layout reads them."""
-    dropout = residual_dropout(network.model, network.seed, part.start)
+def _tapped(network: Network, part: slice, statistic: str) -> list[list[Tensor]]:
+    """The tensors (b, T, features) of a statistic where they can be read, block by block."""
+    dropout = train_mode_dropout(network.model, network.seed, part)
     with network.untouched(), dropout, torch.no_grad():
-        return [block["H"] for block in network.trace(part, taps=("H",)).taps]
+        return [block[statistic] for block in network.trace(part, taps=(statistic,)).taps]
 
 
-@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=4)
 def eznas_released(network: Network) -> Terms:
-    """sum of sigmoid(log det(sign(g) sign(g)')), g the gradients as stored; 0 where it is singular
+    """sum of sigmoid(log det(sign(g) sign(g)')), g the gradients as stored, to float32's precision
 
-    A matrix with more rows than columns is singular, and the sigmoid is 1 for all others: the
-    score nearly counts them.
+    A matrix with more rows than columns has 0, nearly all others 1: the score counts them.
     """
     return [
         [_ez(gradient.sign()) for gradient in block] for block in network.released_pass.gradients
@@ -196,20 +201,28 @@ def _ez(signs: Tensor) -> float:
     n_rows, n_columns = signs.shape
     if n_rows > n_columns:
         return 0.0
-    found = torch.linalg.slogdet(signs.double() @ signs.double().T)
-    return float(torch.sigmoid(found.logabsdet)) if found.sign > 0 else 0.0
+    if not signs.isfinite().all():
+        return math.nan
+    # Rows of signs often depend on each other. The released code's determinant, in float32, is then
+    # rounding and not 0, so that the other rows outweigh it; here every machine rounds alike.
+    values = torch.linalg.eigvalsh(signs.double() @ signs.double().T)
+    smallest = torch.finfo(torch.float32).eps * values[-1]
+    return float(torch.sigmoid(values.clamp(min=smallest).log().sum()))
 
 
-@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=2)
+@proxy(needs=_LOSS, paper=_LPZERO, has_own_batch=True, version=4)
 def jacobian_cosine_released(network: Network) -> float:
-    """1 - mean over pairs of channels of |cos|^(1/20) / 2, of the loss's gradient at the inputs"""
-    return _cosine(network.released_pass.input_gradients[0])
+    """1 - mean over pairs of channels of |cos|^(1/20) / 2, of the loss's gradient at the positions
+
+    The gradient at a table of positions that is added to the first block's input: the one at that
+    input, added up over the batch.
+    """
+    return _cosine(network.released_pass.input_gradients[0].sum(0))
 
 
 def _cosine(J: Tensor) -> float:
-    """1 - half the mean of |cos|^(1/20) over pairs of channels of J (B, T, d)."""
-    channels = J.flatten(0, 1).T.double()  # (d, B T)
-    unit = torch.nn.functional.normalize(channels, dim=1, eps=1e-300)
+    """1 - half the mean of |cos|^(1/20) over pairs of channels of J (T, d)."""
+    unit = torch.nn.functional.normalize(J.T.double(), dim=1, eps=1e-300)
     d = len(unit)
     below = (unit @ unit.T).abs().tril(-1)
     return 1.0 - float((below ** (1 / 20)).tril(-1).sum()) / (d * d - d)
@@ -259,7 +272,7 @@ def _outputs(
 
     handles = [module.register_forward_hook(keep) for block in modules for module in block]
     try:
-        dropout = residual_dropout(network.model, network.seed, part.start)
+        dropout = train_mode_dropout(network.model, network.seed, part)
         with network.untouched(), dropout, torch.no_grad():
             inputs = network.trace(part).inputs
     finally:

@@ -5,7 +5,7 @@ buffers of a copy of the network are made absolute, a causal mask's negative num
 attend to those after them. Images are ones; for tokens the input of the first block is ones plus
 the absolute positions. R is the sum of the logits: of the classes, of the head cluster of words,
 or, where a model has neither, of the final hidden state (after whose LayerNorm nothing but rounding
-is left). Decoders run with dropout (`released_dropout`). All in float64 on one input as long as
+is left). Models run with dropout (`released_dropout`). All in float64 on one input as long as
 the batch's.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from lpzero.proxies.released_dropout import residual_dropout
+from lpzero.proxies.released_dropout import train_mode_dropout
 from lpzero.statistics.inputs import call, main_tensor
 from lpzero.statistics.open_attention import open_attention
 from lpzero.statistics.trace import first_tensor, trace
@@ -66,7 +66,7 @@ def released_flow(network: Network) -> ReleasedFlow:
         if isinstance(module, nn.Linear)
     }
     wanted |= linears
-    dropout = residual_dropout(model, network.seed)
+    dropout = train_mode_dropout(model, network.seed, slice(0, 1))
     with open_attention(model), dropout, torch.enable_grad():
         gradients = torch.autograd.grad(
             _total(network, model, blocks), list(wanted.values()), materialize_grads=True
