@@ -30,7 +30,7 @@ def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
     request = run.request
     return Content(
         f"{request['space']}: {request['loop']} search",
-        run.remarks,
+        [*run.remarks, *_of_the_loop(run)],
         [
             Section(FOUND, "What did it find?", [_result(run)], "Result"),
             Section(
@@ -42,6 +42,11 @@ def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
             Section("reproduce", "Reproduce", [commands(_commands(run)), _provenance(run)]),
         ],
     )
+
+
+def _of_the_loop(run: SearchRun) -> list[str]:
+    """What the loop said about the search: that it ended early, or drew afresh, and why."""
+    return [] if run.result is None else list(run.result.get("remarks", ()))
 
 
 def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
