@@ -457,6 +457,23 @@ def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Pat
     ).read_bytes()
 
 
+@pytest.mark.slow
+def test_the_printed_command_has_the_networks_and_the_reach_of_the_search(tmp_path: Path) -> None:
+    whole = ["--networks", "as-ranked", "--evaluator", "surrogate", "--beyond-table"]
+    words = ["search", "nano-gpt2", "--loop", "random", "--proxy", "depth", "--samples", "20"]
+    for name, given in (("usual", []), ("whole", whole)):
+        folder = tmp_path / name
+        assert command([*words, *given, "--evaluations", "2", "--out", str(folder), "--quiet"]) == 0
+        text = read(write(open_run(folder)).page).text
+        line = text[text.index("lpzero search nano-gpt2") : text.index(" lpzero report")]
+        again = shlex.split(line)[1:]
+        assert [word in again for word in ("--networks", "--beyond-table")] == [bool(given)] * 2
+        again[again.index("--out") + 1] = str(tmp_path / f"{name}-again")
+        assert command([*again, "--quiet"]) == 0
+        results = [tmp_path / f"{name}{end}" / layout.RESULT for end in ("", "-again")]
+        assert results[0].read_bytes() == results[1].read_bytes()
+
+
 def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(searched, tmp_path / "copy")
     (copy / layout.RESULT).unlink()
