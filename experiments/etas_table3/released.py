@@ -1,6 +1,6 @@
 """DSS of ETAS's Table 3 in three columns: printed, by the predecessor's public code, and ours.
 
-    python -m experiments.etas_table3.released --every 4
+    python -m experiments.etas_table3.released --every 5
 
 Of the table's proxies only DSS has public code of its authors whose recipe differs from ours. The
 three tables share their architectures, so every network runs once; an interrupted run continues.

@@ -21,9 +21,8 @@ from lpzero.cli.output import data_option, jobs_option
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
-from lpzero.proxies import Context, Measurements, get, names
-from lpzero.proxies.ranking import is_released, prefetch
-from lpzero.proxies.registry import applies
+from lpzero.proxies import Context, Measurements
+from lpzero.proxies.ranking import prefetch, ranked_by_default
 from spaces import tables
 
 FAMILIES = ("autoformer", "pit")
@@ -50,7 +49,7 @@ def main(families: tuple[str, ...], out: Path, jobs: int, data: str | None) -> N
 def rows(sisters: dict[str, Any], measurements: Measurements) -> list[dict[str, Any]]:
     """A row for each proxy with its rho on each table; highest mean over the distilled first."""
     first = next(iter(sisters.values()))
-    proxies = [p for p in map(get, names()) if applies(p, first.space) and not is_released(p)]
+    proxies = ranked_by_default(first.space)
     prefetch(first, proxies, measurements)
     found = []
     for proxy in proxies:

@@ -26,7 +26,7 @@ VERBS = {
     "tables": "List the tables, or fetch one.",
     "counters": "Correlate counters (sizes) with the targets of a table.",
     "stats": "Extract the statistics of a table's networks, once.",
-    "rank": "Correlate every proxy with the targets of a table.",
+    "rank": "Correlate proxies with the targets of a table.",
     "score": "Score a model of your own, or a Hugging Face configuration.",
     "exhaust": "Judge every formula of the paper's space on a table.",
     "discover": "Search for the formula that best ranks a table.",

@@ -30,7 +30,8 @@ _MILLI = 1000
     multiple=True,
     metavar="NAME|FORMULA|FILE",
     help="A proxy, rank-mean(A, B), a formula, an exported file or a run's directory; repeatable."
-    "  [default: all that apply, without -released]",
+    "  [default: all that apply, but for -released and what runs on more inputs: v-pca, w-pca,"
+    " swap, az-]",
 )
 @click.option(
     "--released", is_flag=True, help="Without --proxy: also rank the authors' released recipes."
@@ -90,8 +91,8 @@ def rank(context: click.Context, /, **given: Any) -> None:
     A table without networks, by name or as a file (--target, --task), has its columns ranked.
     """
     from lpzero.discover.table_sources import TableSources, has_no_networks
-    from lpzero.proxies import Context, applies, find, get, names
-    from lpzero.proxies.ranking import Ranking, is_released
+    from lpzero.proxies import Context, find
+    from lpzero.proxies.ranking import Ranking, ranked_by_default
     from lpzero.proxies.ranking import rank_with_scores as compare
     from lpzero.sketches.store import default_folder
     from spaces.tables import load_any
@@ -107,12 +108,7 @@ def rank(context: click.Context, /, **given: Any) -> None:
     if table.space is None:
         _rank_columns(table, given)
         return
-    if not proxies:
-        proxies = [
-            proxy
-            for proxy in map(get, names())
-            if applies(proxy, table.space) and (given["released"] or not is_released(proxy))
-        ]
+    proxies = proxies or ranked_by_default(table.space, given["released"])
     run = Context(
         given["seed"],
         given["seed"],

@@ -73,14 +73,16 @@ def rank(
     split_seed: int = 0,
     **options: Any,
 ) -> Rows:
-    """A row per proxy against the table's targets, best first; no proxies mean all that apply.
+    """A row per proxy against the table's targets, best first.
 
+    Without proxies all that apply are ranked, but for released recipes and those that run on more
+    inputs than the others (see docs/proxies.md).
     A proxy is a name, a formula, an exported file or a run's directory. Options: seed, loss,
     device, chunk, cache, jobs, progress, batch, definitions.
     """
-    from lpzero.proxies import applies, find, get, names
+    from lpzero.proxies import find
     from lpzero.proxies.columns import column_proxy, rank_columns
-    from lpzero.proxies.ranking import Ranking, is_released
+    from lpzero.proxies.ranking import Ranking, ranked_by_default
     from lpzero.proxies.ranking import rank as compare
 
     loaded: Any = load_table(table, data=data) if isinstance(table, (str, Path)) else table
@@ -88,10 +90,7 @@ def rank(
     if loaded.space is None:
         of_columns = [column_proxy(text, loaded) for text in texts]
         return Rows(rank_columns(loaded, of_columns, split_seed), _RANKED)
-    found = [find(str(text)) for text in texts]
-    if not found:
-        known = map(get, names())
-        found = [one for one in known if applies(one, loaded.space) and not is_released(one)]
+    found = [find(str(text)) for text in texts] or ranked_by_default(loaded.space)
     return Rows(compare(loaded, found, Ranking(context(**options), split_seed=split_seed)), _RANKED)
 
 

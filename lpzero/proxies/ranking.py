@@ -22,7 +22,16 @@ from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.measurements import Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
-from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, SizeProxy, applies
+from lpzero.proxies.registry import (
+    Measure,
+    Needs,
+    NetworkProxy,
+    Proxy,
+    SizeProxy,
+    applies,
+    get,
+    names,
+)
 from lpzero.scores.columns import RANK_OF, select
 from spaces.base import Space
 from spaces.tables import split
@@ -72,7 +81,7 @@ def rank_with_scores(
     proxies = [with_table_columns(proxy, table) for proxy in proxies]
     for proxy in proxies:
         if not applies(proxy, table.space):
-            fitting = "without --proxy, all proxies that apply are ranked"
+            fitting = "without --proxy, proxies that apply are ranked"
             raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
     measurements = Measurements(ranking.context)
     judged = _RankedTable(table, ranking, measurements)
@@ -138,6 +147,22 @@ def is_released(proxy: Proxy) -> bool:
     """Whether it is a released recipe, which runs on a batch of its own."""
     own = any(measure.has_own_batch for measure in measures_of(proxy))
     return own or proxy.name.endswith("-released")
+
+
+def must_be_named(proxy: Proxy) -> bool:
+    """Whether it runs on more inputs than the others, and costs more than all of them together."""
+    return any(measure.n_inputs for measure in measures_of(proxy))
+
+
+def ranked_by_default(space: Space[Any], with_released: bool = False) -> list[Proxy]:
+    """The proxies that are ranked where none is named: all that apply and are not expensive."""
+    return [
+        proxy
+        for proxy in map(get, names())
+        if applies(proxy, space)
+        and not must_be_named(proxy)
+        and (with_released or not is_released(proxy))
+    ]
 
 
 def chosen_on(proxy: Proxy) -> dict[str, int | None]:

@@ -85,7 +85,8 @@ class Measure:
 
     `by_block`: it returns terms block by block rather than one number. `has_own_batch`: it runs on
     the batch of the released recipes unless another one is chosen. `n_inputs`: it compares units
-    over inputs, and runs on at least that many unless a batch is chosen.
+    over inputs, and runs on at least that many unless a batch is chosen; a table is ranked by it
+    only where it is named, because that costs more than all other proxies together.
     """
 
     name: str
@@ -270,7 +271,11 @@ def known() -> list[str]:
 
 
 def names() -> list[str]:
-    """Every proxy's name, in the order of the families, then those of plug-ins."""
+    """Every proxy's name, in the order of the families, then those of plug-ins.
+
+    Also of those that `lpzero rank` takes only by name: the released recipes and what runs on more
+    inputs (`lpzero.proxies.ranking.ranked_by_default`).
+    """
     for load in _LOADERS:
         load()
     return known()

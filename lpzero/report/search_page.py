@@ -16,7 +16,8 @@ from lpzero.report.mathematics import shown
 from lpzero.report.page import commands
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
-from lpzero.search import constraints, loops
+from lpzero.search import constraints, evaluators, loops
+from lpzero.search.networks import AS_RANKED, QUICK
 from lpzero.search.record import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse
@@ -30,7 +31,7 @@ def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
     request = run.request
     return Content(
         f"{request['space']}: {request['loop']} search",
-        run.remarks,
+        [*run.remarks, *_of_the_loop(run)],
         [
             Section(FOUND, "What did it find?", [_result(run)], "Result"),
             Section(
@@ -42,6 +43,11 @@ def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
             Section("reproduce", "Reproduce", [commands(_commands(run)), _provenance(run)]),
         ],
     )
+
+
+def _of_the_loop(run: SearchRun) -> list[str]:
+    """What the loop said about the search: that it ended early, or drew afresh, and why."""
+    return [] if run.result is None else list(run.result.get("remarks", ()))
 
 
 def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
@@ -176,6 +182,8 @@ def _commands(run: SearchRun) -> list[str]:
     request = run.request
     words = ["lpzero", "search", str(request["space"]), "--loop", str(request["loop"])]
     words += ["--proxy", str(request["proxy"]), *shared_words(request)]
+    if request["evaluator"] == evaluators.SURROGATE and not request.get("inside_table"):
+        words.append("--beyond-table")
     words += to_arguments(loops.get(str(request["loop"])), request["constants"], {})
     where = shlex.quote(str(run.folder))
     return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
@@ -187,6 +195,9 @@ def shared_words(request: Mapping[str, Any]) -> list[str]:
     for key in ("table", "training_steps", "seed", "weights_seed"):
         if request[key]:
             words += [f"--{key.replace('_', '-')}", str(request[key])]
+    # Networks of a table are always as ranked; a request names quick ones alone.
+    if request["evaluator"] != "table" and request.get("networks") != QUICK:
+        words += ["--networks", AS_RANKED]
     words += constraints.to_arguments(request["constraints"])
     return words + minibatch.to_arguments(request.get("batch", {}))
 

@@ -59,6 +59,20 @@ def quoted(parts: list[Block], root: Path) -> list[Quotation]:
     ]
 
 
+def without_source(parts: list[Block], root: Path) -> list[Quotation]:
+    """The correlations, numbers of three decimals from -1 to 1, of blocks that name no page.
+
+    A block that is quoted as a whole (>) is an example of what a command prints.
+    """
+    return [
+        Quotation(parts[0].page, line, figure, ())
+        for line, text, named in _quotations(parts)
+        if not text.startswith(">") and not _paths(named, root / parts[0].page, root)
+        for figure in numbers(_NOT_QUOTED.sub(" ", text))
+        if abs(float(figure)) <= 1 and len(figure.partition(".")[2]) == 3
+    ]
+
+
 def names_a_page(part: Block, root: Path) -> bool:
     """Whether a block says which page its figures are from."""
     return bool(_paths(part.text, root / part.page, root))

@@ -14,7 +14,7 @@ from lpzero.cli.main import run
 from lpzero.export import Selection, export
 from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.proxies import applies, get, names
-from lpzero.proxies.ranking import is_released
+from lpzero.proxies.ranking import is_released, must_be_named, ranked_by_default
 from primitives.parser import parse
 from spaces.tables.table import Table, make_table
 
@@ -78,15 +78,47 @@ def test_a_proxy_that_cannot_score_the_space_is_refused_before_any_work(
     assert list(tmp_path.iterdir()) == []
 
 
+# They run on 16 or 32 inputs, which costs more than all others together.
+ON_MORE_INPUTS = {
+    *("v-pca", "w-pca", "swap", "swap-regularised", "az-expressivity", "az-progressivity"),
+    *("az-trainability", "az-nas", "az-nas-vit"),
+}
+
+
 @pytest.mark.slow
-def test_without_proxies_all_that_apply_are_ranked(
+def test_without_proxies_all_that_apply_are_ranked_but_the_expensive_ones(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = ranked(capsys, "nano-gpt2", "--cache", str(tmp_path))
-    assert {row["proxy"] for row in rows} == {
-        n for n in names() if applies(get(n), small_table.space) and not is_released(get(n))
-    }
+    applying = {n for n in names() if applies(get(n), small_table.space)}
+    released = {n for n in applying if is_released(get(n))}
+    assert applying > ON_MORE_INPUTS
+    assert {row["proxy"] for row in rows} == applying - released - ON_MORE_INPUTS
+    assert "auto-prox" in applying - released - ON_MORE_INPUTS  # it shares the pass of the others
     assert all(row["missing"] == 0 for row in rows)
+
+
+def test_what_runs_on_more_inputs_is_ranked_where_it_is_named_and_in_no_other_case(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert {name for name in names() if must_be_named(get(name))} == ON_MORE_INPUTS
+    space = spaces.get("nano-gpt2")
+    with_released = {proxy.name for proxy in ranked_by_default(space, with_released=True)}
+    assert not with_released & ON_MORE_INPUTS
+    assert with_released > {proxy.name for proxy in ranked_by_default(space)}
+    assert run(["rank", "--help"]) == 0
+    default = " ".join(capsys.readouterr().out.split()).split("what runs on more inputs: ")[1]
+    stems = tuple(default.split("]")[0].split(", "))
+    assert all(name.startswith(stems) for name in ON_MORE_INPUTS)
+    assert not [name for name in names() if name.startswith(stems) and name not in ON_MORE_INPUTS]
+
+
+@pytest.mark.slow
+def test_an_expensive_proxy_is_ranked_by_its_name(
+    small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (row,) = ranked(capsys, "nano-gpt2", "--proxy", "v-pca", "--cache", str(tmp_path))
+    assert (row["proxy"], row["missing"]) == ("v-pca", 0)
 
 
 @pytest.mark.slow

@@ -25,8 +25,8 @@ from lpzero.exhaust import scores as exhaust_scores
 from lpzero.exhaust.run import exhaustive_config
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
+from lpzero.report import search_page, write
 from lpzero.report import transfer as transferring
-from lpzero.report import write
 from lpzero.report.figures import convergence, style
 from lpzero.report.markup import Markup, element
 from lpzero.report.provenance import commands
@@ -37,6 +37,7 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
+from lpzero.search.record import SearchRun
 from spaces.tables import split
 from tests.lpzero.sealed_runs import content, rewrite, rewrite_hall, rewrite_journal
 from tests.lpzero.small_campaign import discovery, sketches, table
@@ -430,6 +431,21 @@ def test_a_search_has_a_page_with_its_best_and_its_trace(searched: Path) -> None
     assert {path.stem for path in written.figures} == {"convergence"}
 
 
+@pytest.mark.slow
+def test_what_the_loop_remarked_is_on_the_page_of_a_search(searched: Path, tmp_path: Path) -> None:
+    # So few architectures are within the bounds that a step finds no new one.
+    bounds = Constraints({"parameters": (None, 20_000.0)})
+    constants = {"population": 8, "mutations": 4, "crossovers": 4, "steps": 6, "shape_moves": 0.0}
+    asked = Request("nano-gpt2", "trazor", "snip", constants=constants, constraints=bounds)
+    outcome = run_search(asked, out=tmp_path / "trazor")
+    (remark,) = outcome.result["remarks"]
+    assert remark in read(write(open_run(tmp_path / "trazor")).page).text
+    assert "remarks" not in json.loads((searched / layout.RESULT).read_text())
+    run = open_run(searched)
+    assert isinstance(run, SearchRun)
+    assert search_page.content(run).remarks == []
+
+
 def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Path) -> None:
     text = read(write(open_run(searched), tmp_path / "page.html").page).text
     line = text[text.index("lpzero search nano-gpt2") : text.index(" lpzero report")]
@@ -439,6 +455,23 @@ def test_the_printed_command_makes_the_same_search(searched: Path, tmp_path: Pat
     assert (tmp_path / "again" / layout.RESULT).read_bytes() == (
         searched / layout.RESULT
     ).read_bytes()
+
+
+@pytest.mark.slow
+def test_the_printed_command_has_the_networks_and_the_reach_of_the_search(tmp_path: Path) -> None:
+    whole = ["--networks", "as-ranked", "--evaluator", "surrogate", "--beyond-table"]
+    words = ["search", "nano-gpt2", "--loop", "random", "--proxy", "depth", "--samples", "20"]
+    for name, given in (("usual", []), ("whole", whole)):
+        folder = tmp_path / name
+        assert command([*words, *given, "--evaluations", "2", "--out", str(folder), "--quiet"]) == 0
+        text = read(write(open_run(folder)).page).text
+        line = text[text.index("lpzero search nano-gpt2") : text.index(" lpzero report")]
+        again = shlex.split(line)[1:]
+        assert [word in again for word in ("--networks", "--beyond-table")] == [bool(given)] * 2
+        again[again.index("--out") + 1] = str(tmp_path / f"{name}-again")
+        assert command([*again, "--quiet"]) == 0
+        results = [tmp_path / f"{name}{end}" / layout.RESULT for end in ("", "-again")]
+        assert results[0].read_bytes() == results[1].read_bytes()
 
 
 def test_an_unfinished_search_says_so(searched: Path, tmp_path: Path) -> None:
