@@ -96,7 +96,7 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     definitions = given["definitions"]
     sketch = SketchOptions(seed=seed, batch_seed=seed, batch=batch, definitions=definitions)
     store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
-    builder = Builder(sketch, store, asked.workers, given["device"], label="sketches")
+    builder = Builder(sketch, store, asked.workers, given["device"], label="sketches", is_lazy=True)
     found = sketches(table, builder)
     other = replace(sketch, seed=sketch.seed + 1, batch_seed=sketch.batch_seed + 1)
     repeated = sketches(table, replace(builder, options=other, label="sketches, other seed"))
