@@ -213,7 +213,7 @@ BUGS = (
     ]),
     Bugs("lpzero/proxies/kernels.py", _PROXIES, [
         ("float(values[-1] / values[0])", "float(values[0] / values[-1])", "the condition number inverted"),
-        ("/ network.entry[0] ** 2", "/ network.entry[0]", "the tangent kernel's trace over T"),
+        ("traced.value / traced.n_tokens**2", "traced.value / traced.n_tokens", "the tangent kernel's trace over T"),
     ]),
     Bugs("lpzero/search/loops/trazor.py", _LOOPS, [
         ("        velocity[:shared] = parents[arch].velocity[:shared]\n", "", "lost velocities"),
@@ -263,7 +263,9 @@ BUGS = (
     ]),
     Bugs("lpzero/supernet/isomers.py", [_T + "supernet/test_isomers.py"], [
         ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
-        ("saliency.table(factor, group.width, depth) / saliency.totals[:depth, None]", "saliency.table(factor, group.width, depth)", "choices are placed by plain SNIP"),
+    ]),
+    Bugs("lpzero/supernet/gains.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
+        ("one.table(factor, width, depth) / one.totals[:depth, None]", "one.table(factor, width, depth)", "choices are placed by plain SNIP"),
     ]),
     Bugs("lpzero/parallel/worker.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [
         ("while os.getppid() == driver:", "while True:", "orphans live on"),

@@ -1,4 +1,4 @@
-"""The runner of mutants runs tests on the copy with the bug, not on the tree it is started from."""
+"""The list of mutants fits the code, and the runner tests the copy with the bug."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments.mutants import engine_bugs, output_bugs, primitive_bugs, space_bugs
+
+LISTS = (engine_bugs, output_bugs, primitive_bugs, space_bugs)
+MUTANTS = [mutant for each in LISTS for bugs in each.BUGS for mutant in bugs.mutants()]
 ROOT = Path(__file__).parents[2]
 # As the runner does: with experiments, and what they import of lpzero, imported before.
 CODE = """
@@ -17,6 +21,15 @@ from pathlib import Path
 from experiments.mutants.run import _test
 print("exit code", _test(Path(sys.argv[1]), ["test_it.py"], 60, "--tb=no"))
 """
+
+
+def test_every_bug_can_be_put_into_the_code() -> None:
+    """Code that is rewritten takes the text of a bug with it."""
+    assert len(MUTANTS) > 280
+    for mutant in MUTANTS:
+        assert (ROOT / mutant.file).read_text().count(mutant.old) == 1, mutant
+        assert mutant.old != mutant.new, mutant
+        assert all((ROOT / test).is_file() for test in mutant.tests), mutant
 
 
 @pytest.mark.parametrize(
