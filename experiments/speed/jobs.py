@@ -28,7 +28,10 @@ class Job:
 
 def _chains(table: str) -> Job:
     command = ("exhaust", table, "--unaries", "2", "--jobs", "2", "--memory", "2GB", "--out", "OUT")
-    return Job(f"chains of two, {table}, from sketches", command, (table,), from_sketches=True)
+    # Every run also reads sketches of another seed, for the stability of its winner.
+    ready = (("stats", table, "--seed", "1"),)
+    name = f"chains of two, {table}, from sketches"
+    return Job(name, command, (table,), from_sketches=True, ready=ready)
 
 
 _PAPER = ("discover", "gpt2-wt103", "--preset", "paper", "--out", "OUT")
