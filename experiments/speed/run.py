@@ -95,11 +95,13 @@ class _Bench:
 
     def _run(self, job: Job, command: Sequence[str], side: str) -> dict[str, Any]:
         started = ["-c"] if job.is_code else ["-m", "lpzero.cli.main"]
-        environment = {**os.environ, "LPZERO_CACHE": str(self._cache(side))}
-        environment.pop("PYTHONPATH", None)
-        if self.data:
-            environment["LPZERO_DATA"] = self.data
         with tempfile.TemporaryDirectory(dir=self.out) as folder:
+            # Searches run networks that no cache knows, however often they are timed.
+            cache = self._cache(side) if job.tables else Path(folder) / "cache"
+            environment = {**os.environ, "LPZERO_CACHE": str(cache)}
+            environment.pop("PYTHONPATH", None)
+            if self.data:
+                environment["LPZERO_DATA"] = self.data
             given = [str(Path(folder) / "run") if part == "OUT" else part for part in command]
             given += job.now if side == AFTER and command[0] == job.command[0] else ()
             return asdict(run([sys.executable, *started, *given], self.trees[side], environment))
