@@ -140,6 +140,16 @@ class Material:
         branch_table(found, surviving(1), None, Workers(os.cpu_count() or 1))
         return Material(small, large, found, data)
 
+    def exhaust(self, folder: Path, *words: str) -> None:
+        """Run the whole command on the large table."""
+        asked = ["exhaust", self.large.name, "--terms", "2", "--out", str(folder), *words]
+        asked += ["--cache", str(self.found.store.folder)]
+        asked += ["--data", self.data] if self.data else []
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            code = run(asked)
+        if code:
+            raise RuntimeError(f"lpzero {' '.join(asked)} exited with {code}")
+
 
 def growth(n: int, material: Material, folder: Path, names: Sequence[str]) -> list[Timed]:
     """The named pieces of work on n workers."""
@@ -166,13 +176,8 @@ def growth(n: int, material: Material, folder: Path, names: Sequence[str]) -> li
         branch_table(picked, surviving(2), None, workers)
 
     def command(workers: Workers) -> None:
-        words = ["exhaust", material.large.name, "--terms", "2", "--out", str(folder / f"run-{n}")]
-        words += ["--cache", str(material.found.store.folder)]
-        words += ["--data", material.data] if material.data else []
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            code = run([*words, "--backend", "dask", "--scheduler", str(workers.scheduler)])
-        if code:
-            raise RuntimeError(f"lpzero {' '.join(words)} exited with {code}")
+        where = "--backend", "dask", "--scheduler", str(workers.scheduler)
+        material.exhaust(folder / f"run-{n}", *where)
 
     def empty(workers: Workers) -> None:
         for _ in stream(abs, range(EMPTY), workers):
@@ -232,6 +237,7 @@ def main() -> None:
     print(f"products and chains on {material.large.name}, chains on {CHAINED} of its rows")
     found: list[Timed] = []
     with tempfile.TemporaryDirectory() as folder:
+        material.exhaust(Path(folder) / "ready")  # stores what every later command looks up
         for n in given.workers:
             for one in growth(n, material, Path(folder), names):
                 found.append(one)
