@@ -77,8 +77,8 @@ class LocalPool:
 
 def _executor(jobs: int) -> Any:
     """The executor of this process; a new one if the last one broke."""
-    # loky replaces a worker whose memory grew, as it does when it imports torch. It warns about
-    # that in its manager thread, which dies if warnings are errors; the run would wait forever.
+    # loky warns of a worker that ends while items are given to it, as one that was idle may. It
+    # does so in its manager thread, which dies if warnings are errors; the run would wait forever.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
     each = str(max(1, cpu_count() // jobs))
     names = [f"{library}_THREADS" for library in _LIBRARIES]

@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
+
+from joblib.externals.loky import process_executor
 
 _WATCH_SECONDS = 0.5
 _ORPHANED: list[Path] = []
@@ -19,6 +22,10 @@ _ORPHANED: list[Path] = []
 
 def prepare(driver: int) -> None:
     """Ignore Ctrl-C and SIGTERM, and end this process soon after the driver has ended."""
+    # Where psutil is installed, loky replaces a worker that has grown by 300 MB since its first
+    # item, as one does whose later networks are larger: each new one imports torch again. A search
+    # had a new process for every third network.
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
