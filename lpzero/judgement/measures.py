@@ -18,7 +18,7 @@ from lpzero.judgement.ranked_groups import RankedGroups, batched_groups, centred
 from lpzero.judgement.ranks import quantise_keys, rank, rank_targets
 from primitives.errors import did_you_mean
 
-_ELEMENTS = 1 << 16
+_ELEMENTS = 1 << 17
 
 
 class Measures(NamedTuple):

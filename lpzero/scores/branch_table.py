@@ -15,10 +15,13 @@ from lpzero.files import write_bytes
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.scores import branch_files
 from lpzero.scores.chains import Chain, ChainSet, Pair
-from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate
+from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate, tabulate_together
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
 from lpzero.sketches.store import Store
+
+_TOGETHER = 4  # sketches of similar architectures, which share weights
+_LEAST_BATCHES = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,20 +149,27 @@ def branch_table(
     for row in picked:
         if row in sketches.failed:
             raise SketchError(f"architecture {row} has no sketch: {sketches.failed[row]}")
-    names = [sketches.addresses[row] for row in picked]
     task = _BranchTask(sketches.store, sketches.space, chains)
-    missing = [name for name in dict.fromkeys(names) if not task.has(name)]
-    if missing:
-        with closing(stream(task, missing, workers, label)) as outcomes:
-            for index, outcome in outcomes:
-                if isinstance(outcome, Lost):
-                    raise SketchError(f"no branch table of {missing[index][:12]}: {outcome.reason}")
-    return assemble([task.load(name) for name in names], chains)
+    alike = dict.fromkeys(sketches.addresses[row] for row in sketches.alike(picked))
+    missing = [address for address in alike if not task.has(address)]
+    batches = _batches(missing)
+    with closing(stream(task, batches, workers, label)) as outcomes:
+        for index, outcome in outcomes:
+            if isinstance(outcome, Lost):
+                names = ", ".join(address[:12] for address in batches[index])
+                raise SketchError(f"no branch table of {names}: {outcome.reason}")
+    return assemble([task.load(sketches.addresses[row]) for row in picked], chains)
+
+
+def _batches(addresses: Sequence[str]) -> list[Sequence[str]]:
+    """The sketches that are tabulated together: few, so that the last workers end together."""
+    size = min(_TOGETHER, max(1, len(addresses) // _LEAST_BATCHES))
+    return [addresses[start : start + size] for start in range(0, len(addresses), size)]
 
 
 @dataclass(frozen=True, slots=True)
 class _BranchTask:
-    """Runs in a worker: builds the table of one sketch and writes it."""
+    """Runs in a worker: builds the tables of a few sketches and writes them."""
 
     store: Store
     space: str
@@ -171,13 +181,19 @@ class _BranchTask:
     def load(self, address: str) -> Tabulated:
         """The stored table; a broken one is rebuilt."""
         found = branch_files.load(self.store, self.space, address, self.chains)
-        return self(address, give=True) if found is None else found  # type: ignore[return-value]
+        return self.build([address])[0] if found is None else found
 
-    def __call__(self, address: str, give: bool = False) -> Tabulated | None:
-        made = tabulate(self.store.load(self.space, address), self.chains)
-        path = self.store.path(self.space, address, branch_files.ending(self.chains))
-        write_bytes(path, branch_files.encode(made, self.chains, address))
-        return made if give else None
+    def __call__(self, addresses: Sequence[str]) -> None:
+        self.build(addresses)
+
+    def build(self, addresses: Sequence[str]) -> list[Tabulated]:
+        sketches = [self.store.load(self.space, address) for address in addresses]
+        tables = tabulate_together(sketches, self.chains)
+        for address, table in zip(addresses, tables, strict=True):
+            path = self.store.path(self.space, address, branch_files.ending(self.chains))
+            data = branch_files.encode(table, self.chains, address)
+            write_bytes(path, data, is_flushed=False)
+        return tables
 
 
 def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:

@@ -9,7 +9,7 @@ are looked for afterwards: a sum is finite only if every element is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,8 +17,9 @@ import numpy as np
 from lpzero.arrays import BoolArray, FloatArray
 from lpzero.scores import stacks
 from lpzero.scores.basis import Basis, Combination, is_affine
+from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import Node
-from lpzero.scores.kernels import Buffers, Operand, matrix_kernel, number_kernel
+from lpzero.scores.kernels import Buffers, Operand, matrix_kernel, mean_kernel, number_kernel
 from primitives.naive import Axis
 from primitives.registry import Unary, get_unary
 
@@ -41,7 +42,9 @@ class Computed:
 class _Prefix:
     """A node of the tree with everything that does not depend on the stack looked up.
 
-    index: its place in the order of the tree; own, centred: its rows of the basis, or -1.
+    index: its place in the order of the tree; own, centred: its rows of the basis, or -1. write:
+    the kernel of its matrices, mean: that of their means, if there is one and nothing continues
+    the prefix.
     """
 
     node: Node
@@ -49,6 +52,8 @@ class _Prefix:
     primitive: Unary | None
     own: int
     centred: int
+    write: Callable[[Operand, FloatArray], None] | None
+    mean: Callable[[Operand], FloatArray] | None
     matrices: list[_Prefix] = field(default_factory=list)
     numbers: list[_Prefix] = field(default_factory=list)
 
@@ -58,8 +63,14 @@ class _Prefix:
         yield from self.numbers
 
 
+_KNOWN_BYTES = 1 << 25
+
+
 class ChainValues:
-    """Computes the chains of one tree on one stack after another, in the same buffers."""
+    """Computes the chains of one tree on one stack after another, in the same buffers.
+
+    known: means of chains (chains,) by the identity of the tensor they were computed of.
+    """
 
     def __init__(self, tree: Node, n_matrices: int, axis: Axis) -> None:
         self.axis = axis
@@ -67,11 +78,16 @@ class ChainValues:
         self.n_prefixes = 0
         self._root = self._prefix(tree, None)
         self.buffers: list[Buffers] = [Buffers()]
+        self.known: ByteCache[FloatArray] = ByteCache(_KNOWN_BYTES)
 
     def _prefix(self, node: Node, primitive: Unary | None) -> _Prefix:
         own = -1 if node.matrix_row is None else int(self.basis.own[node.matrix_row])
         centred = self.basis.centred.get(id(node), -1)
-        made = _Prefix(node, self.n_prefixes, primitive, own, centred)
+        write = mean = None
+        if primitive is not None:
+            write = matrix_kernel(primitive, self.axis)
+            mean = None if node.children else mean_kernel(primitive, self.axis)
+        made = _Prefix(node, self.n_prefixes, primitive, own, centred, write, mean)
         self.n_prefixes += 1
         is_number = primitive is not None and stacks.gives_scalar(primitive)
         for name, child in node.children.items():
@@ -91,8 +107,9 @@ class ChainValues:
         basis = self.buffers[0].get("basis", shape)
         combination = Combination.of(self.basis, k, values.shape[2])
         work = _Stack(self, basis, combination, stretch, values[0].size)
-        work.record_mean(self._root, values)
+        work.record_sum(self._root, values)
         work.enter(self._root, values, 0)
+        work.means += work.sums / work.size  # of a prefix one of the two was recorded
         combination.follow()
         if not np.isfinite(work.means).all():
             work.spoil(self._root, np.zeros(k, dtype=np.bool_))
@@ -137,13 +154,15 @@ class _Stack:
     ) -> None:
         self.owner, self.basis, self.combination = owner, basis, combination
         self.stretch, self.size = stretch, size
+        self.sums = np.zeros((owner.n_prefixes, len(stretch)))
         self.means = np.zeros((owner.n_prefixes, len(stretch)))
         self.is_multiplied = basis.shape[1] > 0
 
-    def record_mean(self, prefix: _Prefix, values: FloatArray) -> None:
-        out = self.means[prefix.index]
-        np.add.reduce(values.reshape(len(values), -1), axis=1, out=out)
-        out /= self.size
+    def record_sum(self, prefix: _Prefix, values: FloatArray) -> None:
+        np.add.reduce(values.reshape(len(values), -1), axis=1, out=self.sums[prefix.index])
+
+    def _sum(self, prefix: _Prefix) -> FloatArray:
+        return np.asarray(self.sums[prefix.index].reshape(-1, 1, 1))
 
     def enter(self, prefix: _Prefix, values: FloatArray, depth: int) -> None:
         """Compute what continues a prefix, whose values are at hand."""
@@ -156,15 +175,21 @@ class _Stack:
         if depth + 1 == len(self.owner.buffers):
             self.owner.buffers.append(Buffers())
         buffers = self.owner.buffers[depth + 1]
-        mean = self.means[prefix.index].reshape(-1, 1, 1)
-        operand = Operand(values, mean, buffers, centred)
+        operand = Operand(values, self._sum(prefix), buffers, centred)
         for child in prefix.matrices:
             if self.is_multiplied and child.own >= 0:
                 out = self.basis[:, child.own]
+            elif child.mean is not None:
+                self.means[child.index] = child.mean(operand).reshape(-1)
+                continue
             else:
                 out = buffers.get("result", values.shape)
             self._write(child, operand, out)
-            self.record_mean(child, out)
+            self.record_sum(child, out)
+            if child.write is Operand.square:
+                operand.sum_of_squares = self._sum(child)
+            elif child.write is Operand.abs:
+                operand.sum_of_absolutes = self._sum(child)
             if child.matrices or child.numbers:
                 self.enter(child, out, depth + 1)
         for child in prefix.numbers:
@@ -181,7 +206,7 @@ class _Stack:
         assert centred is not None
         source = self.combination.basis.source
         if row is not None and source[row, 0] == prefix.centred:
-            self.combination.offset[:, row] = self.means[prefix.index]
+            self.combination.offset[:, row] = operand.mean.reshape(-1)
         for name, child in prefix.node.children.items():
             row = child.matrix_row
             if is_affine(name) and row is not None and source[row, 0] == prefix.centred:
@@ -194,9 +219,8 @@ class _Stack:
 
     def _write(self, prefix: _Prefix, operand: Operand, out: FloatArray) -> None:
         assert prefix.primitive is not None
-        kernel = matrix_kernel(prefix.primitive, self.owner.axis)
-        if kernel is not None:
-            kernel(operand, out)
+        if prefix.write is not None:
+            prefix.write(operand, out)
             return
         for index, stretch in enumerate(self.stretch):
             one = operand.values[index : index + 1]

@@ -46,19 +46,20 @@ class Buffers:
 class Operand:
     """A stack of matrices, each contiguous, and the parts that the primitives need of it.
 
-    Numbers per matrix are (k, 1, 1), `mean` among them. x less its mean is written to `centred` if
-    that is given. The method of a primitive's name writes its result to `out`, or returns it if it
-    is one number per matrix, not yet rescaled to the true number of columns.
+    Numbers per matrix are (k, 1, 1), its `total` among them. x less its mean is written to
+    `centred` if that is given. The method of a primitive's name writes its result to `out`, or
+    returns it if it is one number per matrix, not yet rescaled to the true number of columns.
+    `mean_of_...` is the mean of that result where it needs no matrix; it has other last bits.
     """
 
     def __init__(
         self,
         values: FloatArray,
-        mean: FloatArray,
+        total: FloatArray,
         buffers: Buffers,
         centred: FloatArray | None = None,
     ) -> None:
-        self.values, self.mean, self._buffers, self._centred = values, mean, buffers, centred
+        self.values, self.total, self._buffers, self._centred = values, total, buffers, centred
         self.flat = values.reshape(len(values), -1)
 
     def _like(self, name: str) -> FloatArray:
@@ -68,6 +69,10 @@ class Operand:
     def size(self) -> int:
         """The number of elements of a matrix."""
         return int(self.flat.shape[1])
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        return self.total / self.size
 
     @cached_property
     def low(self) -> FloatArray:
@@ -117,7 +122,7 @@ class Operand:
 
     @cached_property
     def sum_of_absolutes(self) -> FloatArray:
-        return sums(self.absolute)
+        return self.total if self.is_non_negative else sums(self.absolute)
 
     @cached_property
     def sum_of_squares(self) -> FloatArray:
@@ -275,6 +280,22 @@ class Operand:
     def log_softmax(self, out: FloatArray) -> None:
         self._against_rows(np.subtract, self.shifted, np.log(self.power_sums), out)
 
+    @cached_property
+    def _mean_of_centred(self) -> FloatArray:
+        """What rounding left of it: about the error of `mean`."""
+        return sums(self.centred) / self.size
+
+    def mean_of_zscore(self) -> FloatArray:
+        return self._mean_of_centred / self.zscore_spread
+
+    def mean_of_minmax(self) -> FloatArray:
+        # The difference of two large numbers is exact, so it has to have the mean's error back.
+        return (self._mean_of_centred + (self.mean - self.low)) / self.minmax_spread
+
+    def mean_of_log_softmax(self) -> FloatArray:
+        subtracted = np.log(self.power_sums).mean(axis=1).reshape(-1, 1, 1)
+        return np.asarray(sums(self.shifted) / self.size - subtracted)
+
     def fro(self) -> FloatArray:
         return np.sqrt(self.sum_of_squares)
 
@@ -320,6 +341,13 @@ _AS_NUMBERS: dict[str, Callable[[Operand], FloatArray]] = {
 }
 
 
+_AS_MEANS: dict[str, Callable[[Operand], FloatArray]] = {
+    "zscore": Operand.mean_of_zscore,
+    "minmax": Operand.mean_of_minmax,
+    "log_softmax": Operand.mean_of_log_softmax,
+}
+
+
 def matrix_kernel(primitive: Unary, axis: Axis) -> Callable[[Operand, FloatArray], None] | None:
     """The method that writes the primitive's matrices; None if there is none.
 
@@ -328,6 +356,11 @@ def matrix_kernel(primitive: Unary, axis: Axis) -> Callable[[Operand, FloatArray
     if not is_built_in(primitive) or (primitive.traits.along_axis and axis != "first"):
         return None
     return _AS_MATRICES.get(primitive.name)
+
+
+def mean_kernel(primitive: Unary, axis: Axis) -> Callable[[Operand], FloatArray] | None:
+    """The method that returns the means of the primitive's matrices; None if it needs them."""
+    return None if matrix_kernel(primitive, axis) is None else _AS_MEANS.get(primitive.name)
 
 
 def number_kernel(primitive: Unary) -> Callable[[Operand], FloatArray] | None:

@@ -8,7 +8,7 @@ chains range from 1e-18 to 1e43 and their products cancel.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from lpzero.arrays import FloatArray
 from lpzero.scores.chain_values import ChainValues, Computed
 from lpzero.scores.chains import ChainSet, Pair
-from lpzero.scores.tensor_stacks import Aligned, Tensor, TensorStack, numbers_of, stacks_of
+from lpzero.scores.tensor_stacks import Aligned, Lane, Tensor, numbers_of, stacks_of
 from lpzero.sketches.sketch import Sketch
 from primitives.tensors import kept_columns
 
@@ -44,7 +44,45 @@ class Tabulated:
 
 
 def tabulate(sketch: Sketch, chains: ChainSet) -> Tabulated:
-    """The sketch's branch table; single-threaded, so that the order of sums is fixed."""
+    """The sketch's branch table."""
+    return tabulate_together([sketch], chains)[0]
+
+
+def tabulate_together(sketches: Sequence[Sketch], chains: ChainSet) -> list[Tabulated]:
+    """The branch table of each sketch; what their networks have in common is computed once.
+
+    A table has the same bits whatever it is computed with. Single-threaded, so that the order of
+    sums is fixed.
+    """
+    tables = [_empty(sketch, chains) for sketch in sketches]
+    at_ends: list[dict[tuple[str, str], dict[int, FloatArray]]] = [{} for _ in sketches]
+    values = _Values(chains)
+    with threadpool_limits(1, "blas"), np.errstate(all="ignore"):
+        for alike in stacks_of(sketches, chains, values.look_up):
+            lanes = alike.lanes()
+            made = [values.compute(i, lane, alike.is_multiplied) for i, lane in enumerate(lanes)]
+            if alike.is_multiplied:
+                for at, aligned in enumerate(alike.tensors):
+                    places = [lane.places[at] for lane in lanes]
+                    _add_products(tables[aligned[0].sketch], aligned, made, places)
+        for tensor, found in values.means():
+            if isinstance(tensor.position, str):
+                of_sketch = at_ends[tensor.sketch]
+                of_end = of_sketch.setdefault((tensor.position, tensor.statistic), {})
+                of_end[tensor.index] = found
+            else:
+                means = tables[tensor.sketch].means[tensor.statistic]
+                means[:, tensor.position, tensor.index] = found
+    for sketch, table, of_sketch in zip(sketches, tables, at_ends, strict=True):
+        for end in sketch.ends:
+            for name in chains.chains:
+                if (end, name) in of_sketch:
+                    table.ends[end, name] = _over_tensors(of_sketch[end, name])
+    return tables
+
+
+def _empty(sketch: Sketch, chains: ChainSet) -> Tabulated:
+    """A table of zeros."""
     counts = {
         name: tuple(len(sketch.shapes(b, name)) for b in range(sketch.n_blocks))
         for name in chains.chains
@@ -57,56 +95,57 @@ def tabulate(sketch: Sketch, chains: ChainSet) -> Tabulated:
         pair: np.zeros((2, chains.n_matrices[pair[0]], chains.n_matrices[pair[1]]))
         for pair in chains.pairs
     }
-    at_ends: dict[tuple[str, str], list[FloatArray]] = {}
-    values = _Values(chains)
-    with threadpool_limits(1, "blas"), np.errstate(all="ignore"):
-        for alike in stacks_of(sketch, chains):
-            lanes = [values.compute(i, tensors, alike) for i, tensors in enumerate(alike.lanes())]
-            if alike.is_multiplied:
-                for at, aligned in enumerate(alike.tensors):
-                    _add_products(products, counts, aligned, lanes, at)
-        for tensor, found in values.means():
-            if isinstance(tensor.position, str):
-                at_ends.setdefault((tensor.position, tensor.statistic), []).append(found)
-            else:
-                means[tensor.statistic][:, tensor.position, tensor.index] = found
-    ends = {
-        (end, name): _over_tensors(at_ends[end, name])
-        for end in sketch.ends
-        for name in chains.chains
-        if (end, name) in at_ends
-    }
-    return Tabulated(counts, means, products, ends, sketch.sizes)
+    return Tabulated(counts, means, products, {}, sketch.sizes)
 
 
-def _over_tensors(found: Sequence[FloatArray]) -> FloatArray:
+def _over_tensors(found: Mapping[int, FloatArray]) -> FloatArray:
     """The mean of each chain (chains,) over an end's tensors, NaN where a chain left float64."""
-    total = sum(found[1:], start=found[0])
+    total = sum((found[index] for index in sorted(found)), start=np.zeros(()))
     return np.where(np.isfinite(total), total / len(found), np.nan)
 
 
 class _Values:
-    """The chains of a sketch's stacks."""
+    """The chains of a sketch's tensors.
+
+    Networks of one seed share weights, activations of their first blocks and the gradient at their
+    end, so the means of tensors that are not multiplied are remembered from sketch to sketch.
+    """
 
     def __init__(self, chains: ChainSet) -> None:
         self.chains = chains
         self._computed: dict[ChainValues, list[tuple[Sequence[Tensor], FloatArray]]] = {}
+        self._known: list[tuple[Tensor, FloatArray]] = []
+        self._unknown: dict[Tensor, Hashable] = {}
 
-    def compute(self, lane: int, tensors: Sequence[Tensor], alike: TensorStack) -> Computed:
-        """The chains of one statistic of a stack; two lanes do not share buffers."""
-        computer = _computer(self.chains, tensors[0].statistic, lane)
-        stretch = [tensor.stretch for tensor in tensors]
-        made = computer.compute(numbers_of(tensors), stretch, alike.is_multiplied)
-        self._computed.setdefault(computer, []).append((tensors, made.means))
+    def look_up(self, tensor: Tensor) -> bool:
+        """Whether the tensor's means are known from an equal one; then they need no computing."""
+        identity = tensor.identity()
+        found = _computer(self.chains, tensor.statistic, 0).known.get(identity)
+        if found is None:
+            self._unknown[tensor] = identity
+            return False
+        self._known.append((tensor, found))
+        return True
+
+    def compute(self, number: int, lane: Lane, is_multiplied: bool) -> Computed:
+        """The chains of the distinct tensors of a lane; two lanes do not share buffers."""
+        computer = _computer(self.chains, lane.tensors[0].statistic, number)
+        stretch = [tensor.stretch for tensor in lane.distinct]
+        made = computer.compute(numbers_of(lane.distinct), stretch, is_multiplied)
+        self._computed.setdefault(computer, []).append((lane.tensors, made.means[:, lane.places]))
         return made
 
     def means(self) -> Iterator[tuple[Tensor, FloatArray]]:
-        """Each tensor computed, with the mean of each chain (chains,)."""
+        """Each tensor with the mean of each chain (chains,)."""
+        yield from self._known
         for computer, parts in self._computed.items():
             tensors = [tensor for some, _ in parts for tensor in some]
             n_chains = len(self.chains.chains[tensors[0].statistic])
             found = np.concatenate([means for _, means in parts], axis=1)
-            yield from zip(tensors, computer.chain_means(found, n_chains).T, strict=True)
+            for tensor, means in zip(tensors, computer.chain_means(found, n_chains).T, strict=True):
+                if tensor in self._unknown:
+                    computer.known.put(self._unknown[tensor], means.copy(), means.nbytes)
+                yield tensor, means
 
 
 _of_thread = threading.local()  # buffers are not shared, and cleared pages are expensive
@@ -125,26 +164,26 @@ def _computer(chains: ChainSet, statistic: str, lane: int) -> ChainValues:
 
 
 def _add_products(
-    products: dict[Pair, FloatArray],
-    counts: dict[str, tuple[int, ...]],
-    aligned: Aligned,
-    lanes: Sequence[Computed],
-    at: int,
+    table: Tabulated, aligned: Aligned, lanes: Sequence[Computed], places: Sequence[int]
 ) -> None:
-    """Add one tensor's products to those of its pairs, by its share of its block."""
+    """Add the products of aligned tensors, at these places of the lanes, by their block's share."""
     lane_of = {tensor.statistic: lane for lane, tensor in enumerate(aligned)}
-    for pair, found in products.items():
+    for pair, found in table.products.items():
         if not lane_of.keys() >= set(pair):
             continue
         left, right = (lane_of[name] for name in pair)
         widths = aligned[left].true_columns, aligned[right].true_columns
-        sides = _Factors.of(lanes[left], at), _Factors.of(lanes[right], at)
+        sides = (
+            _Factors.of(lanes[left], places[left]),
+            _Factors.of(lanes[right], places[right]),
+        )
         product = _products(*sides, *widths)
-        product = lanes[left].combination.of_rows(at, product)
-        product = lanes[right].combination.of_rows(at, product.swapaxes(1, 2)).swapaxes(1, 2)
+        product = lanes[left].combination.of_rows(places[left], product)
+        swapped = product.swapaxes(1, 2)
+        product = lanes[right].combination.of_rows(places[right], swapped).swapaxes(1, 2)
         block = aligned[left].position
         assert isinstance(block, int)
-        found += product / counts[pair[0]][block]
+        found += product / table.counts[pair[0]][block]
 
 
 class _Factors(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -125,6 +125,13 @@ class Sketches(Sequence[Sketch]):
             if not self.repair([where]):
                 raise
             return self.store.load(self.space, self.addresses[where])
+
+    def alike(self, indices: Iterable[int]) -> list[int]:
+        """The indices, similar architectures next to each other where they are known."""
+        if self._source is None:
+            return list(indices)
+        archs = self._source[0].archs
+        return sorted(indices, key=lambda index: str(archs[index]))
 
     def in_turn(self, indices: Sequence[int]) -> Iterator[Sketch]:
         """Each of these sketches, which lasts until the next one is taken: they share memory."""

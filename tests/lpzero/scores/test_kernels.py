@@ -9,7 +9,14 @@ import pytest
 
 from lpzero.arrays import FloatArray
 from lpzero.scores import stacks
-from lpzero.scores.kernels import Buffers, Operand, matrix_kernel, number_kernel
+from lpzero.scores.kernels import (
+    Buffers,
+    Operand,
+    matrix_kernel,
+    mean_kernel,
+    number_kernel,
+    sums,
+)
 from primitives.registry import UNARIES
 
 NAMES = [name for name in UNARIES if name != "disconnect"]
@@ -39,10 +46,10 @@ def operands(shape: tuple[int, int, int]) -> dict[str, FloatArray]:
 def test_a_kernel_gives_the_bits_of_the_body(name: str, shape: tuple[int, int, int]) -> None:
     primitive, stretch = UNARIES[name], 2.5
     for kind, values in operands(shape).items():
-        mean = stacks.means(values).reshape(-1, 1, 1)
+        total = sums(values)
         with np.errstate(all="ignore"):
             expected = stacks.apply(primitive, values, stretch, "first")
-            operand = Operand(values, mean, Buffers())
+            operand = Operand(values, total, Buffers())
             numbers, matrices = number_kernel(primitive), matrix_kernel(primitive, "first")
             if numbers is not None:
                 found = numbers(operand) * stretch**primitive.traits.grows
@@ -53,12 +60,26 @@ def test_a_kernel_gives_the_bits_of_the_body(name: str, shape: tuple[int, int, i
         np.testing.assert_array_equal(found, expected, err_msg=kind)
 
 
+@pytest.mark.parametrize("name", ["zscore", "minmax", "log_softmax"])
+def test_a_mean_without_its_matrix_is_that_of_the_matrix(name: str) -> None:
+    drawn = np.random.default_rng(2).normal(size=(3, 16, 4))
+    # The last two are nearly constant: the mean of x has an error as large as part of its spread.
+    near = {"one": 1.0 + 1e-10 * drawn, "a thousand": 1e3 + 1e-7 * drawn}
+    for kind, values in (operands((3, 16, 4)) | near).items():
+        kernel = mean_kernel(UNARIES[name], "first")
+        assert kernel is not None
+        with np.errstate(all="ignore"):
+            expected = stacks.means(stacks.apply(UNARIES[name], values, 1.0, "first"))
+            found = kernel(Operand(values, sums(values), Buffers())).reshape(-1)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15, err_msg=kind)
+
+
 def test_parts_shared_by_kernels_do_not_depend_on_their_order() -> None:
     for kind, values in operands((3, 16, 4)).items():
-        mean = stacks.means(values).reshape(-1, 1, 1)
+        total = sums(values)
         results = []
         for names in (NAMES, NAMES[::-1]):
-            operand, out = Operand(values, mean, Buffers()), {}
+            operand, out = Operand(values, total, Buffers()), {}
             for name in names:
                 numbers, matrices = (
                     number_kernel(UNARIES[name]),
