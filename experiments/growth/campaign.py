@@ -1,6 +1,7 @@
 """One campaign, and what it had taken when so many formulas were evaluated.
 
-table, cache  ->  a line of JSON per number of evaluations: seconds, processor seconds, peak memory
+table, cache  ->  a line of JSON per number of evaluations: candidates tried, seconds, processor
+                  seconds, peak memory
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Marks:
         while self.left and progress.evaluated >= self.left[0]:
             line = {
                 "size": self.left.pop(0),
+                "tried": progress.tried,
                 "wall": time.perf_counter() - self.start,
                 "cpu": time.process_time(),
                 "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

@@ -32,6 +32,7 @@ ROWS = (2_500, 5_000, 10_000, 20_000)
 EVALUATIONS = (25_000, 50_000, 100_000, 200_000)
 CAMPAIGN_ROWS = 200
 _SPACE = "experiments.growth.space:SPACE"
+_NOTHING: Row = {"size": 0, "cpu": 0.0, "tried": 0}
 _TABLE, _CAMPAIGN, _REPORT = "architectures", "evaluations", "evaluations, with the report"
 
 
@@ -107,7 +108,16 @@ class _Bench:
         return cache
 
 
-_COLUMNS = ("size", "of", "seconds", "CPU seconds", "CPU ms each", "CPU ms each further", "MB")
+_COLUMNS = (
+    "size",
+    "of",
+    "seconds",
+    "CPU seconds",
+    "CPU ms each",
+    "CPU ms each further",
+    "tried each further",
+    "MB",
+)
 
 
 def _told(row: Row) -> str:
@@ -118,22 +128,29 @@ def _lines(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """A line per measurement; each further row or evaluation is compared with the size before."""
     before: dict[str, Row] = {}
     for row in rows:
-        last = before.get(row["of"])
-        more = "" if last is None else _milliseconds(row, last)
+        last = before.get(row["of"], _NOTHING)
         before[row["of"]] = row
         yield {
             "size": f"{row['size']:,}",
             "of": row["of"],
             "seconds": f"{row['wall']:.1f}",
             "CPU seconds": f"{row['cpu']:.1f}",
-            "CPU ms each": _milliseconds(row, {"cpu": 0.0, "size": 0}),
-            "CPU ms each further": more,
+            "CPU ms each": _milliseconds(row, _NOTHING),
+            "CPU ms each further": "" if last is _NOTHING else _milliseconds(row, last),
+            "tried each further": _tried(row, last),
             "MB": f"{row['peak']:.0f}",
         }
 
 
 def _milliseconds(row: Row, before: Row) -> str:
     return f"{1000 * (row['cpu'] - before['cpu']) / (row['size'] - before['size']):.2f}"
+
+
+def _tried(row: Row, before: Row) -> str:
+    """Candidates of a campaign per evaluation, with those pruned and repeated."""
+    if "tried" not in row:
+        return ""
+    return f"{(row['tried'] - before['tried']) / (row['size'] - before['size']):.2f}"
 
 
 if __name__ == "__main__":

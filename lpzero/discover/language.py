@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from lpzero.discover.settings import AS_WRITTEN, EQUAL, EXACT, Settings
@@ -32,7 +33,7 @@ from primitives.statistics import STATISTICS
 _RELEASED_WEIGHTS = {"add": 0.6, "sub": 0.3, "matmul": 0.05, "mul": 0.05}
 _EARLY_LEAF = 0.3  # the probability that a branch ends above the deepest level
 _TRIES = 5000
-_MOST_EXAMINED = 100_000
+_MOST_KNOWN = 65_536
 
 
 T = TypeVar("T")
@@ -67,8 +68,9 @@ class Language:
         self.rules = frozenset(settings.rules)
         self.reductions = [name for name in REDUCTIONS if name in settings.reductions]
         self.primitive_set = self._primitive_set()
-        self._examined: dict[AnyFormula, ScoredForm | Rejected] = {}
-        self._outside: dict[AnyFormula, str | None] = {}
+        # The longer a campaign runs, the more of its formulas it has met before, mostly of late.
+        self._known_forms = lru_cache(_MOST_KNOWN)(self._examine)
+        self._known_outside = lru_cache(_MOST_KNOWN)(self._why_outside)
 
     def _primitive_set(self) -> Any:
         """DEAP's primitive set with these statistics only; without signs, which are fitted."""
@@ -112,11 +114,7 @@ class Language:
 
     def why_outside(self, formula: AnyFormula) -> str | None:
         """Why the formula is outside the space; None if it is inside."""
-        if formula not in self._outside:
-            if len(self._outside) >= _MOST_EXAMINED:
-                self._outside.clear()
-            self._outside[formula] = self._why_outside(formula)
-        return self._outside[formula]
+        return self._known_outside(formula)
 
     def _why_outside(self, formula: AnyFormula) -> str | None:
         if not isinstance(formula, Formula):
@@ -160,12 +158,7 @@ class Language:
 
         Without pruning, formulas count as equal only if their text is equal.
         """
-        found = self._examined.get(formula)
-        if found is None:
-            if len(self._examined) >= _MOST_EXAMINED:
-                self._examined.clear()
-            found = self._examined[formula] = self._examine(formula)
-        return found
+        return self._known_forms(formula)
 
     def _examine(self, formula: AnyFormula) -> ScoredForm | Rejected:
         if not self.rules:

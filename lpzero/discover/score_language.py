@@ -18,6 +18,7 @@ from lpzero.scores.products import COLUMN_EXPONENTS
 from lpzero.scores.sums import is_summand, parts_of
 from lpzero.scores.terms import Term
 from primitives.block_sizes import SIZES
+from primitives.changes import on_change
 from primitives.expressions import Expression, Leaf, branch, drop_dead, walk
 from primitives.formula import Formula
 from primitives.parser import parse
@@ -46,30 +47,31 @@ def of_factors(factors: Factors, positive: frozenset[str] = frozenset()) -> AnyF
 
     A column enters as its magnitude; those in `positive` need no |...| for it.
     """
-    if any(isinstance(term, Column) for term, _ in factors):
-        return _with_columns(tuple(factors), positive)
-    if any(_is_dead(term) for term, _ in factors):
-        return None
-    made = product(1, (Power(term, exponent) for term, exponent in factors))
-    if made.is_empty:
-        return None
-    sign, tree = tree_of(made)
-    return signed(tree, sign)
+    return _of_factors(tuple(sorted(factors, key=_by_text)), positive)
 
 
+def _by_text(factor: tuple[Term, Fraction]) -> tuple[str, Fraction]:
+    return str(factor[0]), factor[1]
+
+
+# The longer a campaign runs, the more of its offspring are products that it has made before,
+# in whatever order their factors were picked.
 @lru_cache(maxsize=65536)
-def _with_columns(
+def _of_factors(
     factors: tuple[tuple[Term, Fraction], ...], positive: frozenset[str]
 ) -> AnyFormula | None:
-    """The product; one text for one ranking, because only here the columns' signs are known."""
     if any(_is_dead(term) for term, _ in factors):
         return None
     made = product(1, (Power(term, exponent) for term, exponent in factors))
-    made = ranking(made, positive)
+    if any(isinstance(term, Column) for term, _ in factors):
+        made = ranking(made, positive)  # one text for one ranking: only here the signs are known
     if made.is_empty:
         return None
     sign, tree = tree_of(made, positive)
     return signed(tree, sign)
+
+
+on_change(_of_factors.cache_clear)
 
 
 def _is_dead(term: Term) -> bool:
@@ -131,8 +133,7 @@ class ScoreLanguage(Language):
             expression = self._draw(rng, self.settings.depth, True)
         return Formula(expression, reduction)
 
-    def why_outside(self, formula: AnyFormula) -> str | None:
-        """Why the formula is outside the space; None if it is inside."""
+    def _why_outside(self, formula: AnyFormula) -> str | None:
         n = len(formula.terms) + len(formula.columns)
         parts = parts_of(formula)
         if max(n, len(parts or ())) > self.settings.terms:

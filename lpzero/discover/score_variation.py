@@ -9,11 +9,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from lpzero.discover.score_language import REDUCTIONS, Factors, ScoreLanguage, of_factors
 from lpzero.discover.variation import Variation, changed_expressions
 from lpzero.scores.sums import parts_of
 from lpzero.scores.terms import Term
+from primitives.changes import on_change
 from primitives.formula import Formula
 from primitives.score import AnyFormula, Column, with_sign
 from primitives.score_canonical import as_product
@@ -150,9 +152,18 @@ class ScoreVariation:
 
 def factors_of(formula: AnyFormula, positive: frozenset[str] = frozenset()) -> Factors:
     """The formula's terms and columns with their exponents."""
+    return list(_factors_of(formula, positive))
+
+
+@lru_cache(maxsize=1024)  # a population's formulas are parents many times
+def _factors_of(formula: AnyFormula, positive: frozenset[str]) -> tuple[tuple[Term, Fraction], ...]:
     plain = with_sign(formula, 1)
     found = as_product(plain if isinstance(plain, Formula) else plain.tree, positive)
-    return [(p.base, p.exponent) for p in found.powers if isinstance(p.base, Formula | Column)]
+    bases = ((power.base, power.exponent) for power in found.powers)
+    return tuple((base, exponent) for base, exponent in bases if isinstance(base, Formula | Column))
+
+
+on_change(_factors_of.cache_clear)
 
 
 def _with(factors: Factors, at: int, one: tuple[Term, Fraction]) -> Factors:
