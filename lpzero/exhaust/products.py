@@ -46,6 +46,13 @@ class PairShard:
     start: int
     stop: int
 
+    def n_products(self, n_terms: int) -> int:
+        """How many products of so many terms it has."""
+        n_firsts, n_seconds = self.stop - self.start, n_terms - 1
+        if abs(PAIR_EXPONENTS[self.exponent]) == 1:  # each unordered pair once
+            return n_firsts * (2 * n_seconds - self.start - self.stop + 1) // 2
+        return n_firsts * n_seconds
+
 
 def cut(n_terms: int, is_screened: bool = False) -> list[PairShard]:
     """The shards of all products of two of so many terms."""
