@@ -44,6 +44,12 @@ from spaces.tables import Table, load, split
 SMALL, LARGE = "nano-gpt2", "flexibert"
 HERE = Path(__file__).resolve().parents[2]
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # one per worker
+# As docs/cluster.md says: no profile of what workers do every 10 ms; event loops look every second
+# instead of every 20 ms whether they are late. Settings of the environment come before these.
+QUIET = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+}
 CHAINED = 24  # architectures whose branch tables are built
 EMPTY = 500  # items that do nothing
 _PATIENCE = 60  # seconds for processes to start
@@ -90,7 +96,7 @@ def _start(folder: Path, what: str, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-P", "-m", f"distributed.cli.dask_{what}", *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(HERE), **dict.fromkeys(THREADS, "1")},
+        env={**QUIET, **os.environ, "PYTHONPATH": str(HERE), **dict.fromkeys(THREADS, "1")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

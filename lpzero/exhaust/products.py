@@ -33,6 +33,7 @@ PER_SHARD = 1 << 15
 SCREENED_PER_SHARD = 1 << 20
 RANKED = 2000  # products of a screened shard that are ranked exactly
 KEPT = 500  # products of a shard, by each measure
+_SCORED = 1 << 17  # scores (products times rows) at a time: a megabyte, which stays in the caches
 _COPIES = 6  # arrays of a shard in a worker at the same time
 _TERMS = "terms.json"
 
@@ -44,6 +45,13 @@ class PairShard:
     exponent: int
     start: int
     stop: int
+
+    def n_products(self, n_terms: int) -> int:
+        """How many products of so many terms it has."""
+        n_firsts, n_seconds = self.stop - self.start, n_terms - 1
+        if abs(PAIR_EXPONENTS[self.exponent]) == 1:  # each unordered pair once
+            return n_firsts * (2 * n_seconds - self.start - self.stop + 1) // 2
+        return n_firsts * n_seconds
 
 
 def cut(n_terms: int, is_screened: bool = False) -> list[PairShard]:
@@ -81,12 +89,18 @@ class PairTask:
         """The best: both terms (K,) and measures (3, K); counts as in `PairResults.counts`."""
         exponent = PAIR_EXPONENTS[shard.exponent]
         first, second, n_products = self._pairs(shard, exponent)
-        scores = self.logs[first]
-        scores += float(exponent) * self.logs[second]
-        found = self.measures.measure(scores)
-        values = np.where(found.constant | found.non_finite, np.nan, found.values)
+        values, n_constant, n_bad = np.empty((len(MEASURES), len(first))), 0, 0
+        step = max(1, _SCORED // self.logs.shape[1])
+        for start in range(0, len(first), step):
+            part = slice(start, start + step)
+            scores = self.logs[first[part]]
+            scores += float(exponent) * self.logs[second[part]]
+            found = self.measures.measure(scores)
+            values[:, part] = np.where(found.constant | found.non_finite, np.nan, found.values)
+            n_constant += int(found.constant.sum())
+            n_bad += int(found.non_finite.sum())
         kept = best_of(values)
-        counts = n_products, int(found.constant.sum()), int(found.non_finite.sum()), len(first)
+        counts = n_products, n_constant, n_bad, len(first)
         return first[kept], second[kept], values[:, kept], counts
 
     def _pairs(self, shard: PairShard, exponent: Fraction) -> tuple[IntArray, IntArray, int]:
@@ -106,7 +120,8 @@ class PairTask:
 
 def needed_bytes(n_terms: int, n_archs: int, jobs: int, is_screened: bool) -> int:
     """The memory that measuring takes in all processes together, about."""
-    per_shard = (SCREENED_PER_SHARD if is_screened else PER_SHARD * n_archs) * 8
+    n_products = SCREENED_PER_SHARD if is_screened else PER_SHARD
+    per_shard = (n_products + max(_SCORED, n_archs)) * 8
     shared = n_terms * (n_archs + (n_terms if is_screened else 0)) * 8
     return 2 * shared + jobs * _COPIES * per_shard
 

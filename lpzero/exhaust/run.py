@@ -117,6 +117,8 @@ def _measure_pairs(
             rank_targets(table.targets[train]),
             PairScreen.of(logs) if asked.is_screened else None,
         )
+        # The largest first: the last ones take milliseconds, so that all workers end together.
+        missing.sort(key=lambda one: -one[1].n_products(len(terms)))
         _run(task, missing, asked)
     return results
 

@@ -27,7 +27,7 @@ from lpzero.parallel.dask_connection import (
 )
 from lpzero.parallel.payload import Payload
 from lpzero.parallel.pools import POLL_SECONDS, Capacity, ClusterLostError
-from lpzero.parallel.tasks import Answer, Died, perform, version_error
+from lpzero.parallel.tasks import Answer, Died, DoneWithoutResult, perform, version_error
 
 T = TypeVar("T")
 
@@ -94,6 +94,9 @@ class DaskPool:
         self._sent = None
 
     def _answer(self, future: Any) -> Answer:
+        # The scheduler tells the type when a task is done; the answer itself is four more messages.
+        if future.status == "finished" and future.type is DoneWithoutResult:
+            return DoneWithoutResult(None)
         try:
             answer: Answer = future.result(timeout=None)
             return answer

@@ -23,6 +23,10 @@ class Done:
     value: Any
 
 
+class DoneWithoutResult(Done):
+    """The function returned None: the type of the answer says all, so nothing need be fetched."""
+
+
 @dataclass(frozen=True, slots=True)
 class Raised:
     """The function's error, pickled, with the lines that say where it was raised."""
@@ -72,7 +76,8 @@ def perform(payload: Payload, item: bytes) -> Done | Raised:
 def apply(load: Callable[[], Function], item: bytes) -> Done | Raised:
     """The answer of the function that `load` gives, for an item."""
     try:
-        return Done(load()(pickle.loads(item)))  # noqa: S301 (from the driver)
+        value = load()(pickle.loads(item))  # noqa: S301 (from the driver)
+        return DoneWithoutResult(None) if value is None else Done(value)
     except (Exception, SystemExit) as error:  # the driver raises it
         return Raised.of(error)
 

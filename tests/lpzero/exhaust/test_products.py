@@ -10,7 +10,7 @@ import pytest
 from lpzero.errors import InputError
 from lpzero.exhaust import Exhaustion, Query, exhaust, report
 from lpzero.exhaust.floor import floors
-from lpzero.exhaust.products import PairResults
+from lpzero.exhaust.products import PairResults, PairShard
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.parallel import Workers
@@ -38,6 +38,19 @@ def test_every_product_of_two_is_counted(done: tuple[PairResults, object]) -> No
     results = done[0]
     assert results.counts[0] == n_pairs(len(results.terms))
     assert results.missing() == []
+
+
+def test_a_shard_knows_how_many_products_it_has(done: tuple[PairResults, object]) -> None:
+    results = done[0]
+    n_terms = len(results.terms)
+    told = [shard.n_products(n_terms) for shard in results.shards]
+    counted = [int(results.files.read(i)["counts"][0]) for i in range(len(told))]  # type: ignore[index]
+    assert told == counted
+    assert len(set(told)) > 2
+    # Shards of unequal length, and the last of each exponent is the shortest.
+    cut_in_three = [PairShard(e, a, b) for e in range(4) for a, b in ((0, 3), (3, 6), (6, 7))]
+    assert sum(shard.n_products(7) for shard in cut_in_three) == n_pairs(7)
+    assert [shard.n_products(7) for shard in cut_in_three[:3]] == [15, 6, 0]
 
 
 def test_the_best_is_that_of_a_plain_loop_over_a_part(done: tuple[PairResults, object]) -> None:

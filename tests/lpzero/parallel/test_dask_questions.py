@@ -171,3 +171,24 @@ def test_a_stream_waits_for_a_client_that_is_connecting_again(
     monkeypatch.setattr(connection.time, "sleep", pause)
     assert connection.connected(str(workers.scheduler)) is client
     assert len(waited) == 1
+
+
+def test_answers_without_a_result_are_not_fetched(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[str] = []
+    fetch = distributed.Future.result
+
+    def watched(future: Any, timeout: float | None = None) -> Any:
+        fetched.append(future.key)
+        return fetch(future, timeout)
+
+    monkeypatch.setattr(distributed.Future, "result", watched)
+    assert dict(stream(_none_if_even, range(8), workers)) == {
+        item: _none_if_even(item) for item in range(8)
+    }
+    assert len(fetched) == 4
+
+
+def _none_if_even(item: int) -> int | None:
+    return None if item % 2 == 0 else item
