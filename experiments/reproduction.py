@@ -18,6 +18,7 @@ from lpzero.proxies.ranking import Ranking, Row, rank
 from lpzero.proxies.registry import get
 
 if TYPE_CHECKING:
+    from lpzero.arrays import FloatArray, LabelArray
     from spaces.tables import Table
 
 
@@ -45,8 +46,7 @@ def thin(table: Table, n: int | None) -> Table:
     """The table, or n of its rows spread evenly over the targets for a quick run."""
     if n is None or n >= len(table):
         return table
-    by_target = np.argsort(table.targets, kind="stable")
-    picked = np.sort(by_target[np.linspace(0, len(table) - 1, n).round().astype(int)])
+    picked = spread(table.targets, n)
     return replace(
         table,
         archs=tuple(table.archs[i] for i in picked),
@@ -55,6 +55,13 @@ def thin(table: Table, n: int | None) -> Table:
         extra={name: column[picked] for name, column in table.extra.items()},
         digest=f"{table.digest} {n} rows",
     )
+
+
+def spread(targets: FloatArray, n: int) -> LabelArray:
+    """The rows of n targets spread evenly over all, in the table's order."""
+    by_target = np.argsort(targets, kind="stable")
+    picked: LabelArray = np.sort(by_target[np.linspace(0, len(targets) - 1, n).round().astype(int)])
+    return picked
 
 
 def markdown(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
