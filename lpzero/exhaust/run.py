@@ -148,15 +148,14 @@ def _measure(
     missing: list[Any],
     asked: Exhaustion,
 ) -> None:
-    workers = asked.workers or Workers()
-    scorer = family_scorer(branches, train)
+    workers, judged = asked.workers or Workers(), JudgedTable(table)
+    rows = judged.by_group(train)
+    scorer = family_scorer(branches, rows)
     # Twice: the table was assembled from parts, and workers map a copy of the scorer.
     fixed = 2 * (branches.nbytes + scorer.nbytes)
     per_worker = (asked.memory - fixed) // (2 * workers.jobs)
     _check_memory(asked, fixed + 2 * workers.jobs * _MIN_WORKER_BYTES)
-    task = ShardTask(
-        scorer, JudgedTable(table).measures(train), results.families, results.files, per_worker
-    )
+    task = ShardTask(scorer, judged.measures(rows), results.families, results.files, per_worker)
     _run(task, missing, asked)
 
 

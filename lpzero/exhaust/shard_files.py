@@ -34,11 +34,11 @@ class ShardFiles:
         return self.folder / SHARDS / f"{number:05d}.npz"
 
     def write(self, number: int, arrays: Arrays) -> None:
-        """Write the shard atomically."""
+        """Write the shard atomically; what a power failure leaves of it is measured again."""
         buffer = io.BytesIO()
         stored = {**arrays, SEAL: array_seal(self._place(number), arrays)}
         np.savez(buffer, **stored)  # type: ignore[arg-type]  # names, not options
-        write_bytes(self.path(number), buffer.getvalue())
+        write_bytes(self.path(number), buffer.getvalue(), is_flushed=False)
 
     def read(self, number: int) -> dict[str, NDArray[Any]] | None:
         """The shard's arrays; None if there is no file, or with a note if it is not as written."""

@@ -31,6 +31,7 @@ class RankedGroups:
         bounds = np.cumsum([0, *self.sizes])
         self._columns = [slice(a, b) for a, b in pairwise(bounds)]
         self._rows = np.concatenate(list(groups))
+        self._is_in_order = bool((self._rows == np.arange(self.n)).all())
         self._bits = _position_bits(self.n)
         number = np.repeat(np.arange(len(groups)), self.sizes)
         self._tags = (number << (_KEY_BITS + self._bits)) | np.arange(self.n)
@@ -46,7 +47,8 @@ class RankedGroups:
 
     def rho(self, keys: KeyArray) -> tuple[FloatArray, BoolArray]:
         """Rho (K, groups, F) of quantised scores (F, all rows); which F are constant everywhere."""
-        chosen = keys if self._is_everything(keys) else keys.take(self._rows, axis=1)
+        is_everything = self._is_in_order and self.n == keys.shape[1]
+        chosen = keys if is_everything else keys.take(self._rows, axis=1)
         words = (chosen << self._bits) + self._tags
         words.sort(axis=1)
         mask = (1 << self._bits) - 1
@@ -85,9 +87,6 @@ class RankedGroups:
         flat[firsts] = middles
         flat[tied] = np.repeat(middles, lengths - 1)
         return ranks
-
-    def _is_everything(self, keys: KeyArray) -> bool:
-        return len(self.sizes) == 1 and self.n == keys.shape[1]
 
 
 def centred(ranks: FloatArray) -> FloatArray:

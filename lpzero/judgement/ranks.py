@@ -20,15 +20,18 @@ MOST_ARCHS = 1 << 20
 
 _STEPS = 9 * 10 ** (DIGITS - 1)  # mantissas 100000 to 999999 of each decade
 _FIRST_DECADE = -301
-_NEXT_POWERS = np.array([float(f"1e{e}") for e in range(_FIRST_DECADE + 1, 309)] + [np.inf])
-_SCALES = np.array([float(f"1e{DIGITS - 1 - e}") for e in range(_FIRST_DECADE, 309)])
-_BASES = np.arange(len(_SCALES)) * float(_STEPS)
+_DECADES = range(_FIRST_DECADE, 309)
 # The decade in which each binary exponent's range starts; a power of ten may lie inside the range.
-_DECADES = np.clip(
+_STARTS = np.clip(
     np.floor((np.arange(2048) - 1023) * np.log10(2.0)).astype(np.int64) - _FIRST_DECADE,
     0,
-    len(_SCALES) - 1,
+    len(_DECADES) - 1,
 )
+_NEXT_POWERS = np.array([*(float(f"1e{e + 1}") for e in _DECADES[:-1]), np.inf])[_STARTS]
+# Of each binary exponent two: of the decade in which its range starts, and of the next one.
+_EITHER = np.minimum(_STARTS[:, np.newaxis] + [0, 1], len(_DECADES) - 1).reshape(-1)
+_SCALES = np.array([float(f"1e{DIGITS - 1 - e}") for e in _DECADES])[_EITHER]
+_BASES = _EITHER * float(_STEPS)
 
 
 def quantise_keys(scores: FloatArray) -> KeyArray:
@@ -37,12 +40,14 @@ def quantise_keys(scores: FloatArray) -> KeyArray:
     Below 1e-301, where scaling would overflow, fewer digits are kept.
     """
     size = np.abs(scores)
-    decade = _DECADES.take(size.view(np.int64) >> 52)
-    decade += size >= _NEXT_POWERS.take(decade)
-    size *= _SCALES.take(decade)
+    exponent = size.view(np.int64) >> 52
+    is_next = size >= _NEXT_POWERS.take(exponent)
+    exponent *= 2
+    exponent += is_next
+    size *= _SCALES.take(exponent)
     np.rint(size, out=size)
     # A mantissa rounded up to 10^6 becomes the first step of the next decade.
-    size += _BASES.take(decade)
+    size += _BASES.take(exponent)
     keys: KeyArray = np.copysign(size, scores).astype(np.int64)
     return keys
 

@@ -177,6 +177,10 @@ class JudgedTable:
                 found[name] = paired_difference(scores[kept], others[kept], targets)
         return found
 
+    def by_group(self, rows: IntArray) -> IntArray:
+        """The rows group after group, in which order they are measured in less time."""
+        return rows if self.groups is None else rows[np.argsort(self.groups[rows], kind="stable")]
+
     def measures(self, rows: IntArray) -> RankMeasures:
         """Measures of many score vectors at once, on these rows."""
         return RankMeasures(*self._beside(rows))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -62,9 +63,11 @@ def tabulate_together(sketches: Sequence[Sketch], chains: ChainSet) -> list[Tabu
             lanes = alike.lanes()
             made = [values.compute(i, lane, alike.is_multiplied) for i, lane in enumerate(lanes)]
             if alike.is_multiplied:
+                factors = [[_Factors(one, at) for at in range(len(one.basis))] for one in made]
                 for at, aligned in enumerate(alike.tensors):
                     places = [lane.places[at] for lane in lanes]
-                    _add_products(tables[aligned[0].sketch], aligned, made, places)
+                    chosen = [some[place] for some, place in zip(factors, places, strict=True)]
+                    _add_products(tables[aligned[0].sketch], aligned, chosen)
         for tensor, found in values.means():
             if isinstance(tensor.position, str):
                 of_sketch = at_ends[tensor.sketch]
@@ -163,58 +166,54 @@ def _computer(chains: ChainSet, statistic: str, lane: int) -> ChainValues:
     return computers[key]
 
 
-def _add_products(
-    table: Tabulated, aligned: Aligned, lanes: Sequence[Computed], places: Sequence[int]
-) -> None:
-    """Add the products of aligned tensors, at these places of the lanes, by their block's share."""
+def _add_products(table: Tabulated, aligned: Aligned, factors: Sequence[_Factors]) -> None:
+    """Add the products of aligned tensors, of each its factors, by their share of the block."""
     lane_of = {tensor.statistic: lane for lane, tensor in enumerate(aligned)}
     for pair, found in table.products.items():
         if not lane_of.keys() >= set(pair):
             continue
         left, right = (lane_of[name] for name in pair)
         widths = aligned[left].true_columns, aligned[right].true_columns
-        sides = (
-            _Factors.of(lanes[left], places[left]),
-            _Factors.of(lanes[right], places[right]),
-        )
-        product = _products(*sides, *widths)
-        product = lanes[left].combination.of_rows(places[left], product)
-        swapped = product.swapaxes(1, 2)
-        product = lanes[right].combination.of_rows(places[right], swapped).swapaxes(1, 2)
+        product = _products(factors[left], factors[right], *widths)
+        product = factors[left].combine(product)
+        product = factors[right].combine(product.swapaxes(1, 2)).swapaxes(1, 2)
         block = aligned[left].position
         assert isinstance(block, int)
         found += product / table.counts[pair[0]][block]
 
 
-class _Factors(NamedTuple):
+class _Factors:
     """What is multiplied of one tensor: n matrices (n, rows, kept), m rows of numbers, and ones.
 
-    column_means: (n + m + 1, kept) of all of them.
+    Means of all of them: column_means (n + m + 1, kept), row_means (n + m + 1, rows), means.
     """
 
-    matrices: FloatArray
-    column_means: FloatArray
+    def __init__(self, computed: Computed, at: int) -> None:
+        self.matrices = computed.basis[at]
+        self._combination, self._at = computed.combination, at
 
-    @classmethod
-    def of(cls, computed: Computed, at: int) -> _Factors:
-        matrices = computed.basis[at]
-        rows = matrices.shape[1]
-        means = np.matmul(np.ones((1, rows)), matrices)[:, 0] / rows
-        ones = np.ones((1, matrices.shape[2]))
-        return cls(matrices, np.concatenate([means, computed.combination.columns[at], ones]))
+    @cached_property
+    def column_means(self) -> FloatArray:
+        rows, kept = self.matrices.shape[1:]
+        means = np.matmul(np.ones((1, rows)), self.matrices)[:, 0] / rows
+        return np.concatenate([means, self._combination.columns[self._at], np.ones((1, kept))])
 
-    @property
+    @cached_property
     def means(self) -> FloatArray:
-        """The mean of each (n + m + 1,)."""
         return np.asarray(self.column_means.mean(axis=1))
 
+    @cached_property
     def row_means(self) -> FloatArray:
-        """The means (n + m + 1, rows) of the rows; all rows of a row of numbers are alike."""
+        """All rows of a row of numbers are alike."""
         n, rows, kept = self.matrices.shape
         found = np.empty((len(self.column_means), rows))
         np.divide(np.matmul(self.matrices, np.ones(kept)), kept, out=found[:n])
         found[n:] = self.means[n:, np.newaxis]
         return found
+
+    def combine(self, products: FloatArray) -> FloatArray:
+        """The products (..., chains, any) of the chains from those of the factors."""
+        return self._combination.of_rows(self._at, products)
 
 
 def _products(left: _Factors, right: _Factors, inner: int, width: int) -> FloatArray:
@@ -233,7 +232,7 @@ def _products(left: _Factors, right: _Factors, inner: int, width: int) -> FloatA
         product[0, n:, :n_right] = by_columns[0][n:] @ by_columns[1][:n_right].T / kept
     # Rows and columns are paired as in `primitives.naive`.
     if inner == other_rows:
-        found = right.row_means()
+        found = right.row_means
         chosen = found if kept == other_rows else found[:, kept_columns(inner, kept)]
         product[1] = left.column_means @ chosen.T * (inner / kept)
     elif inner == width and kept == other_kept:
