@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from lpzero.discover.candidate import Candidate
@@ -18,6 +20,7 @@ from lpzero.discover.tally import Tally
 
 _SAVE_SECONDS = 0.5
 _PUBLISH_SECONDS = 10.0
+_YOUNG_OBJECTS = 20_000  # Python's own is 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,24 @@ def run(
     objective.known_verdicts = {c.key: c.verdict() for c in unsaved if c.key is not None}
     objective.prepare()
     loop = _Loop(evolution, objective, storage, outcome, rng)
-    loop.run(callbacks, time_limit)
+    with _rare_collections():
+        loop.run(callbacks, time_limit)
     return outcome
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Let cyclic garbage be looked for less often.
+
+    A campaign keeps every formula it has met and makes next to no cycles, so looking for them takes
+    longer the longer it runs (experiments/growth).
+    """
+    usual = gc.get_threshold()
+    gc.set_threshold(max(usual[0], _YOUNG_OBJECTS) if usual[0] else 0, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
 
 
 def _add_candidates(outcome: CampaignOutcome, candidates: Sequence[Candidate]) -> None:

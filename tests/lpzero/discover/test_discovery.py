@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +251,16 @@ def test_what_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_garbage_is_looked_for_as_often_as_before_when_a_campaign_has_ended() -> None:
+    usual, during = gc.get_threshold(), []
+
+    def stop(progress: Progress) -> bool:
+        during.append(gc.get_threshold()[0])
+        raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        discovery(callbacks=[stop]).search()
+    assert during[0] > usual[0]
+    assert gc.get_threshold() == usual
