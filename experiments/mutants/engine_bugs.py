@@ -53,10 +53,16 @@ BUGS = (
         ("stretch if along == 2 else 1.0", "1.0", "softmax along the cut axis is not rescaled"),
     ]),
     Bugs("lpzero/scores/tabulation.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
-        ("found += product / counts[pair[0]][block]", "found += product / max(counts[pair[0]])", "tensors of a small block count less"),
+        ("found += product / table.counts[pair[0]][block]", "found += product / max(table.counts[pair[0]])", "tensors of a small block count less"),
         ("product[1] = left.column_means @ right.column_means.T * (inner / kept)", "product[1] = left.column_means @ right.column_means.T", "matrix products of cut matrices are not rescaled"),
         ("found[n:] = self.means[n:, np.newaxis]", "found[n:] = 1.0", "what log_softmax subtracts is 1 in matrix products"),
         ("total / len(found)", "total", "an end's tensors are added up"),
+        ("(found[index] for index in sorted(found))", "found.values()", "an end's tensors are added in the order in which they were known"),
+        ("places = [lane.places[at] for lane in lanes]", "places = [min(at, len(lane.distinct) - 1) for lane in lanes]", "gradients meet the weights of another network"),
+    ]),
+    Bugs("lpzero/scores/tensor_stacks.py", [_T + "scores/test_branch_table.py"], [
+        ("return digest, self.numbers.shape, self.true_columns", "return self.numbers.shape, self.true_columns", "tensors of one shape are taken for each other"),
+        ("found.setdefault(tensor.identity(), len(found))", "found.setdefault(id(tensor), len(found))", "equal tensors are computed again"),
     ]),
     Bugs("lpzero/scores/basis.py", [_T + "scores/test_branch_table.py"], [
         ("(-1.0 if is_negated else 1.0, 0.0)", "(1.0, 0.0)", "log_softmax of -x follows from x"),
@@ -66,6 +72,7 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/kernels.py", [_T + "scores/test_kernels.py"], [
         ("if self.is_within_exp:", "if True:", "the exponential is not clipped"),
+        ("return (self._mean_of_centred + (self.mean - self.low)) / self.minmax_spread", "return (self.mean - self.low) / self.minmax_spread", "the mean of a nearly constant minmax has the error of the mean"),
         ("return float(self.absolute.min())", "return float(self.absolute.max())", "an inverse of zeros has no floor"),
         ("np.maximum(np.absolute(self.low), np.absolute(self.high))", "np.absolute(self.high)", "noise is measured by the largest element alone"),
     ]),
