@@ -1,8 +1,8 @@
-"""The C library's allocator in a cluster's worker: memory that was freed is used again.
+"""The C library's allocator in a worker: memory that was freed is used again.
 
-Dask starts its workers with MALLOC_TRIM_THRESHOLD_=65536: every array that is freed goes back to
-the system, and the next one costs page faults, millions of them for all products of two terms,
-which then take three times as long (experiments/cluster).
+By itself it gives arrays of a megabyte back to the system when they are freed, and the next one
+costs page faults, millions of them for all products of two terms. Dask starts its workers with
+MALLOC_TRIM_THRESHOLD_=65536, with which they take three times as long (experiments/cluster).
 """
 
 from __future__ import annotations

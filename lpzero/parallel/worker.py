@@ -16,6 +16,8 @@ from pathlib import Path
 
 from joblib.externals.loky import process_executor
 
+from lpzero.parallel.allocator import keep_freed_memory
+
 _WATCH_SECONDS = 0.5
 _ORPHANED: list[Path] = []
 
@@ -26,6 +28,7 @@ def prepare(driver: int) -> None:
     # item, as one does whose later networks are larger: each new one imports torch again. A search
     # had a new process for every third network.
     process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
+    keep_freed_memory()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
