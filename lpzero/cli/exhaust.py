@@ -109,7 +109,7 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
         "permutations": given["permutations"],
         "floor": floors(table, parts, run[0], given["permutations"], asked),
     }
-    sheet = engine.scores(table, parts, found, run[1], result)
+    sheet = engine.scores(table, parts, found, run[1], result, asked.workers)
     seconds = time.perf_counter() - start
     config = exhaustive_config(table, parts, asked, sketch)
     with RunDirectory(folder, config, True, lock=asked.lock) as directory:

@@ -77,7 +77,9 @@ def report(
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
     judged = JudgedTable(table, split, with_test=True)
-    others = [] if repeated is None else [_other_seeds(repeated, asked.workers)]
+    others: list[FormulaScorer] = []
+    if repeated is not None:
+        others = [scorer_of(repeated, bare_chains(), workers=asked.workers)]
     contests = [
         Contest(
             judged,
@@ -105,17 +107,13 @@ def report(
     }
 
 
-def _other_seeds(sketches: Sequence[Sketch], workers: Workers | None) -> FormulaScorer:
-    made = FormulaEvaluator(sketches, bare_chains(), workers=workers)
-    return scorer_of(sketches, made.table)
-
-
 def scores(
     table: Table,
     split: Split,
     sketches: Sequence[Sketch],
     branches: BranchTable,
     result: dict[str, Any],
+    workers: Workers | None = None,
 ) -> dict[str, Any] | None:
     """The winner's score and the target of every row as JSON values; None if there is no winner."""
     if result["best"] is None:
@@ -126,7 +124,8 @@ def scores(
     assert not isinstance(values, Rejected), "the winner has a score on every row"
     judged = JudgedTable(table, split, with_test=True)
     count = (result.get("count") or {}).get("formula")
-    lines = rival_lines(judged, values, formula_rivals(scorer_of(sketches, branches), count))
+    batches = scorer_of(sketches, branches.chains, branches, workers)
+    lines = rival_lines(judged, values, formula_rivals(evaluator, count, batches))
     return sheet(formula, {table.name: column(table, judged.parts, values, lines)})
 
 

@@ -24,10 +24,15 @@ from primitives.score import AnyFormula
 PUBLISHED = "published formula"
 
 
-def formula_rivals(evaluator: FormulaScorer, count: str | None) -> list[Rival]:
-    """The best count, if its formula is given, and every published formula that has scores here."""
+def formula_rivals(
+    evaluator: FormulaScorer, count: str | None, computing: FormulaScorer | None = None
+) -> list[Rival]:
+    """The best count, if its formula is given, and every published formula that has scores here.
+
+    `computing`, if given, scores published formulas in the evaluator's place.
+    """
     classics = [(classic, classic.text) for classic in CLASSICS if classic.text is not None]
-    published = _scores(evaluator, [parse(text) for _, text in classics])
+    published = _scores(evaluator, [parse(text) for _, text in classics], computing)
     asked = []
     if count is not None:
         asked.append((BEST_COUNT, BEST_COUNT, evaluator.score(parse(count)), count))
@@ -41,11 +46,11 @@ def formula_rivals(evaluator: FormulaScorer, count: str | None) -> list[Rival]:
 
 
 def _scores(
-    evaluator: FormulaScorer, formulas: Sequence[AnyFormula]
+    evaluator: FormulaScorer, formulas: Sequence[AnyFormula], computing: FormulaScorer | None
 ) -> list[FloatArray | Rejected]:
     if isinstance(evaluator, FormulaEvaluator):
-        return stored_scores(evaluator, formulas)
-    return evaluator.scores(formulas)
+        return stored_scores(evaluator, formulas, computing)
+    return (computing or evaluator).scores(formulas)
 
 
 def _name(classic: Classic) -> str:

@@ -19,6 +19,7 @@ from lpzero.errors import EnvelopeError, WriteError
 from lpzero.files import write_bytes
 from lpzero.scores.chains import ChainSet
 from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.sketches.builder import Sketches
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula
@@ -32,14 +33,18 @@ def ending(chains: ChainSet) -> str:
 
 
 def stored_scores(
-    evaluator: FormulaEvaluator, formulas: Sequence[AnyFormula]
+    evaluator: FormulaEvaluator,
+    formulas: Sequence[AnyFormula],
+    computing: FormulaScorer | None = None,
 ) -> list[FloatArray | Rejected]:
     """The scores of each formula, those of `evaluator.scores`; read, or computed and stored.
 
-    A formula that is rejected on some row has no scores to store.
+    `computing`, if given, computes them in the evaluator's place. A formula that is rejected on
+    some row has no scores to store.
     """
+    computing = computing or evaluator
     if not isinstance(evaluator.sketches, Sketches):
-        return evaluator.scores(formulas)
+        return computing.scores(formulas)
     files = _Files(evaluator.sketches, evaluator.rows, evaluator.table.chains)
     known = files.read()
     texts = [str(formula) for formula in formulas]
@@ -51,7 +56,7 @@ def stored_scores(
         else:
             missing.append(formula)
     if missing:
-        computed = dict(zip(map(str, missing), evaluator.scores(missing), strict=True))
+        computed = dict(zip(map(str, missing), computing.scores(missing), strict=True))
         found |= computed
         files.add(known, {t: s for t, s in computed.items() if not isinstance(s, Rejected)})
     return [found[text] for text in texts]

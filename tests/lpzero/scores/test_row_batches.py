@@ -38,7 +38,7 @@ FORMULAS = [parse(one.text) for one in CLASSICS if one.text is not None] + [
 def test_batches_have_the_scores_of_all_rows(n_rows: int, unaries: int) -> None:
     made = [random_sketches.sketch(seed, 1 + seed % 3) for seed in range(9)]
     whole = FormulaEvaluator(made, surviving(1) if unaries else bare_chains())
-    batches = RowBatches(made, whole.table, n_rows)
+    batches = RowBatches(made, whole.table.chains, n_rows, whole.table)
     rejected = 0
     found = batches.scores(FORMULAS)
     for formula, of_batches in zip(FORMULAS, found, strict=True):
@@ -61,13 +61,13 @@ def test_only_large_tables_are_scored_in_batches(
     table = make_table("made-up", space, rows, "made up", "none")
     stored = sketches(table, Builder(store=Store(tmp_path)))
     branches = FormulaEvaluator(stored, bare_chains()).table
-    whole = scorer_of(stored, branches)
+    whole = scorer_of(stored, branches.chains, branches)
     assert isinstance(whole, FormulaEvaluator)
     monkeypatch.setattr(row_batches, "MEMORY", stored.report.bytes)
-    assert isinstance(scorer_of(stored, branches), FormulaEvaluator)
+    assert isinstance(scorer_of(stored, branches.chains, branches), FormulaEvaluator)
     monkeypatch.setattr(row_batches, "MEMORY", stored.report.bytes * 2 // 3 + 1)
     monkeypatch.setattr(row_batches, "_BATCHES", 2)
-    batched = scorer_of(stored, branches)
+    batched = scorer_of(stored, branches.chains, branches)
     assert isinstance(batched, RowBatches)
     assert batched.n_rows == 2
     held = _rows_held(monkeypatch)
