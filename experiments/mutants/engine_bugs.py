@@ -69,6 +69,7 @@ BUGS = (
         ("self.columns[:, follower.column] -= offset[:, np.newaxis]", "pass", "log_softmax of what is centred forgets the mean"),
         ("offset = offset + other * self.offset[:, follower.second]", "pass", "the second part of a sum is centred"),
         ("(\"square\", \"abslog\"): ((2.0,", "(\"square\", \"abslog\"): ((1.0,", "the logarithm of a square is not twice as large"),
+        ("(\"zscore\", \"abs\"): ((2.0,", "(\"zscore\", \"abs\"): ((1.0,", "|zscore| is relu(zscore) less zscore"),
     ]),
     Bugs("lpzero/scores/kernels.py", [_T + "scores/test_kernels.py"], [
         ("if self.is_within_exp:", "if True:", "the exponential is not clipped"),
@@ -77,7 +78,9 @@ BUGS = (
         ("np.maximum(np.absolute(self.low), np.absolute(self.high))", "np.absolute(self.high)", "noise is measured by the largest element alone"),
     ]),
     Bugs("lpzero/scores/chain_values.py", [_T + "scores/test_branch_table.py"], [
-        ("offset = (operand.mean - operand.low) / spread", "offset = operand.mean / spread", "products of minmax start at zero"),
+        ("offset = sign * (operand.mean - least) / spread", "offset = sign * operand.mean / spread", "products of minmax start at zero"),
+        ("sign = -1.0 if one.is_negated else 1.0", "sign = 1.0", "minmax of -x is that of x"),
+        ("least = operand.high if one.is_negated else operand.low", "least = operand.low", "minmax of -x begins at the least x"),
         ("is_bad = is_bad | ~np.isfinite(self.means[prefix.index])", "is_bad = ~np.isfinite(self.means[prefix.index])", "a chain that overflowed comes back"),
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
@@ -302,9 +305,11 @@ BUGS = (
         ("if state is not self._last:", "if True:", "every generation makes all neighbours again"),
     ]),
     Bugs("lpzero/scores/row_batches.py", [_T + "scores/test_row_batches.py"], [
-        ("rows = np.arange(start, min(start + self.n_rows, self.table.n_archs))", "rows = np.arange(start, min(start + self.n_rows, self.table.n_archs) - 1)", "the last row of a batch is left out"),
-        ("rejected[place] = found", "pass", "a formula without a score on some rows has scores on the others"),
-        ("if size <= MEMORY:", "if True:", "all sketches are in memory, however many"),
+        ("range(i, min(i + self.n_rows, n))", "range(i, min(i + self.n_rows, n) - 1)", "the last row of a batch is left out"),
+        ("            return batch\n", "            continue\n", "a formula without a score on some rows has scores on the others"),
+        ("workers.is_this_process and size <= MEMORY", "workers.is_this_process", "all sketches are in memory, however many"),
+        ("return [answers[index] for index in range(len(batches))]", "return list(answers.values())", "batches are joined in the order of completion"),
+        ("found = repaired(self.sketches, range(n), lambda: self._answers(task, batches))", "found = self._answers(task, batches)", "a broken sketch ends the run"),
     ]),
     Bugs("lpzero/runs/journal.py", [_T + "runs/test_journal_memory.py", _T + "runs/test_replay.py"], [
         ("self._last = last\n", "pass\n", "a cut journal continues the seal of a line that is gone"),

@@ -21,6 +21,7 @@ from primitives.formula import REDUCTIONS
 FORMULAS = 1 << 14  # per shard and reduction
 # Arrays of score vectors in a worker at the same time: the shard, a reduction of it, the ranks.
 _COPIES = 3
+_MOST_BYTES = 24 << 20  # of them: what the allocator does not keep costs page faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class ShardTask:
             return MeasuredShard(values, 0, 0, 0)
         is_formula = members(family, shard)
         counts = np.zeros(2, dtype=np.int64)
-        step = max(1, self.memory // (_COPIES * width * self.scorer.n_archs * 8))
+        step = max(1, min(self.memory, _MOST_BYTES) // (_COPIES * width * self.scorer.n_archs * 8))
         for start in range(shard.start, shard.stop, step):
             stop = min(start + step, shard.stop)
             total = self.scorer.scores(family, start, stop)

@@ -2,20 +2,21 @@
 
 Multiplying all pairs of matrices costs most, so what follows from a few products is not multiplied:
 
-- zscore(f) and minmax(f) are a * f + b on each tensor, so the products of f, zscore(f) and
-  minmax(f) with anything follow from those of one matrix, f less its mean. It is the centred one
+- zscore(f), minmax(f) and minmax(-f) are a * f + b on each tensor, so the products of f and of
+  these with anything follow from those of one matrix, f less its mean. It is the centred one
   that is multiplied: f is then recovered by an addition, where zscore from f would be a difference
   of nearly equal numbers.
 - log_softmax(f) is f less one number per column; the product with a row of such numbers needs only
   the columns' means of the other matrix.
-- Some chains are sums of others (`_SUMS`). No two parts of a sum cancel on any element, so that
-  what is zero stays zero. (relu(f) = (f + |f|) / 2 is left out because its parts do.)
+- Some chains are sums of others (`_SUMS`). A sum is never much smaller than its parts on any
+  element, so that what is zero stays zero: |f| is 2 relu(f) - f, but relu(f) is not (f + |f|) / 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,11 +27,14 @@ from primitives.naive import Axis
 from primitives.registry import get_unary
 
 AFFINE = ("zscore", "minmax")
+_NEGATIVE = "neg"
 # The last operations of a chain, and the chains with factors that add up to it. A sketch's numbers
 # are float32, so their squares and roots stay in float64's range.
 _SUMS: dict[Chain, tuple[tuple[float, Chain], ...]] = {
     ("sqrt", "log"): ((0.5, ("log",)),),
-    ("sqrt", "abslog"): ((0.5, ("log", "abs")),),
+    ("sqrt", "abslog"): ((1.0, ("log", "relu")), (-0.5, ("log",))),
+    ("log", "abs"): ((2.0, ("log", "relu")), (-1.0, ("log",))),
+    ("zscore", "abs"): ((2.0, ("zscore", "relu")), (-1.0, ("zscore",))),
     ("square", "abslog"): ((2.0, ("abslog",)),),
     ("square", "log"): ((2.0, ("log",)), (2.0, ("neg", "log"))),
     ("abs", "log"): ((1.0, ("log",)), (1.0, ("neg", "log"))),
@@ -42,6 +46,25 @@ _NO_ROW = -1
 def is_affine(name: str) -> bool:
     """Whether the operation is a * x + b on each tensor, as declared by the project."""
     return name in AFFINE and is_built_in(get_unary(name))
+
+
+class Affine(NamedTuple):
+    """A continuation of a prefix that is a * x + b of it: `name` of x, or of -x if negated."""
+
+    name: str
+    is_negated: bool
+    node: Node
+
+
+def affine_continuations(node: Node) -> Iterator[Affine]:
+    """The prefix's zscore and minmax, and those of its negative, if they are matrix chains."""
+    for name, child in node.children.items():
+        if is_affine(name) and child.matrix_row is not None:
+            yield Affine(name, False, child)
+        if name == _NEGATIVE and is_built_in(get_unary(name)):
+            for inner, grandchild in child.children.items():
+                if is_affine(inner) and grandchild.matrix_row is not None:
+                    yield Affine(inner, True, grandchild)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +106,7 @@ class Basis:
         # Short chains first: what follows from others is nothing that others follow from.
         for chain in sorted(nodes, key=len):
             basis._follow(chain, nodes[chain], nodes, axis)
-        basis._add(tree, None)
+        basis._add(tree, {})
         basis.source[:, 1] = basis.ones
         for row, follower in basis.followers.items():
             basis.source[row, 0] = basis.source[follower.first, 0]
@@ -110,7 +133,7 @@ class Basis:
         self.followers[node.matrix_row] = Follower(first, factors, *others)
 
     def _follow_column(self, row: int, operand: Chain, nodes: dict[Chain, Node]) -> None:
-        is_negated = operand[-1:] == ("neg",)
+        is_negated = operand[-1:] == (_NEGATIVE,)
         first = self._row(operand[:-1] if is_negated else operand, nodes)
         if first is None:
             return
@@ -122,25 +145,27 @@ class Basis:
         row = nodes[chain].matrix_row if chain in nodes else None
         return None if row is None or row in self.followers else row
 
-    def _add(self, node: Node, from_parent: int | None) -> None:
-        """Matrices for the node and what continues it; `from_parent`: the one it follows from."""
-        affine = [
-            child
-            for name, child in node.children.items()
-            if is_affine(name) and child.matrix_row is not None
-        ]
+    def _add(self, node: Node, from_above: Mapping[int, int]) -> None:
+        """Matrices for the node and what continues it.
+
+        `from_above`: by the identity of a node, the matrix of a shorter prefix that it follows
+        from.
+        """
+        followed = from_above.get(id(node))
+        affine = [one for one in affine_continuations(node) if id(one.node) not in from_above]
         row = None if node.matrix_row in self.followers else node.matrix_row
-        needs_row = row is not None and from_parent is None
+        needs_row = row is not None and followed is None
         shared = None
         if len(affine) + needs_row > 1:
             shared = self.centred[id(node)] = self._next()
+            from_above = {**from_above, **{id(one.node): shared for one in affine}}
         if row is not None:
-            found = shared if from_parent is None else from_parent
+            found = shared if followed is None else followed
             if found is None:
                 found = self.own[row] = self._next()
             self.source[row, 0] = found
-        for name, child in node.children.items():
-            self._add(child, shared if is_affine(name) else None)
+        for child in node.children.values():
+            self._add(child, from_above)
 
     @property
     def ones(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray
 from lpzero.scores import stacks
-from lpzero.scores.basis import Basis, Combination, is_affine
+from lpzero.scores.basis import Basis, Combination, affine_continuations
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import Node
 from lpzero.scores.kernels import Buffers, Operand, matrix_kernel, mean_kernel, number_kernel
@@ -207,15 +207,18 @@ class _Stack:
         source = self.combination.basis.source
         if row is not None and source[row, 0] == prefix.centred:
             self.combination.offset[:, row] = operand.mean.reshape(-1)
-        for name, child in prefix.node.children.items():
-            row = child.matrix_row
-            if is_affine(name) and row is not None and source[row, 0] == prefix.centred:
-                is_zscore = name == "zscore"
-                spread = operand.zscore_spread if is_zscore else operand.minmax_spread
-                self.combination.scale[:, row, 0] = 1.0 / spread.reshape(-1)
-                if not is_zscore:
-                    offset = (operand.mean - operand.low) / spread
-                    self.combination.offset[:, row] = offset.reshape(-1)
+        for one in affine_continuations(prefix.node):
+            row = one.node.matrix_row
+            if source[row, 0] != prefix.centred:
+                continue
+            sign = -1.0 if one.is_negated else 1.0
+            is_zscore = one.name == "zscore"
+            spread = operand.zscore_spread if is_zscore else operand.minmax_spread
+            self.combination.scale[:, row, 0] = sign / spread.reshape(-1)
+            if not is_zscore:
+                least = operand.high if one.is_negated else operand.low
+                offset = sign * (operand.mean - least) / spread
+                self.combination.offset[:, row] = offset.reshape(-1)
 
     def _write(self, prefix: _Prefix, operand: Operand, out: FloatArray) -> None:
         assert prefix.primitive is not None

@@ -16,7 +16,7 @@ from primitives.registry import foreign
 from primitives.statistics import STATISTICS
 
 # Incremented whenever the numbers in a stored table would change.
-SCHEMA = 5
+SCHEMA = 6
 
 Chain = tuple[str, ...]
 Pair = tuple[str, str]
