@@ -20,8 +20,8 @@ from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
 from lpzero.sketches.store import Store
 
-_TOGETHER = 4  # sketches of similar architectures, which share weights
-_LEAST_BATCHES = 32
+_TOGETHER = 8  # sketches of similar architectures, which share weights
+_LAST_BATCHES = 16  # in which what is left would be done: batches become smaller
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,9 +162,13 @@ def branch_table(
 
 
 def _batches(addresses: Sequence[str]) -> list[Sequence[str]]:
-    """The sketches that are tabulated together: few, so that the last workers end together."""
-    size = min(_TOGETHER, max(1, len(addresses) // _LEAST_BATCHES))
-    return [addresses[start : start + size] for start in range(0, len(addresses), size)]
+    """The sketches that are tabulated together: fewer at the end, so that workers end together."""
+    batches, start = [], 0
+    while start < len(addresses):
+        size = min(_TOGETHER, max(1, (len(addresses) - start) // _LAST_BATCHES))
+        batches.append(addresses[start : start + size])
+        start += size
+    return batches
 
 
 @dataclass(frozen=True, slots=True)

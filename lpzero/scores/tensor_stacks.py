@@ -2,7 +2,7 @@
 
 Aligned statistics whose products are tabulated (W with G) are gathered together. All others, blocks
 and ends alike, share stacks with every statistic that has the same chains, so that stacks are few
-and long. A stack is small enough for the cache of a processor core.
+and long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from lpzero.scores.chains import ChainSet
 from lpzero.scores.pieces import groups
 from lpzero.sketches.sketch import Sketch, SketchError, end_statistics
 
-ELEMENTS = 1 << 15  # of a stack
+# Elements of a stack: more of them make Python's share smaller, and buffers leave the cache.
+_ALONE, _MULTIPLIED = 1 << 17, 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +110,8 @@ def stacks_of(
         alike, is_multiplied = found[key], key[0]
         if is_multiplied:
             alike.sort(key=lambda aligned: (aligned[0].position, aligned[0].index))
-        step = max(1, ELEMENTS // max(tensor.numbers.size for tensor in alike[0]))
+        most = _MULTIPLIED if is_multiplied else _ALONE
+        step = max(1, most // max(tensor.numbers.size for tensor in alike[0]))
         for start in range(0, len(alike), step):
             yield TensorStack(alike[start : start + step], is_multiplied)
 
