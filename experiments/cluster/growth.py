@@ -1,6 +1,6 @@
 """How work grows from 1 to 4 Dask workers on this machine, and what that means for 1,000.
 
-    LPZERO_DATA=FOLDER python -m experiments.cluster.growth [--workers 1 2 3 4] [--cache FOLDER]
+    LPZERO_DATA=FOLDER python -m experiments.cluster.growth [--workers 1 2 3 4] [--repetitions 5]
 
 Starts a scheduler and new workers of one thread on loopback for each number of workers and times,
 once they have started and imported everything: `empty` (items that do nothing), `stats` (sketches
@@ -8,8 +8,9 @@ of nano-gpt2), `products` (every product of two terms), `chains` (branch tables 
 and `command` (all of `lpzero exhaust --terms 2`: products, permutations and the report, which the
 driver makes alone). Where cores are busy or too few, wall times say little; the processor seconds
 do. The critical path is those of the driver and of the busiest worker: what the wall time would be
-if every process had a core of its own. `experiments.cluster.model` extrapolates to a thousand
-workers.
+if every process had a core of its own. With repetitions the numbers of workers take turns, and
+medians are printed: a machine's speed changes within minutes. `experiments.cluster.model`
+extrapolates to a thousand workers.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from experiments.cluster.model import EMPTY_WORK, Timed, extrapolated
@@ -204,6 +206,18 @@ def _import_all() -> None:
     import lpzero.statistics.extraction  # noqa: F401
 
 
+def medians(found: list[Timed]) -> list[Timed]:
+    """Of each piece of work on each number of workers the median of every number."""
+    alike: dict[tuple[str, int], list[Timed]] = {}
+    for one in found:
+        alike.setdefault((one.work, one.workers), []).append(one)
+    names = [field.name for field in fields(Timed) if field.name not in ("work", "workers")]
+    return [
+        replace(some[0], **{name: median(getattr(one, name) for one in some) for name in names})
+        for some in alike.values()
+    ]
+
+
 def table_of(found: list[Timed]) -> str:
     """The measurements as Markdown."""
     head = (
@@ -233,6 +247,7 @@ def main() -> None:
     )
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 3, 4])
     parser.add_argument("--work", nargs="+", choices=WORK, default=list(WORK))
+    parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--data", default=os.environ.get("LPZERO_DATA"))
     parser.add_argument("--cache", type=Path, default=default_folder())
     parser.add_argument("--json", type=Path, help="write the measurements here too")
@@ -244,10 +259,13 @@ def main() -> None:
     found: list[Timed] = []
     with tempfile.TemporaryDirectory() as folder:
         material.exhaust(Path(folder) / "ready")  # stores what every later command looks up
-        for n in given.workers:
-            for one in growth(n, material, Path(folder), names):
-                found.append(one)
-                print(f"{one.work}, {n} workers: {one.wall:.1f} s", flush=True)
+        for repetition in range(given.repetitions):
+            place = Path(folder) / str(repetition)
+            for n in given.workers if repetition % 2 == 0 else given.workers[::-1]:
+                for one in growth(n, material, place, names):
+                    found.append(one)
+                    print(f"{one.work}, {n} workers: {one.wall:.2f} s", flush=True)
+    found = medians(found)
     print(f"\n{table_of(found)}\n\n{extrapolated(found)}\n")
     if given.json:
         from lpzero.files import write_json
