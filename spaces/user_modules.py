@@ -41,6 +41,7 @@ class UserModule:
 
 
 _LOADED: dict[str, UserModule] = {}
+_RESTORED: set[str] = set()  # those that came from another process
 _FORGET: list[Callable[[str], None]] = []
 _RUNNING: list[str] = []
 
@@ -92,6 +93,7 @@ def restore(module: UserModule) -> ModuleType:
         return sys.modules[module.name]
     if known is not None:
         _forget(module.name)
+    _RESTORED.add(module.name)
     return _run(module)
 
 
@@ -99,6 +101,10 @@ def _run_file(path: Path, name: str | None = None) -> ModuleType:
     where = path.absolute()
     for known in _LOADED.values():
         if known.path == str(where):
+            return sys.modules[known.name]
+    for known in reversed(_LOADED.values()):
+        # A worker that is kept between runs may have another working folder than its driver.
+        if known.name in _RESTORED and Path(known.path).parts[-len(path.parts) :] == path.parts:
             return sys.modules[known.name]
     try:
         text = read_regular(where, _LARGEST)
@@ -130,6 +136,7 @@ def _run(found: UserModule) -> ModuleType:
 
 def _forget(name: str) -> None:
     del sys.modules[name], _LOADED[name]
+    _RESTORED.discard(name)
     for callback in _FORGET:
         callback(name)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lpzero.cli.main import run
+from lpzero.parallel import Workers, stream
 from lpzero.runs import layout
 from lpzero.runs.run import open_run
 
@@ -61,6 +62,8 @@ TEXT = lpzero.space(CHOICES, name="texts", train=lambda arch, seed: "good", **na
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # Workers are kept between runs: these were started in another working folder.
+    assert dict(stream(abs, [-1, -2], Workers(2))) == {0: 1, 1: 2}
     (tmp_path / "trained_space.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     return tmp_path
