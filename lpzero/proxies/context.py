@@ -14,6 +14,8 @@ from lpzero.statistics.definitions import OURS
 from spaces.base import Space
 from spaces.minibatch import Minibatch
 
+_QUICK = "quick 2"  # another one whenever the passes of quick networks change
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -40,7 +42,7 @@ class Context:
     def address(self, space: Space[Any], arch: Any) -> str:
         """The name under which the measures of the architecture's network are cached."""
         found = address(space, arch, self.options)
-        return sha256(f"quick {found}".encode()).hexdigest() if self.is_quick else found
+        return sha256(f"{_QUICK} {found}".encode()).hexdigest() if self.is_quick else found
 
     @property
     def options(self) -> SketchOptions:

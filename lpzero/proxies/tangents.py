@@ -4,6 +4,7 @@ The gradient of one sequence at the matrix of a linear layer is X' D, with the l
 (T, i) and the slope D (T, o) at its output. Its squared norm is the inner product of X X' and D D',
 both (T, T): no gradient is formed, and all sequences go through at once (Goodfellow 2015). Where a
 block has other matrices (tables of positions, convolutions), the trace is that of the whole kernel.
+A quick network's is that of its first sequence times the number of sequences.
 """
 
 from __future__ import annotations
@@ -51,9 +52,10 @@ def _from_layers(network: Network) -> TangentTrace | None:
     if {id(layer.weight) for layer in layers} != {id(weight) for weight in network.weights}:
         return None
     total, n_tokens, B = 0.0, 0, len(network.tokens)
-    for start in range(0, B, network.chunk):
+    n_traced = 1 if network.is_quick else B  # the first sequence stands for all of them
+    for start in range(0, n_traced, network.chunk):
         with _recorded(layers) as calls:
-            trace = network.trace(slice(start, min(start + network.chunk, B)), taps=())
+            trace = network.trace(slice(start, min(start + network.chunk, n_traced)), taps=())
         output, n_tokens = trace.outputs[-1], trace.inputs[0].shape[1]
         once = len({id(layer) for layer, _ in calls}) == len(calls) == len(layers)
         if not once or any(call.entered.ndim != 3 for _, call in calls):
@@ -64,7 +66,7 @@ def _from_layers(network: Network) -> TangentTrace | None:
         for (_, call), slope in zip(calls, slopes, strict=True):
             x, d = call.entered.double(), slope.double()
             total += float(((x @ x.mT) * (d @ d.mT)).sum())
-    return TangentTrace(total, n_tokens)
+    return TangentTrace(total * (B / n_traced), n_tokens)
 
 
 @contextmanager

@@ -75,6 +75,16 @@ def test_the_trace_without_gradients_is_that_of_the_kernel(chunk: int | None) ->
     assert "tangent" in shared.used
 
 
+def test_the_trace_of_a_quick_network_is_that_of_its_first_sequence_for_each_of_them() -> None:
+    arch = Gpt2Arch(64, (2, 4), (256, 320), -1, 1)
+    model, tokens = spaces.NANO_GPT2.build(arch, 1).double(), spaces.NANO_GPT2.batch(0)
+    first = Network(model, tokens[:1]).tangent_trace
+    quick = Network(model, tokens, is_quick=True).tangent_trace
+    assert quick.value == pytest.approx(len(tokens) * first.value, rel=1e-12)
+    assert quick.n_tokens == first.n_tokens
+    assert Network(model, tokens).tangent_trace.value != pytest.approx(quick.value, rel=1e-6)
+
+
 @pytest.mark.slow
 def test_ntkt_is_on_average_the_trace_over_every_output() -> None:
     model = foreign()
