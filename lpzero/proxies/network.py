@@ -117,8 +117,8 @@ class Network:
     noise.
     `sizes` are a space's `block_sizes` under "blocks" and `end_sizes` under "ends", for formulas.
     `wide_tokens` are a larger batch, for proxies that compare units over tokens. `is_quick`: what
-    costs much is computed less exactly, as in a search (the flow of absolute weights in float32, the
-    trace of the tangent kernel from one sequence).
+    costs much is computed less exactly, as in a search (the flow of absolute weights in float32,
+    the trace of the tangent kernel from one sequence).
     """
 
     def __init__(
