@@ -166,6 +166,16 @@ def test_a_chain_that_overflows_poisons_its_row_and_no_other() -> None:
     assert np.isfinite(table.products["G", "W"]).all()
 
 
+def test_a_chain_that_overflowed_has_no_products_though_its_inverse_is_finite() -> None:
+    one, chains = sketch(0), surviving(2)
+    big = type(one)(one.header, one.numbers.astype(np.float64))
+    big.tensors(0, "W")[0][0][...] *= 1e200
+    [found] = branch_table([big], chains).products.values()
+    of_rows = {chain: found[..., chains.rows["W", chain], 0] for chain in chains.chains["W"][:144]}
+    assert np.isnan(of_rows["square", "inverse"]).all()
+    assert np.isfinite(of_rows["abslog",]).any()
+
+
 def test_pieces_hold_every_tensor_once() -> None:
     drawn = [sketch(seed) for seed in range(4)]
     pieces = gather(drawn, ("G", "W"), elements=100)

@@ -36,6 +36,7 @@ def operands(shape: tuple[int, int, int]) -> dict[str, FloatArray]:
         "tiny": drawn * 1e-12,
         "huge": drawn * 1e60,
         "beyond the clip": drawn * 40.0,
+        "below the clip": -np.abs(drawn) * 400.0 - 0.1,
         "constant": np.full(shape, -2.5),
         "mixed sizes": drawn * np.logspace(-11, 3, shape[0])[:, np.newaxis, np.newaxis],
     }
