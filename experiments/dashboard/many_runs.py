@@ -16,7 +16,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.journal_tally import JournalTally
 from lpzero.discover.settings import Settings
 from lpzero.discover.storage import campaign_config, is_candidate
@@ -82,7 +82,7 @@ def write_runs(folder: Path, n_runs: int, evaluations: int) -> None:
     """Write the runs; the large one is `large`."""
     write_campaign(folder / "large", evaluations, 0)
     finished = folder / "group-0" / "finished"
-    Discovery("nano-gpt2", out=finished, generations=2, population=20, offspring=20, terms=1,
+    Campaign("nano-gpt2", out=finished, generations=2, population=20, offspring=20, terms=1,
               choose="valid", permutations=0).run()  # fmt: skip
     for number in range(2, n_runs):
         target = folder / f"group-{number % 7}" / f"run-{number:03d}"

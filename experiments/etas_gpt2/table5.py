@@ -26,7 +26,7 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.proxies import Context, Measurements, find
 from lpzero.proxies.ranking import measures_of
 from lpzero.search import Resources

@@ -10,7 +10,6 @@ from lpzero.report.figures import front
 from lpzero.report.figures.drawn import FOUND, HOLDS, OTHERS, SEARCHED, Drawn, Material
 from lpzero.report.markup import Child, Markup, element, joined
 from lpzero.report.mathematics import shown
-from lpzero.report.page import commands
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import number, pairs
 from lpzero.report.verdict import interval
@@ -53,7 +52,7 @@ def content(material: Material) -> Content:
             Section(
                 "reproduce",
                 "Reproduce",
-                [commands(provenance.commands(run)), provenance.provenance(run)],
+                [provenance.reproduce(run), provenance.provenance(run)],
             ),
         ],
     )

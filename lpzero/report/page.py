@@ -93,8 +93,3 @@ def _section(section: Section, with_pictures: bool) -> Markup:
         id=section.name,
         aria_labelledby=f"{section.name}-title",
     )
-
-
-def commands(lines: Sequence[str]) -> Markup:
-    """Command lines, ready to be copied."""
-    return element("pre", element("code", "\n".join(lines)), tabindex=0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lpzero.discover.candidate import Candidate, Verdict
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.generation import State
 from lpzero.discover.language import Language
@@ -107,9 +107,9 @@ def _swapped(text: str) -> list[tuple]:  # type: ignore[type-arg]
     return [(expression.left, expression.right), (expression.right, expression.left)]
 
 
-def campaign(out: Path, name: str = "paper", **settings: object) -> Discovery:
+def campaign(out: Path, name: str = "paper", **settings: object) -> Campaign:
     asked = {"population": 12, "generations": 12, "archs": 12, "permutations": 0, **settings}
-    return Discovery(table(40), preset=name, out=out, sketches=[sketches(40)], **asked)
+    return Campaign(table(40), preset=name, out=out, sketches=[sketches(40)], **asked)
 
 
 def test_fitness_without_a_fitted_sign_is_the_signed_rho_and_resuming_keeps_it(

@@ -588,7 +588,7 @@ def test_the_printed_command_makes_the_same_configuration(
         given.update(options, tables=tables)
         raise InputError("enough")
 
-    monkeypatch.setattr("lpzero.discover.discovery.Discovery", configure)
+    monkeypatch.setattr("lpzero.discover.discovery.Campaign", configure)
     assert command(words[1:]) == 2
     known = {field.name for field in fields(Settings)}
     again = preset(given["preset"], **{k: v for k, v in given.items() if k in known})
