@@ -145,9 +145,7 @@ class FormulaProxy(Proxy):
         """The change of the formula; of its terms and columns if some of them are ranks."""
         if not self.is_relative:
             return change(self)
-        terms = [
-            FormulaProxy(str(t), t, "", self.options, self.softmax_axis) for t in self.formula.terms
-        ]
+        terms = [FormulaProxy(str(t), t, options=self.options) for t in self.formula.terms]
         return _OfParts(self.name, self.formula, (*terms, *self.parts)).map_leaves(change)
 
     def exact(self) -> FormulaProxy:
