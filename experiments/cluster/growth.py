@@ -201,7 +201,7 @@ def growth(n: int, material: Material, folder: Path, names: Sequence[str]) -> li
 
 
 def _import_all() -> None:
-    import lpzero.cli.exhaust
+    import lpzero.verbs.exhaust
     import lpzero.exhaust
     import lpzero.statistics.extraction  # noqa: F401
 

@@ -58,7 +58,7 @@ def test_an_unknown_verb_is_answered_with_the_nearest(capsys: pytest.CaptureFixt
 def test_a_verb_like_none_is_answered_with_all(capsys: pytest.CaptureFixture[str]) -> None:
     code, line = fails(capsys, "xyzzy")
     assert code == 2
-    assert line.startswith("unknown command 'xyzzy'; choose from: tables, counters")
+    assert line.startswith("unknown command 'xyzzy'; choose from: classics, counters")
 
 
 @pytest.mark.parametrize(
