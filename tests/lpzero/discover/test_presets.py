@@ -139,15 +139,6 @@ def test_settings_from_before_these_options_mean_what_they_meant() -> None:
     assert Settings.from_json(PRESETS["paper"].to_json()) == PRESETS["paper"]
 
 
-@pytest.mark.parametrize("name", ["paper", "released"])
-def test_the_command_repeats_the_campaign(tmp_path: Path, name: str) -> None:
-    campaign(tmp_path / "c", name, whole_table=True).search()
-    words = open_run(tmp_path / "c").command()
-    assert words[words.index("--preset") + 1] == "paper"
-    assert "--whole-table" in words
-    assert ("--survivors" in words) == (name == "released")
-    assert "--sign" not in words
-
 
 def test_rows_of_the_whole_table_are_train_and_the_rest_is_unseen(tmp_path: Path) -> None:
     run = campaign(tmp_path / "w", whole_table=True).run()
