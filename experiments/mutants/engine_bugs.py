@@ -159,7 +159,6 @@ BUGS = (
         ("np.sort(np.concatenate([self.parts.train, self.parts.valid]))", "self.parts.train", "formulas are chosen on train rows alone"),
         ("if measure == RHO_WITHIN and measures.n_within == 0:", "if False:", "valid rows without groups give 0"),
         ("picked = random.Random(f\"rows {parts.seed}\").sample(range(n), settings.archs)", "picked = range(settings.archs)", "the first training rows instead of a sample"),
-        ("picked = np.argsort(sizes, kind=\"stable\")[spread]", "picked = spread", "the early look is not at very different sizes"),
     ]),
     Bugs("lpzero/judgement/across.py", [_T + "discover/test_objective.py"], [
         ("np.where(minus > plus, -1, 1)", "np.where(rhos[0] < 0, -1, 1)", "the sign from the first of several tables"),
