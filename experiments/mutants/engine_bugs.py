@@ -20,7 +20,7 @@ BUGS = (
         ("values = sum(part.values for part in parts)", "values = parts[0].values", "gradients of a split batch are those of its first part"),
         ("rows = round(values.numel() / width * n_parts)", "rows = round(values.numel() / width)", "a split batch keeps more columns than a whole one"),
         ("state = {EMBEDDING: seen.inputs[0], HEAD: final}[end]", "state = seen.inputs[0]", "the head reads the embedding's state"),
-        ("return CutTensor(values.reshape(-1, width).clone(), width)", "return CutTensor(values.reshape(-1, width), width)", "a statistic shares memory with the model"),
+        ("return Matrix(values.reshape(-1, width).clone(), width)", "return Matrix(values.reshape(-1, width), width)", "a statistic shares memory with the model"),
     ]),
     Bugs("lpzero/statistics/trace.py", [_T + "statistics/test_statistics.py", *_PROXIES], [
         ("weight.ndim >= 2]", "weight.ndim >= 1]", "biases count as weight matrices"),
@@ -47,36 +47,36 @@ BUGS = (
         ("float(of[row])", "float(of[0])", "every sketch has the scores of the first"),
     ]),
     Bugs("lpzero/scores/stacks.py", [_T + "scores/test_evaluator.py", _T + "scores/test_branch_table.py"], [
-        ("width = b.true_columns if a.true_columns == b.values.shape[1] else b.values.shape[1]", "width = b.true_columns", "the true width of a·bᵀ"),
+        ("width = b.true_columns if a.true_columns == b.rows else b.rows", "width = b.true_columns", "the true width of a·bᵀ"),
         ("np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.column_scale", "np.add.reduce(a.values.mean(axis=1) * others, axis=1)", "the mean of a product of cut matrices is not rescaled"),
-        ("return Stack(finite(values), max(a.true_columns, b.true_columns))", "return Stack(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
+        ("return Matrix(finite(values), max(a.true_columns, b.true_columns))", "return Matrix(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
     ]),
-    Bugs("lpzero/scores/tabulation.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
+    Bugs("lpzero/scores/tabulation/tabulator.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
         ("found += product / table.counts[pair[0]][block]", "found += product / max(table.counts[pair[0]])", "tensors of a small block count less"),
         ("product[1] = left.column_means @ right.column_means.T * (inner / kept)", "product[1] = left.column_means @ right.column_means.T", "matrix products of cut matrices are not rescaled"),
         ("found[n:] = self.means[n:, np.newaxis]", "found[n:] = 1.0", "what log_softmax subtracts is 1 in matrix products"),
         ("total / len(found)", "total", "an end's tensors are added up"),
         ("(found[index] for index in sorted(found))", "found.values()", "an end's tensors are added in the order in which they were known"),
-        ("places = [lane.places[at] for lane in lanes]", "places = [min(at, len(lane.distinct) - 1) for lane in lanes]", "gradients meet the weights of another network"),
-    ]),
-    Bugs("lpzero/scores/tensor_stacks.py", [_T + "scores/test_branch_table.py"], [
-        ("return digest, self.numbers.shape, self.true_columns", "return self.numbers.shape, self.true_columns", "tensors of one shape are taken for each other"),
+        ("places = [stack.places[at] for stack in stacks]", "places = [min(at, len(stack.distinct) - 1) for stack in stacks]", "gradients meet the weights of another network"),
         ("found.setdefault(tensor.identity(), len(found))", "found.setdefault(id(tensor), len(found))", "equal tensors are computed again"),
     ]),
-    Bugs("lpzero/scores/basis.py", [_T + "scores/test_branch_table.py"], [
+    Bugs("lpzero/scores/tensors.py", [_T + "scores/test_branch_table.py"], [
+        ("return digest, values.shape, self.matrix.true_columns", "return values.shape, self.matrix.true_columns", "tensors of one shape are taken for each other"),
+    ]),
+    Bugs("lpzero/scores/tabulation/basis.py", [_T + "scores/test_branch_table.py"], [
         ("(-1.0 if is_negated else 1.0, 0.0)", "(1.0, 0.0)", "log_softmax of -x follows from x"),
         ("self.columns[:, follower.column] -= offset[:, np.newaxis]", "pass", "log_softmax of what is centred forgets the mean"),
         ("offset = offset + other * self.offset[:, follower.second]", "pass", "the second part of a sum is centred"),
         ("(\"square\", \"abslog\"): ((2.0,", "(\"square\", \"abslog\"): ((1.0,", "the logarithm of a square is not twice as large"),
         ("(\"zscore\", \"abs\"): ((2.0,", "(\"zscore\", \"abs\"): ((1.0,", "|zscore| is relu(zscore) less zscore"),
     ]),
-    Bugs("lpzero/scores/kernels.py", [_T + "scores/test_kernels.py"], [
+    Bugs("lpzero/scores/tabulation/kernels.py", [_T + "scores/tabulation/test_kernels.py"], [
         ("if self.is_within_exp:", "if True:", "the exponential is not clipped"),
         ("return (self._mean_of_centred + (self.mean - self.low)) / self.minmax_spread", "return (self.mean - self.low) / self.minmax_spread", "the mean of a nearly constant minmax has the error of the mean"),
         ("return float(self.absolute.min())", "return float(self.absolute.max())", "an inverse of zeros has no floor"),
         ("np.maximum(np.absolute(self.low), np.absolute(self.high))", "np.absolute(self.high)", "noise is measured by the largest element alone"),
     ]),
-    Bugs("lpzero/scores/chain_values.py", [_T + "scores/test_branch_table.py"], [
+    Bugs("lpzero/scores/tabulation/chain_values.py", [_T + "scores/test_branch_table.py"], [
         ("offset = sign * (operand.mean - least) / spread", "offset = sign * operand.mean / spread", "products of minmax start at zero"),
         ("sign = -1.0 if one.is_negated else 1.0", "sign = 1.0", "minmax of -x is that of x"),
         ("least = operand.high if one.is_negated else operand.low", "least = operand.low", "minmax of -x begins at the least x"),
@@ -87,7 +87,7 @@ BUGS = (
         ("return finite(formula.sign * tree_values(formula.tree, leaf))", "return finite(tree_values(formula.tree, leaf))", "the sign of a product of terms is lost"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
-    Bugs("lpzero/scores/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
+    Bugs("lpzero/exhaust/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
         ("return a + b if family.operation == \"add\" else a - b", "return a + b", "a family of differences is one of sums"),
         ("total += inside / counts[:, block]", "total += inside", "tensors of a block are added up"),
     ]),

@@ -29,7 +29,7 @@ from lpzero.judgement.measures import (
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
-from lpzero.scores.branch_table import BranchTable, rows_of
+from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import ColumnFacts, Columns
@@ -37,7 +37,6 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.products import Beam, Found, Searched, of_columns, search
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
-from lpzero.scores.stored_tables import stored_table
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
@@ -113,7 +112,7 @@ class TableFitness:
     @cached_property
     def branches(self) -> BranchTable:
         """The branch table of all rows, which products of terms are searched on."""
-        return stored_table(self.sketches, self.chains, None, self.workers, self.label)
+        return branch_table(self.sketches, self.chains, None, self.workers, self.label)
 
     @property
     def term_language(self) -> TermLanguage:
@@ -135,7 +134,7 @@ class TableFitness:
             return Repeated(first, None if again is None else TermSource(None, again))
         assert self._make_repeated is not None
         sketches = self._make_repeated()
-        made = stored_table(sketches, self.chains, None, self.workers, self.label)
+        made = branch_table(sketches, self.chains, None, self.workers, self.label)
         return Repeated(first, TermSource(made, self.columns.values if again is None else again))
 
     @cached_property
