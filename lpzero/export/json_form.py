@@ -64,7 +64,6 @@ def to_value(one: Exported) -> dict[str, Any]:
         "formula": str(one.formula),
         "reduction": _reduction(one.formula),
         "sign": one.formula.sign,
-        "softmax_axis": "first",  # the only one; readers of 0.2.0 ask for it
         "sketch": _sketch(one.options),
         "batches": [asdict(batch) for batch in one.batches],
         "provenance": asdict(one.provenance),
@@ -142,7 +141,8 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
     fields.take("format"), fields.take("schema")
     _check_digest(value, fields)
     formula = _formula(fields)
-    fields.choice("softmax_axis", ["first"])
+    if fields.has("softmax_axis"):  # a file of version 0.2.0 or before
+        fields.choice("softmax_axis", ["first"])
     tried = fields.inner("trial")
     one = Exported(
         fields.text("name"),

@@ -244,8 +244,6 @@ class _TermSource:
     def _unary(self, node: Apply) -> str:
         primitive = get_unary(node.operation)
         operand, body = self._name(node.operand), self.sources.add(primitive.name, primitive.body)
-        if primitive.traits.along_axis:
-            return self._call("each", f"lambda x: {body}(x, 0, 1.0)", operand)
         if primitive.traits.gives is Gives.SCALAR:
             return self._call("reduced", body, operand, repr(primitive.traits.grows))
         return self._call("each", body, operand)

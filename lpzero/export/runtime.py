@@ -108,7 +108,7 @@ class CutMatrix(NamedTuple):
     true_columns: int
 
     @property
-    def stretch(self) -> float:
+    def column_scale(self) -> float:
         """True over kept columns: the factor that rescales a sum over the cut axis."""
         return self.true_columns / self.values.shape[1]
 
@@ -178,7 +178,7 @@ def each(operation: Any, matrices: list[CutMatrix]) -> list[CutMatrix]:
 
 def reduced(operation: Any, matrices: list[CutMatrix], grows: float) -> list[CutMatrix]:
     """One number per matrix, rescaled to the true element count where it grows with it."""
-    return [scalar(operation(x.values) * x.stretch**grows) for x in matrices]
+    return [scalar(operation(x.values) * x.column_scale**grows) for x in matrices]
 
 
 def block_mean(matrices: list[CutMatrix]) -> Tensor:
@@ -219,9 +219,9 @@ def matrix_product(left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMat
         kept, (rows, other) = a.values.shape[1], b.values.shape
         if a.true_columns == rows:
             partner = b.values if kept == rows else b.values[kept_columns(rows, kept)]
-            results.append(CutMatrix(finite(a.values @ partner * a.stretch), b.true_columns))
+            results.append(CutMatrix(finite(a.values @ partner * a.column_scale), b.true_columns))
         elif a.true_columns == b.true_columns and kept == other:
-            results.append(CutMatrix(finite(a.values @ b.values.T * a.stretch), rows))
+            results.append(CutMatrix(finite(a.values @ b.values.T * a.column_scale), rows))
         else:
             results += pairwise(torch.mul, one_scalar([a]), one_scalar([b]))
     return results
