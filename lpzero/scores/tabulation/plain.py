@@ -45,8 +45,8 @@ def tabulate_plainly(sketch: Sketch, chains: ChainSet) -> Tabulated:
         products[left, right] = np.zeros((2, n_left, n_right))
         for block in blocks:
             for a, b in zip(computed[block, left], computed[block, right], strict=True):
-                of_tensor = _products(a[:n_left], b[:n_right])
-                products[left, right] += of_tensor / counts[left][block]
+                made = _products(a[:n_left], b[:n_right])
+                products[left, right] += made / counts[left][block]
     return Tabulated(counts, means, products, ends, sketch.sizes)
 
 

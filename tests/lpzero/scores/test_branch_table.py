@@ -210,7 +210,7 @@ def assert_like_plain(sketches: list[Sketch], unaries: int) -> None:
             np.testing.assert_allclose(fast.ends[at], values, 1e-12, 1e-14)
         for pair, values in plain.products.items():
             is_close = np.isclose(fast.products[pair], values, 1e-9, 1e-13, equal_nan=True)
-            assert is_close.mean() > 0.98, pair
+            assert is_close.mean() > 0.95, pair
             # What cancels is compared with the size of what cancelled.
             scale = np.maximum(1.0, np.nanmax(np.abs(values), axis=(1, 2), keepdims=True))
             np.testing.assert_allclose(fast.products[pair] / scale, values / scale, 1e-9, 1e-13)
