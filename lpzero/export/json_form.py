@@ -12,12 +12,12 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.export import trial
+from lpzero.export import synthetic_networks
+from lpzero.export.exported import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.exporter import Exporter
-from lpzero.export.record import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
@@ -25,7 +25,6 @@ from lpzero.statistics.definitions import DEFINITIONS, OURS
 from lpzero.statistics.losses import LOSSES
 from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
-from primitives.naive import Axis
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.score import AnyFormula
@@ -65,11 +64,10 @@ def to_value(one: Exported) -> dict[str, Any]:
         "formula": str(one.formula),
         "reduction": _reduction(one.formula),
         "sign": one.formula.sign,
-        "softmax_axis": one.softmax_axis,
         "sketch": _sketch(one.options),
         "batches": [asdict(batch) for batch in one.batches],
         "provenance": asdict(one.provenance),
-        "trial": {"limit": trial.LIMIT, "scores": list(one.trial)},
+        "trial": {"limit": synthetic_networks.LIMIT, "scores": list(one.trial)},
     }
     value = json.loads(json.dumps(value, allow_nan=False))
     return {**value, "sha256": _digest(value)}
@@ -143,21 +141,21 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
     fields.take("format"), fields.take("schema")
     _check_digest(value, fields)
     formula = _formula(fields)
-    axes: dict[str, Axis] = {axis: axis for axis in get_args(Axis)}
+    if fields.has("softmax_axis"):  # a file of version 0.2.0 or before
+        fields.choice("softmax_axis", ["first"])
     tried = fields.inner("trial")
     one = Exported(
         fields.text("name"),
         formula,
         _provenance(fields.inner("provenance")),
         options(fields.inner("sketch")),
-        axes[fields.choice("softmax_axis", list(axes))],
         tuple(_batch(item, where) for item in fields.items("batches")),
     )
     limit, scores = tried.integer("limit"), tried.items("scores")
     tried.done()
     fields.done()
     theirs = [None if s is None else check_number(s, f"{where}: trial") for s in scores]
-    if limit != trial.LIMIT or not trial.agree(one.trial, theirs):
+    if limit != synthetic_networks.LIMIT or not synthetic_networks.agree(one.trial, theirs):
         raise InputError(
             f"{where}: this version computes other scores than lpzero {one.provenance.engine} did"
             " when the file was written; use that version, or export the formula again"
