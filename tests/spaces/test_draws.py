@@ -17,7 +17,7 @@ import pytest
 
 import spaces
 from spaces.base import Space
-from tests.lpzero.own.small_space import SPACE as OWN
+from tests.spaces.own.small_space import SPACE as OWN
 
 RECORDED = json.loads(Path(__file__).with_name("draws.json").read_text())
 SPACES = {name: spaces.get(name) for name in spaces.names()} | {"own": OWN}
