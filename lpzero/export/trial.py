@@ -17,7 +17,6 @@ import numpy as np
 from primitives import naive
 from primitives.changes import on_change
 from primitives.expressions import Apply, walk
-from primitives.naive import Axis
 from primitives.network import Block, NetworkValues, number
 from primitives.reductions import End
 from primitives.registry import get_unary
@@ -137,15 +136,13 @@ def drawn_as(name: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def scores(
-    formula: AnyFormula, softmax_axis: Axis = "first", limit: int | None = LIMIT
-) -> tuple[float | None, ...]:
+def scores(formula: AnyFormula, limit: int | None = LIMIT) -> tuple[float | None, ...]:
     """The formula's score on each network; None where it has none, or only rounding noise."""
     n = _MANY if _can_jump(formula) else _FEW
     beside = columns(formula.columns)
     found = [
         [
-            naive.score(formula, network, softmax_axis, values)
+            naive.score(formula, network, values)
             for network, values in zip(networks_with_ends(limit, perturbation), beside, strict=True)
         ]
         for perturbation in range(n)

@@ -34,7 +34,7 @@ from lpzero.statistics.definitions import OURS
 from primitives.classics import CLASSICS
 from primitives.errors import TensorError
 from primitives.formula import PAPER_REDUCTIONS, Formula
-from primitives.naive import Axis, block_values, combine
+from primitives.naive import block_values, combine
 from primitives.naive import score as naive_score
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.rejection import Rejected
@@ -53,8 +53,8 @@ _NO_COLUMN = Rejected("missing-column", "a column has no value for this architec
 class FormulaProxy:
     """A formula, discovered or written by hand.
 
-    An exported formula brings the `options` of its sketches and its `softmax_axis`, and is scored
-    with them. The context's seeds are added to its own; a loss other than "auto" overrides its own.
+    An exported formula brings the `options` of its sketches and is scored with them. The context's
+    seeds are added to its own; a loss other than "auto" overrides its own.
     `chosen_on` lists the tables it was found on, each with the seed of the split, None where it was
     found on all rows. Its columns are counters and other proxies, by their registered names or by
     those of the proxies `beside` it; rank-of-NAME is the rank of one of them.
@@ -64,7 +64,6 @@ class FormulaProxy:
     formula: AnyFormula
     paper: str = ""
     options: SketchOptions | None = None
-    softmax_axis: Axis = "first"
     chosen_on: tuple[tuple[str, int | None], ...] = ()
     beside: tuple[Proxy, ...] = ()
 
@@ -134,10 +133,10 @@ class FormulaProxy:
                 " single networks; score it on sketches, as `lpzero rank` does"
             )
         name = str(self.formula)
-        if (own.limit, self.softmax_axis) != (usual.limit, "first"):
-            name += f" limit {own.limit} axis {self.softmax_axis}"
+        if own.limit != usual.limit:
+            name += f" limit {own.limit}"
         name += "" if own.definitions == OURS else f" definitions {own.definitions}"
-        how = own.limit, self.softmax_axis, own.definitions
+        how = own.limit, own.definitions
         if not isinstance(self.formula, Formula) or not self.has_blocks:
             terms = Measure(f"terms of {name}", TermValues(self.formula, *how))
             return _OnNetworks(self, terms)
@@ -154,7 +153,7 @@ class FormulaProxy:
         if not self.formula.statistics:
             return self._from_sizes(space, archs, columns)
         options = self.sketching(measurements.context)
-        evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
+        evaluator, usable = measurements.evaluator(space, archs, options)
         scores = np.full(len(archs), np.nan)
         beside = {name: _filled(values[usable]) for name, values in columns.items()}
         found = evaluator.score(self.formula, beside)
@@ -176,7 +175,7 @@ class FormulaProxy:
             values = [block_values(self.formula, network.blocks) for network in networks]
             return [sign * np.array(of, dtype=np.float64) for of in values]
         options = self.sketching(measurements.context)
-        evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
+        evaluator, usable = measurements.evaluator(space, archs, options)
         if len(usable) < len(archs):
             raise InputError("an architecture has no sketch; `lpzero stats` shows which and why")
         found = sign * evaluator.block_means(expression)

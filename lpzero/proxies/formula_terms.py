@@ -15,7 +15,7 @@ from lpzero.statistics.definitions import OURS
 from primitives import network as formulas
 from primitives.errors import TensorError
 from primitives.formula import Formula
-from primitives.naive import Axis, block_values, score
+from primitives.naive import block_values, score
 from primitives.network import number
 from primitives.rejection import Rejected
 from primitives.score import AnyFormula
@@ -51,13 +51,12 @@ class BlockValues:
 
     formula: Formula
     limit: int | None
-    softmax_axis: Axis
     definitions: str = OURS
 
     def __call__(self, network: Network) -> Terms:
         found = _positions(network, self.formula, self.limit, False, self.definitions)
         blocks = found.blocks
-        values = block_values(self.formula, blocks, self.softmax_axis)
+        values = block_values(self.formula, blocks)
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
         return [[value] for value in values]
@@ -69,7 +68,6 @@ class TermValues:
 
     formula: AnyFormula
     limit: int | None
-    softmax_axis: Axis
     definitions: str = OURS
 
     def __call__(self, network: Network) -> Terms:
@@ -79,7 +77,7 @@ class TermValues:
 
     def _value(self, term: Formula, positions: formulas.NetworkValues) -> float:
         try:
-            found = score(term, positions, self.softmax_axis)
+            found = score(term, positions)
         except TensorError:  # a position has not what the term reads there: the head of an encoder
             return math.nan
         return math.nan if isinstance(found, Rejected) else found
