@@ -10,7 +10,7 @@ import spaces
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.export import export, select
-from lpzero.export.forms import write_file
+from lpzero.export.exporter import write_file
 from lpzero.notebook.verbs import context, load_table
 from primitives.latex import right_side, to_latex
 from primitives.parser import parse
@@ -63,14 +63,14 @@ class FormulaObject:
 
         The options are those of `lpzero.rank`: seed, jobs, cache, device, batch.
         """
-        from lpzero.proxies import Measurements, applies
+        from lpzero.proxies import Measurements
 
         found = spaces.get(space) if isinstance(space, str) else space
         read = [found.from_json(a) if isinstance(a, Mapping) else a for a in archs]
         for arch in read:
             found.validate(arch)
         proxy = self._proxy
-        if not applies(proxy, found):
+        if not proxy.applies_to(found):
             raise InputError(f"{self.text} cannot score space {found.name}")
         return proxy.score(found, read, Measurements(context(**options)))
 

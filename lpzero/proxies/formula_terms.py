@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.proxies.registry import Proxy, Terms
+from lpzero.proxies.base import Proxy, Terms
 from lpzero.statistics.definitions import OURS
 from primitives import network as formulas
 from primitives.errors import TensorError

@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lpzero.errors import InputError
+from lpzero.proxies.base import Proxy
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
 from lpzero.proxies.ensemble import ensemble, members_of
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.proxies.registry import Proxy, get, known
+from lpzero.proxies.registry import get, known
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 
 if TYPE_CHECKING:  # every export form is imported with it, and most proxies are not in files
     from lpzero.export import Exported
-    from lpzero.export.record import Formulas
+    from lpzero.export.exported import Formulas
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum|rank-log)\s*\((.*)\)\s*", re.DOTALL)
 _COMBINE = {"rank-mean": rank_mean, "rank-sum": rank_sum, "rank-log": rank_log}
@@ -61,7 +62,7 @@ def from_file(path: str | Path) -> FormulaProxy | Combined:
 
 def named_formulas(name: str) -> Formulas:
     """The formula of the proxy of that name, or the members of the ensemble."""
-    from lpzero.export.record import Formulas
+    from lpzero.export.exported import Formulas
 
     proxy = get(name)
     if isinstance(proxy, FormulaProxy):

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, UnsealedError
 from lpzero.parallel import Lost, stream
+from lpzero.proxies.base import Measure
 from lpzero.proxies.context import Context
-from lpzero.proxies.registry import Measure
 from lpzero.proxies.released_batch import own_batch
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
