@@ -169,9 +169,9 @@ BUGS = (
     ]),
     Bugs("lpzero/discover/hall_of_fame.py", [_T + "discover/test_hall_of_fame.py"], [
         ("return other.complexity <= candidate.complexity and all(", "return other.complexity < candidate.complexity and all(", "the hall's cover with < for ≤"),
-        ("return not any(_dominates(entry, candidate) for entry in entries)", "return False", "a full hall that admits no simpler formula"),
+        ("return not any(_dominates(entry, candidate) for entry in self.front)", "return False", "a full hall that admits no simpler formula"),
         ("a >= b for a, b in zip", "a > b for a, b in zip", "equal fitness is not covered"),
-        ("if candidate.fitness[0] >= worst.fitness[0]:", "if candidate.fitness[0] > worst.fitness[0]:", "a full hall admits no equal"),
+        ("if candidate.fitness[0] >= self._worst:", "if candidate.fitness[0] > self._worst:", "a full hall admits no equal"),
         ("candidate.key not in keys and", "", "a formula has two entries"),
     ]),
     Bugs("lpzero/discover/choice.py", [_T + "discover/test_products.py", _T + "discover/test_choice.py"], [
@@ -182,12 +182,14 @@ BUGS = (
         ("plain, sign = child.formula, verdict.sign * scored.sign", "plain, sign = child.formula, verdict.sign", "a formula whose canonical form is negated has the wrong sign"),
         ("if earlier is None and scored.key in self.fresh:", "if False:", "a formula is tried twice in one generation"),
     ]),
-    Bugs("lpzero/discover/selection.py", [_T + "discover/test_evolution.py"], [
+    Bugs("lpzero/discover/candidate.py", [_T + "discover/test_evolution.py"], [
         ("(-c.fitness[0], c.complexity, c.id)", "(-c.fitness[0], -c.complexity, c.id)", "the more complex of equals comes first"),
+    ]),
+    Bugs("lpzero/discover/selection.py", [_T + "discover/test_evolution.py"], [
         ("(*candidate.fitness, -float(candidate.complexity))", "(*candidate.fitness, float(candidate.complexity))", "the front prefers the complex"),
     ]),
-    Bugs("lpzero/discover/tally.py", [_T + "discover/test_tally.py", _T + "discover/test_campaign.py"], [
-        ("self.evaluated += sum(member.key is not None for member in members)", "self.evaluated += len(scored)", "rejected scores do not count as evaluated"),
+    Bugs("lpzero/discover/hall_of_fame.py", [_T + "discover/test_hall_of_fame.py", _T + "discover/test_campaign.py"], [
+        ("self.evaluated += sum([member.key is not None for member in members])", "self.evaluated += sum([bool(member.fitness) for member in members])", "rejected scores do not count as evaluated"),
         ("            scored.append(self.best)\n", "            pass\n", "the best so far is that of the generation"),
     ]),
     Bugs("lpzero/runs/journal.py", [_T + "runs/test_replay.py", _T + "discover/test_campaign.py"], [

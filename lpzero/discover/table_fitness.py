@@ -36,6 +36,7 @@ from lpzero.scores.columns import ColumnFacts, Columns
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.products import Beam, Found, Searched, of_columns, search
+from lpzero.scores.row_batches import scorer_of
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
@@ -237,6 +238,14 @@ class TableFitness:
     def all_rows(self) -> FormulaScorer:
         """The evaluator on all rows, for the formulas that are reported."""
         return self._evaluator(None, None, surviving(1))
+
+    @property
+    def row_batches(self) -> FormulaScorer:
+        """Scores formulas that need tensors on all rows, some rows at a time if these are large."""
+        evaluator = self.all_rows
+        if not isinstance(evaluator, FormulaEvaluator):
+            return evaluator
+        return scorer_of(self.sketches, evaluator.table.chains, evaluator.table, self.workers)
 
     def _evaluator(
         self, rows: Any, label: str | None, chains: ChainSet | None = None
