@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import spaces
-from lpzero.errors import InputError
+from lpzero.errors import InputError, RunError
 from lpzero.exhaust import Exhaustion, Query, Results, choose, exhaust, report, shards
 from lpzero.exhaust.record import read
 from lpzero.exhaust.results import formula_at
@@ -24,6 +24,7 @@ from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
 from lpzero.report.figures import pairs
 from lpzero.runs.config import read_config
+from lpzero.runs.directory import locked
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
 from lpzero.version import VERSION
@@ -64,6 +65,14 @@ def done(
     folder = tmp_path_factory.mktemp("run")
     parts = split(table, 0)
     return exhaust(parts.hide_test(table), sketches, parts, folder, Exhaustion(1, True))
+
+
+def test_a_folder_that_another_run_has_locked_is_refused(
+    table: Table, sketches: list[Sketch], tmp_path: Path
+) -> None:
+    parts = split(table, 0)
+    with locked(tmp_path), pytest.raises(RunError, match="in use"):
+        exhaust(parts.hide_test(table), sketches, parts, tmp_path, Exhaustion(1))
 
 
 def contents(folder: Path) -> dict[str, bytes]:

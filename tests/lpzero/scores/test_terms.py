@@ -251,3 +251,12 @@ def test_tables_share_terms_and_keep_those_that_repeat(evaluator: FormulaEvaluat
     assert sizes
     assert set(sizes) <= {str(term) for term in kept.terms}
     assert len(kept) < len(everything) / 2
+
+
+def test_terms_that_differ_by_a_factor_or_a_power_are_one() -> None:
+    rng = np.random.default_rng(2)
+    one, other = rng.uniform(1, 9, size=(2, 20))
+    columns = {"one": one, "tripled": 3 * one, "squared": one**2, "inverted": 1 / one}
+    columns |= {"other": other, "both": one * other}
+    found = term_table(None, columns=columns)
+    assert [str(term) for term in found.terms] == ["one", "other", "both"]
