@@ -253,11 +253,6 @@ def is_new_pair(first: IntArray, second: IntArray, exponent: Fraction) -> BoolAr
     return np.asarray(first < second if abs(exponent) == 1 else first != second)
 
 
-def n_pairs(n_terms: int) -> int:
-    """How many products of two terms there are."""
-    return 3 * n_terms * (n_terms - 1)
-
-
 @dataclass(frozen=True, eq=False)
 class PairScreen:
     """All products of two terms by closed form: their logarithms' correlation with ranked targets.
