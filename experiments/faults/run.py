@@ -37,7 +37,7 @@ from experiments.faults.made_tables import register, write
 from experiments.faults.workload import KILLED, READ_AFTER_KILLS, RUNS, TARGETS, Place, Target
 from lpzero.files import write_json
 from lpzero.judgement import bootstrap, differences
-from lpzero.report.figures import style
+from lpzero.report import style
 from lpzero.runs.journal import Journal
 from spaces.training import tasks
 

@@ -55,10 +55,10 @@ BUGS = (
         ("n = max(run[\"evaluations\"] for run in runs)", "n = min(run[\"evaluations\"] for run in runs)", "curves end with the shortest run"),
     ]),
     Bugs("lpzero/report/figures/front.py", [_T + "report/test_kinds.py"], [
-        ("if not found or point.fitness > found[-1].fitness:", "if not found or point.fitness >= 0:", "the front has formulas that a smaller one beats"),
-        ("return found if found and found.complexity < self.chosen.complexity else None", "return found", "the winner is offered as simpler than itself"),
+        ("if not steps or point.fitness > steps[-1].fitness:", "if not steps or point.fitness >= 0:", "the front has formulas that a smaller one beats"),
+        ("return smallest if is_smaller else None", "return smallest", "the winner is offered as simpler than itself"),
     ]),
-    Bugs("lpzero/report/figures/plotly_spec.py", [_T + "report/test_kinds.py"], [
+    Bugs("lpzero/report/plotly_chart.py", [_T + "report/test_kinds.py"], [
         ("escape(line, quote=False)", "line", "names of files are markup in figures"),
     ]),
     Bugs("lpzero/report/ranking_differences.py", [_T + "report/test_kinds.py"], [

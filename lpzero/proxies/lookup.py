@@ -26,7 +26,7 @@ from primitives.parser import parse
 
 if TYPE_CHECKING:  # every export form is imported with it, and most proxies are not in files
     from lpzero.export import Exported
-    from lpzero.export.record import Formulas
+    from lpzero.export.exported import Formulas
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum|rank-log)\s*\((.*)\)\s*", re.DOTALL)
 _COMBINE = {"rank-mean": rank_mean, "rank-sum": rank_sum, "rank-log": rank_log}
@@ -65,7 +65,7 @@ def from_file(path: str | Path) -> FormulaProxy | Combined:
 
 def named_formulas(name: str) -> Formulas:
     """The formula of the proxy of that name, or the members of the ensemble."""
-    from lpzero.export.record import Formulas
+    from lpzero.export.exported import Formulas
 
     proxy = get(name)
     if isinstance(proxy, FormulaProxy):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 
 from lpzero.report import copying, hall_of_fame, provenance, verdict
-from lpzero.report.figure_list import figures
-from lpzero.report.figures import front
-from lpzero.report.figures.drawn import FOUND, HOLDS, OTHERS, SEARCHED, Drawn, Material
+from lpzero.report.chart import Chart
+from lpzero.report.figures import FOUND, HOLDS, OTHERS, SEARCHED, Material, charts, front
 from lpzero.report.markup import Child, Markup, element, joined
 from lpzero.report.mathematics import shown
 from lpzero.report.page import commands
@@ -21,7 +20,7 @@ def content(material: Material) -> Content:
     """What the page says; equal runs give equal content."""
     run = material.run
     names = ", ".join(str(table["name"]) for table in run.tables)
-    drawn = {name: list(figures(material, name)) for name in (FOUND, HOLDS, OTHERS, SEARCHED)}
+    drawn = {name: list(charts(material, name)) for name in (FOUND, HOLDS, OTHERS, SEARCHED)}
     return Content(
         f"{names}: {run.kind}",
         run.remarks,
@@ -59,7 +58,7 @@ def content(material: Material) -> Content:
     )
 
 
-def _holds(run: FormulaRun, drawn: list[Drawn]) -> list[Markup | Drawn]:
+def _holds(run: FormulaRun, drawn: list[Chart]) -> list[Markup | Chart]:
     if run.result is None or run.best is None:
         return [element("p", "Nothing was tested yet: the test rows are read at the end.")]
     checks = [_checks(run, str(entry["name"])) for entry in run.tables]

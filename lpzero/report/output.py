@@ -10,8 +10,9 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.files import write_bytes, write_text
-from lpzero.report.figures import style
-from lpzero.report.figures.drawn import Drawn
+from lpzero.report import style
+from lpzero.report.chart import Chart
+from lpzero.report.drawn_chart import draw
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.page import document
 from lpzero.runs.run import Run, report_unexpected_content
@@ -51,8 +52,13 @@ def write(
         from lpzero.report.contents import content_of
 
         content = content_of(run, beside, ranking, transfer)
-        drawn, text = list(content.figures), document(content)
-    saved = [path for entry in drawn for path in _save(entry, place / FIGURES)]
+        files = {chart.name: _encoded(chart) for chart in content.figures}
+        text = document(content, {name: forms["svg"] for name, forms in files.items()})
+    saved = []
+    for name, forms in files.items():
+        for form, data in forms.items():
+            saved.append(place / FIGURES / f"{name}.{form}")
+            write_bytes(saved[-1], data)
     write_text(target, text)
     return Written(target, tuple(saved), tuple(run.remarks))
 
@@ -66,8 +72,7 @@ def _check_writable(folder: Path) -> None:
         )
 
 
-def _save(entry: Drawn, folder: Path) -> list[Path]:
-    made = [style.save(entry.figure, folder / f"{entry.name}.{form}") for form in ("pdf", "png")]
-    svg = folder / f"{entry.name}.svg"
-    write_bytes(svg, entry.svg)
-    return [*made, svg]
+def _encoded(chart: Chart) -> dict[str, bytes]:
+    """The files of a figure, by format."""
+    figure = draw(chart)
+    return {form: style.encode(figure, form) for form in style.FORMATS}

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 
+from lpzero.report import style
+from lpzero.report.drawn_chart import draw
 from lpzero.report.markup import Markup, element, joined
 from lpzero.report.plotly_bundle import bundle, digest
-from lpzero.report.sections import Content, Section, data_block
+from lpzero.report.sections import Content, Pictures, Section, data_block
 
 
-def document(content: Content) -> str:
-    """A complete HTML document that needs no other file; equal content gives equal text."""
+def document(content: Content, pictures: Pictures | None = None) -> str:
+    """A complete HTML document that needs no other file; equal content gives equal text.
+
+    `pictures` are its figures as SVG, drawn here if they are not given.
+    """
     css, code = asset("report.css"), asset("report.js")
-    drawn = list(content.figures)
+    if pictures is None:
+        pictures = {chart.name: style.encode(draw(chart), "svg") for chart in content.figures}
     scripts = [f"'sha256-{digest(code)}'"]
     carried: list[Markup] = []
-    if drawn:
+    if pictures:
         plotly = bundle()
         scripts.append(f"'sha256-{plotly.digest}'")
         carried = [
@@ -37,7 +43,7 @@ def document(content: Content) -> str:
         element("link", rel="icon", href="data:,"),
         element("style", Markup(css)),
     )
-    inside = joined(*body(content, with_pictures=True), *carried, element("script", Markup(code)))
+    inside = joined(*body(content, pictures), *carried, element("script", Markup(code)))
     made = element("html", head, element("body", inside), lang="en")
     return f"<!DOCTYPE html>\n{made}\n"
 
@@ -52,14 +58,14 @@ def head_lines(title: str) -> list[Markup]:
     ]
 
 
-def body(content: Content, with_pictures: bool) -> list[Markup]:
+def body(content: Content, pictures: Pictures) -> list[Markup]:
     """What is inside the body: skip link, header, contents and sections, without any script."""
     first = content.sections[0].name
     return [
         element("a", "Skip to the result", class_="skip", href=f"#{first}"),
         element("header", element("h1", content.title), remarks(content.remarks)),
         _contents(content.sections),
-        element("main", *(_section(section, with_pictures) for section in content.sections)),
+        element("main", *(_section(section, pictures) for section in content.sections)),
     ]
 
 
@@ -85,11 +91,11 @@ def _contents(sections: Sequence[Section]) -> Markup:
     return element("nav", element("ul", *links), class_="contents", aria_label="Contents")
 
 
-def _section(section: Section, with_pictures: bool) -> Markup:
+def _section(section: Section, pictures: Pictures) -> Markup:
     return element(
         "section",
         element("h2", section.title, id=f"{section.name}-title"),
-        element("div", section.body(with_pictures), class_="body"),
+        element("div", section.body(pictures), class_="body"),
         id=section.name,
         aria_labelledby=f"{section.name}-title",
     )

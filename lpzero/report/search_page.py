@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from lpzero.options import to_arguments
-from lpzero.report.figures import convergence
-from lpzero.report.figures.drawn import FOUND, SEARCHED, Drawn
+from lpzero.report.chart import Chart
+from lpzero.report.figures import FOUND, SEARCHED, convergence
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.mathematics import shown
 from lpzero.report.page import commands
@@ -50,7 +49,7 @@ def _of_the_loop(run: SearchRun) -> list[str]:
     return [] if run.result is None else list(run.result.get("remarks", ()))
 
 
-def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
+def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Chart]:
     """The best so far; searches that differ in their seed alone are one line."""
     runs = [run, *(other for other in beside if other.history)]
     if not run.history:
@@ -65,12 +64,11 @@ def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
     )
     last = run.history[-1]
     return [
-        Drawn(
+        convergence.chart(
+            data,
             "convergence",
             f"The best so far against {counted}.{convergence.several(len(runs), 'searches')}",
             f"Line chart; best {last['fitness']:.6g} after {last['evaluated']:,.0f}.",
-            convergence.spec(data),
-            partial(convergence.draw, data),
         )
     ]
 

@@ -13,12 +13,12 @@ from torch import nn
 import lpzero
 import spaces
 from lpzero.errors import InputError
-from lpzero.own.configuration import Configuration
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.statistics.extraction import of_architecture
 from spaces.errors import ArchitectureError, FieldError
-from tests.lpzero.own.small_space import CHOICES, SPACE, Model
+from spaces.own import Configuration
+from tests.spaces.own.small_space import CHOICES, SPACE, Model
 
 ARCH: dict[str, Any] = {
     "layers": 2,
@@ -239,6 +239,6 @@ def test_a_build_that_gives_no_module_or_other_blocks_is_named() -> None:
 
 
 def test_an_address_finds_the_space_and_its_name_afterwards() -> None:
-    found = spaces.get("tests.lpzero.own.small_space:SPACE")
+    found = spaces.get("tests.spaces.own.small_space:SPACE")
     assert found is SPACE
     assert spaces.get("small-space") is SPACE

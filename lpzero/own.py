@@ -1,16 +1,16 @@
-"""The sizes of a user's network, measured on the network: it states none itself.
+"""`lpzero.space`: a user's space, whose sizes are measured on its networks.
 
-A module with taps is laid out without memory where that works (torch's device "meta"), and really
-built where it does not. One forward pass of one input gives its floating-point operations, by
-torch's own counter, and which parameters are used before, in and after the blocks. A module without
-taps is always built, because its layout is found by running it.
+A network states no sizes itself. A module with taps is laid out without memory where that works
+(torch's device "meta"), and really built where it does not. One forward pass of one input gives its
+floating-point operations, by torch's own counter, and which parameters are used before, in and
+after the blocks. A module without taps is always built, because its layout is found by running it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,39 +18,94 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from lpzero.errors import InputError
 from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.inputs import read_inputs
 from lpzero.statistics.layout import TAPPED, Layout, find_blocks, first_tensor
 from lpzero.statistics.layout_finder import find_layout
 from lpzero.statistics.model_sizes import model_sizes
 from spaces.base import EMBEDDING, HEAD, Sizes
+from spaces.errors import DeclarationError, shown
+from spaces.own.configuration import read_choices
+from spaces.own.space import (
+    Build,
+    Count,
+    DrawBatch,
+    MeasuredSizes,
+    OwnSpace,
+    Train,
+    checked_name,
+    checked_shape,
+    drawn_shape,
+    name_of,
+    source_digest,
+)
 from spaces.taps import Tap
 
 BEFORE, INSIDE, AFTER = range(3)
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What a network states of itself, in numbers.
+def space(
+    choices: Mapping[str, Any],
+    build: Build,
+    *,
+    name: str | None = None,
+    depth: str | None = None,
+    batch: Sequence[int] | DrawBatch = (4, 32),
+    vocabulary: int = 256,
+    layout: Any = None,
+    parameters: Count | None = None,
+    flops: Count | None = None,
+    train: Train | None = None,
+    target: str = "target",
+    version: int = 1,
+) -> OwnSpace:
+    """The space of these choices, whose networks `build` makes from a configuration.
 
-    blocks: params and width of each block, and its ffn and heads where taps A and S show them in
-    every block. decoder: parameters of the blocks and the norms after them. attention: parameters
-    of the blocks outside norms and feed-forward layers. projections: taps H. taps: the statistics
-    that taps mark.
+    choices: a list of values for each name; under "per_layer" those that every layer has. depth:
+    the choice that is the number of layers, "layers" unless named. batch: (sequences, tokens) of
+    ids below `vocabulary`, (images, 3, height, width), or a function from a seed to a tensor.
+    layout: where statistics are read in modules that have no taps. parameters, flops: functions of
+    a configuration, for where they are not to be measured. train: from a configuration and a seed
+    to the trained quality, larger is better, for `lpzero train`; target: what that is called.
+    version: raise it when code that `build` imports changes what it builds; its own file is
+    watched.
     """
+    if not callable(build):
+        raise InputError(f"build is {shown(build)}, expected a function of a configuration")
+    if train is not None and not callable(train):
+        raise InputError(
+            f"train is {shown(train)}, expected a function of an architecture and seed"
+        )
+    draw = batch if callable(batch) else None
+    digests = tuple(
+        source_digest(function)
+        for function in (build, draw, parameters, flops)
+        if function is not None
+    )
+    try:
+        return OwnSpace(
+            name=name_of(build) if name is None else checked_name(name),
+            choices=read_choices(choices, depth),
+            source=digests,
+            inputs=drawn_shape(draw) if draw is not None else checked_shape(batch),
+            vocabulary=vocabulary,
+            version=version,
+            make=build,
+            measure=measure,
+            draw=draw,
+            layout=layout,
+            count=parameters,
+            operations=flops,
+            train=train,
+            target=target,
+            train_source=None if train is None else source_digest(train),
+        )
+    except DeclarationError as error:
+        raise InputError(str(error)) from None
 
-    parameters: int
-    decoder: int
-    attention: int
-    flops: int
-    projections: int
-    blocks: tuple[Sizes, ...]
-    widths: tuple[int, ...]
-    ends: dict[str, Sizes]
-    taps: frozenset[str]
 
-
-def measure(make: Callable[[], nn.Module], inputs: Tensor, layout: Any = None) -> Measured:
+def measure(make: Callable[[], nn.Module], inputs: Tensor, layout: Any = None) -> MeasuredSizes:
     """The sizes of the module that `make` gives, and its flops on `inputs`, one input (1, ...).
 
     `layout` is the user's, for a module without taps.
@@ -70,7 +125,11 @@ def measure(make: Callable[[], nn.Module], inputs: Tensor, layout: Any = None) -
 
 
 def _has_taps(model: nn.Module) -> bool:
-    return any(isinstance(module, Tap) for module in model.modules())
+    try:
+        blocks = find_blocks(model)
+    except StatisticsError:
+        return False
+    return any(isinstance(module, Tap) for block in blocks for module in block.modules())
 
 
 def _flops(model: nn.Module, inputs: Tensor) -> int:
@@ -82,12 +141,12 @@ def _flops(model: nn.Module, inputs: Tensor) -> int:
     return int(counter.get_total_flops())
 
 
-def _without_taps(model: nn.Module, inputs: Tensor, given: Any) -> Measured:
+def _without_taps(model: nn.Module, inputs: Tensor, given: Any) -> MeasuredSizes:
     layout = find_layout(model, inputs, given)
     blocks, read = layout.find_blocks(model), read_inputs(inputs, model)
     sizes = model_sizes(model, blocks, read, layout)
     common = set.intersection(*(set(of) for of in sizes.blocks))
-    return Measured(
+    return MeasuredSizes(
         parameters=sizes.parameters,
         decoder=sizes.decoder_parameters,
         attention=sizes.attention_parameters,
@@ -96,7 +155,7 @@ def _without_taps(model: nn.Module, inputs: Tensor, given: Any) -> Measured:
         blocks=tuple({k: v for k, v in of.items() if k in common} for of in sizes.blocks),
         widths=sizes.widths,
         ends=sizes.ends,
-        taps=frozenset(TAPPED) - sizes.absent,
+        absent=frozenset(sizes.absent),
     )
 
 
@@ -131,7 +190,7 @@ class _Pass:
         self.shapes[index][module.statistic] = tuple(output.shape)
 
 
-def _measured(model: nn.Module, inputs: Tensor) -> Measured:
+def _measured(model: nn.Module, inputs: Tensor) -> MeasuredSizes:
     blocks = find_blocks(model)
     seen = _Pass(len(blocks))
     counter = FlopCounterMode(display=False)
@@ -146,7 +205,7 @@ def _measured(model: nn.Module, inputs: Tensor) -> Measured:
     common = set.intersection(*(set(sizes) for sizes in of_blocks))
     inside = sum(sizes["params"] for sizes in of_blocks)
     before, norms, after = _outside(model, blocks, seen)
-    return Measured(
+    return MeasuredSizes(
         parameters=inside + before + norms + after,
         decoder=inside + norms,
         attention=sum(map(_attention, blocks)),
@@ -158,7 +217,7 @@ def _measured(model: nn.Module, inputs: Tensor) -> Measured:
             EMBEDDING: {"params": before, "width": seen.entered[0]},
             HEAD: {"params": after, "width": seen.left[-1]},
         },
-        taps=frozenset(tap.statistic for of in marked for tap in of),
+        absent=frozenset(TAPPED) - {tap.statistic for of in marked for tap in of},
     )
 
 

@@ -3,97 +3,73 @@
     SPACE = lpzero.space({"layers": [2, 4], "width": [64, 128]}, build=my_build)
 
 Everything else that a space has follows: drawing and varying architectures, JSON, validation, the
-number of architectures; sizes are measured on the module (`lpzero.own.measurement`).
+number of architectures. Sizes are measured on the module, by the function `measure` that the space
+is given: what reads a network's statistics is not part of this package (see `lpzero.own`).
 """
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lpzero.errors import InputError
-from lpzero.own.choices import Choices, read_choices
-from lpzero.own.configuration import Configuration, Layer
-from lpzero.own.sources import source_digest
-from primitives.statistics import STATISTICS, StatisticSource
-from spaces.base import Sizes, Space
-from spaces.errors import ArchitectureError, BatchError, shown
+from spaces.base import Sizes
+from spaces.choices import Choice, ChoiceSpace, Choose, Columns, Drawn
+from spaces.errors import ArchitectureError, BatchError, DeclarationError, shown
+from spaces.own.configuration import Choices, Configuration, Layer
+from spaces.user_modules import digest_of
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-    from lpzero.own.measurement import Measured
 
 Build = Callable[[Any], Any]  # from a Configuration to a torch module
 DrawBatch = Callable[[int], Any]  # from a seed to a tensor, one input per row
 Count = Callable[[Any], int]  # from a Configuration to a number
 Train = Callable[[Any, int], float]  # from a Configuration and a seed to a target
 
-_TOKENS = (4, 32)
-_IMAGE_AXES = 4
+_TOKEN_AXES, _IMAGE_AXES = 2, 4
 
 
-def space(
-    choices: Mapping[str, Any],
-    build: Build,
-    *,
-    name: str | None = None,
-    depth: str | None = None,
-    batch: Sequence[int] | DrawBatch = _TOKENS,
-    vocabulary: int = 256,
-    layout: Any = None,
-    parameters: Count | None = None,
-    flops: Count | None = None,
-    train: Train | None = None,
-    target: str = "target",
-    version: int = 1,
-) -> OwnSpace:
-    """The space of these choices, whose networks `build` makes from a configuration.
+@dataclass(frozen=True, slots=True)
+class MeasuredSizes:
+    """What a network states of itself, in numbers.
 
-    choices: a list of values for each name; under "per_layer" those that every layer has. depth:
-    the choice that is the number of layers, "layers" unless named. batch: (sequences, tokens) of
-    ids below `vocabulary`, (images, 3, height, width), or a function from a seed to a tensor.
-    layout: where statistics are read in modules that have no taps. parameters, flops: functions of
-    a configuration, for where they are not to be measured. train: from a configuration and a seed
-    to the trained quality, larger is better, for `lpzero train`; target: what that is called.
-    version: raise it when code that `build` imports changes what it builds; its own file is
-    watched.
+    blocks: params and width of each block, and its ffn and heads where taps A and S show them in
+    every block. decoder: parameters of the blocks and the norms after them. attention: parameters
+    of the blocks outside norms and feed-forward layers. projections: taps H. absent: the statistics
+    that cannot be read at taps, nor found without them.
     """
-    if not callable(build):
-        raise InputError(f"build is {shown(build)}, expected a function of a configuration")
-    if train is not None and not callable(train):
-        raise InputError(
-            f"train is {shown(train)}, expected a function of an architecture and seed"
-        )
-    draw = batch if callable(batch) else None
-    digests = tuple(
-        source_digest(function)
-        for function in (build, draw, parameters, flops)
-        if function is not None
-    )
-    return OwnSpace(
-        name=_name(build) if name is None else _checked(name),
-        choices=read_choices(choices, depth),
-        source=digests,
-        inputs=_drawn_shape(draw) if draw is not None else _checked_shape(batch),
-        vocabulary=vocabulary,
-        version=version,
-        make=build,
-        draw=draw,
-        layout=layout,
-        count=parameters,
-        operations=flops,
-        train=train,
-        target=target,
-        train_source=None if train is None else source_digest(train),
-    )
+
+    parameters: int
+    decoder: int
+    attention: int
+    flops: int
+    projections: int
+    blocks: tuple[Sizes, ...]
+    widths: tuple[int, ...]
+    ends: dict[str, Sizes]
+    absent: frozenset[str]
+
+
+# From a function that makes the module, one input and the user's layout to its sizes.
+Measure = Callable[[Callable[[], Any], Any, Any], MeasuredSizes]
+
+
+class OwnLayers(Columns):
+    """Layers whose number is a choice of its own, `counts` the function that reads it."""
+
+    def vary(self, value: Any, drawn: Drawn, choose: Choose) -> tuple[Any, ...]:
+        n_layers: Any = self.counts
+        return self.vary_layers(value or (), n_layers(drawn), drawn, choose)
 
 
 @dataclass(frozen=True)
-class OwnSpace(Space[Configuration]):
+class OwnSpace(ChoiceSpace[Configuration]):
     """A user's space; `source` are digests of the files that its functions are defined in.
 
     `inputs` is the shape of the default batch.
@@ -106,6 +82,7 @@ class OwnSpace(Space[Configuration]):
     vocabulary: int
     version: int  # type: ignore[misc]
     make: Build = field(compare=False)
+    measure: Measure = field(compare=False)
     draw: DrawBatch | None = field(compare=False)
     layout: Any = field(compare=False)
     count: Count | None = field(compare=False)
@@ -131,21 +108,23 @@ class OwnSpace(Space[Configuration]):
 
     @property
     def _is_tokens(self) -> bool:
-        return self.draw is None and len(self.inputs) == len(_TOKENS)
+        return self.draw is None and len(self.inputs) == _TOKEN_AXES
 
     @cached_property
     def absent_statistics(self) -> frozenset[str]:  # type: ignore[override]
-        tapped = {n for n, one in STATISTICS.items() if one.source is StatisticSource.TAP}
-        example = self.sample(random.Random(0))
-        marked = self._measured(example).taps
-        return frozenset(tapped - (marked or self._found(example)))
+        return self._measured(self.sample(random.Random(0))).absent
 
-    def _found(self, arch: Configuration) -> set[str]:
-        """The statistics that can be read in a module without taps."""
-        from lpzero.statistics.layout_finder import layout_for
+    @cached_property
+    def fields(self) -> tuple[Choice | OwnLayers, ...]:
+        of, names = self.choices, tuple(name for name, _ in self.choices.layered)
+        layered = tuple(Choice(*values) for values in of.layered)
+        return (
+            *(Choice(name, values, of_base=name == of.depth) for name, values in of.whole),
+            OwnLayers("per_layer", of.n_layers, partial(_layer, names), layered),  # type: ignore[arg-type]
+        )
 
-        found = layout_for(self, self.build(arch, 0), self.batch(0))
-        return set() if found is None else {name for name in "AHS" if found.readings(name)}
+    def of_fields(self, fields: Mapping[str, Any]) -> Configuration:
+        return self.choices.configuration(fields)
 
     def validate(self, arch: Configuration) -> None:
         if not isinstance(arch, Configuration):
@@ -155,25 +134,14 @@ class OwnSpace(Space[Configuration]):
     def cardinality(self) -> int:
         return self.choices.cardinality()
 
-    def sample(self, rng: random.Random) -> Configuration:
-        return self.choices.sample(rng)
-
-    def mutate(self, arch: Configuration, probability: float, rng: random.Random) -> Configuration:
-        return self.choices.mutate(arch, probability, rng)
-
-    def crossover(
-        self, first: Configuration, second: Configuration, rng: random.Random
-    ) -> Configuration:
-        return self.choices.crossover(first, second, rng)
-
     def blocks(self, arch: Configuration) -> tuple[Layer, ...]:
         return arch.per_layer or (Layer(()),) * self.depth(arch)
 
     def with_block(self, arch: Configuration, index: int, block: Layer) -> Configuration:
-        return self.choices.with_layer(arch, index, block) if self.choices.layered else arch
+        return super().with_block(arch, index, block) if self.choices.layered else arch
 
     def redraw_block(self, arch: Configuration, index: int, rng: random.Random) -> Configuration:
-        return self.choices.redraw_layer(arch, index, rng)
+        return self.draw_block(arch, index, rng) if self.choices.layered else arch
 
     def from_json(self, fields: Mapping[str, Any]) -> Configuration:
         if not isinstance(fields, Mapping):
@@ -264,17 +232,15 @@ class OwnSpace(Space[Configuration]):
                 found |= {f"least {name}": float(min(values)), f"most {name}": float(max(values))}
         return found
 
-    def _measured(self, arch: Configuration, tokens: int | None = None) -> Measured:
+    def _measured(self, arch: Configuration, tokens: int | None = None) -> MeasuredSizes:
         return _measured(self, arch, tokens)
 
 
 @lru_cache(maxsize=1 << 16)
-def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> Measured:
+def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> MeasuredSizes:
     """The sizes of an architecture's network, measured once in a process."""
-    from lpzero.own.measurement import measure
-
     inputs = of.batch(0) if tokens is None else of.draw_batch((2, tokens), 0)
-    found = measure(lambda: of.build(arch, 0), inputs[:1], of.layout)
+    found = of.measure(lambda: of.build(arch, 0), inputs[:1], of.layout)
     stated = of.choices.depth
     if stated is not None and len(found.blocks) != arch[stated]:
         raise ArchitectureError(
@@ -284,30 +250,40 @@ def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> Measured
     return found
 
 
-def _name(build: Build) -> str:
+def _layer(names: tuple[str, ...], *values: Any) -> Layer:
+    return Layer(tuple(zip(names, values, strict=True)))
+
+
+def name_of(build: Build) -> str:
+    """A name for the space from that of its function."""
     module = str(getattr(build, "__module__", "own")).rpartition(".")[2]
     function = str(getattr(build, "__name__", type(build).__name__))
     text = f"{module}-{function}".replace("_", "-")
     return "".join(c for c in text if c.isalnum() or c == "-").strip("-") or "own"
 
 
-def _checked(name: str) -> str:
+def checked_name(name: str) -> str:
+    """The name; raise DeclarationError unless it can be a space's."""
     if not isinstance(name, str) or not name or not all(c.isalnum() or c in "-_." for c in name):
-        raise InputError(f"{shown(name)} cannot be a space's name; use letters, digits and hyphens")
+        raise DeclarationError(
+            f"{shown(name)} cannot be a space's name; use letters, digits and hyphens"
+        )
     return name
 
 
-def _checked_shape(shape: Any) -> tuple[int, ...]:
-    is_shape = isinstance(shape, (tuple, list)) and len(shape) in (len(_TOKENS), _IMAGE_AXES)
+def checked_shape(shape: Any) -> tuple[int, ...]:
+    """The shape of a batch; raise DeclarationError for what is none."""
+    is_shape = isinstance(shape, (tuple, list)) and len(shape) in (_TOKEN_AXES, _IMAGE_AXES)
     if not is_shape or not all(type(side) is int and side >= 1 for side in shape) or shape[0] < 2:
-        raise InputError(
+        raise DeclarationError(
             f"batch is {shown(shape)}; expected (sequences, tokens), (images, 3, height, width), at"
             " least two of them, or a function from a seed to a tensor"
         )
     return tuple(shape)
 
 
-def _drawn_shape(draw: DrawBatch) -> tuple[int, ...]:
+def drawn_shape(draw: DrawBatch) -> tuple[int, ...]:
+    """The shape of the batch that the user's function draws."""
     return tuple(_drawn(draw, 0).shape)
 
 
@@ -318,5 +294,31 @@ def _drawn(draw: DrawBatch, seed: int) -> Tensor:
         torch.manual_seed(seed)
         found = draw(seed)
     if not isinstance(found, torch.Tensor) or found.ndim < 2 or len(found) < 2:
-        raise InputError("the function given as batch gave no tensor with two inputs or more")
+        raise DeclarationError("the function given as batch gave no tensor with two inputs or more")
     return found
+
+
+def source_digest(function: Callable[..., Any]) -> str:
+    """SHA-256 of the source file that defines the function.
+
+    Where there is no file, as in a notebook, of the function's own source, else of its byte code.
+    What the file imports is not part of it.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    is_plain = inspect.isroutine(function) or inspect.isclass(function)
+    defined: Any = function if is_plain else type(function)
+    known = digest_of(str(getattr(defined, "__module__", "")))
+    if known is not None:  # the file may have changed since it was run
+        return known
+    try:
+        return hashlib.sha256(Path(inspect.getfile(defined)).read_bytes()).hexdigest()
+    except (OSError, TypeError):
+        pass
+    try:
+        return hashlib.sha256(inspect.getsource(defined).encode()).hexdigest()
+    except (OSError, TypeError):
+        code = getattr(defined, "__code__", None)
+        content = [] if code is None else [code.co_code, code.co_names, code.co_varnames]
+        return hashlib.sha256(repr([defined.__qualname__, *content]).encode()).hexdigest()

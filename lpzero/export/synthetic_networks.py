@@ -1,13 +1,13 @@
 """Synthetic networks on which a reader of an export checks that it computes the same scores.
 
-`networks`, `ends` and `sizes` need only Python and are copied into exported modules. They contain
-tensors of every kind: wide and tall, cut and whole, one and several per block.
+`networks`, `network_ends` and `network_sizes` need only Python and are copied into exported
+modules. Their tensors are of every kind: wide and tall, cut and whole, one and several per block.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import get_args
@@ -38,63 +38,54 @@ Rows = list[list[float]]
 
 def networks() -> list[list[dict[str, list[Rows]]]]:
     """Three networks of one to three blocks: network[block][statistic][tensor][row][column]."""
+    tensor = drawn_from(20240501)
     weights = [(6, 8), (8, 6), (4, 9), (5, 10)]
-    state = 20240501
 
-    def tensor(shape: tuple[int, int], low: float, high: float) -> list[list[float]]:
-        nonlocal state
-        rows = []
-        for _ in range(shape[0]):
-            row = []
-            for _ in range(shape[1]):
-                state = (state * 1103515245 + 12345) % 2**31
-                row.append(low + (high - low) * state / 2**31)
-            rows.append(row)
-        return rows
-
-    def block(n_weights: int) -> dict[str, list[list[list[float]]]]:
+    def block(n_weights: int) -> dict[str, list[Rows]]:
         return {
-            "A": [tensor((10, 12), -0.2, 1.5)],
-            "J": [tensor((10, 8), -0.3, 0.4)],
-            "G": [tensor(shape, -0.5, 0.6) for shape in weights[:n_weights]],
-            "H": [tensor((10, 8), -1.5, 1.8) for _ in range(3)],
-            "W": [tensor(shape, -0.9, 0.8) for shape in weights[:n_weights]],
-            "S": [tensor((12, 6), 0.01, 0.6)],
+            "A": [tensor(10, 12, -0.2, 1.5)],
+            "J": [tensor(10, 8, -0.3, 0.4)],
+            "G": [tensor(*shape, -0.5, 0.6) for shape in weights[:n_weights]],
+            "H": [tensor(10, 8, -1.5, 1.8) for _ in range(3)],
+            "W": [tensor(*shape, -0.9, 0.8) for shape in weights[:n_weights]],
+            "S": [tensor(12, 6, 0.01, 0.6)],
         }
 
     return [[block(2 + (n + i) % 3) for i in range(n)] for n in (1, 2, 3)]
 
 
-def ends() -> list[dict[str, dict[str, list[Rows]]]]:
+def network_ends() -> list[dict[str, dict[str, list[Rows]]]]:
     """The ends of these networks: network[end][statistic][tensor][row][column]."""
-    state = 20261116
+    tensor = drawn_from(20261116)
 
-    def tensor(shape: tuple[int, int], low: float, high: float) -> list[list[float]]:
-        nonlocal state
-        rows = []
-        for _ in range(shape[0]):
-            row = []
-            for _ in range(shape[1]):
-                state = (state * 1103515245 + 12345) % 2**31
-                row.append(low + (high - low) * state / 2**31)
-            rows.append(row)
-        return rows
-
-    def end(n_weights: int) -> dict[str, list[list[list[float]]]]:
+    def end(n_weights: int) -> dict[str, list[Rows]]:
         weights = [(8, 20), (8, 6), (8, 5)][:n_weights]
         return {
-            "A": [tensor((10, 8), -1.1, 1.4)],
-            "J": [tensor((10, 8), -0.4, 0.3)],
-            "G": [tensor(shape, -0.6, 0.5) for shape in weights],
-            "H": [tensor((10, 8), -1.5, 1.8)],
-            "W": [tensor(shape, -0.8, 0.9) for shape in weights],
-            "S": [tensor((12, 6), 0.01, 0.6)],
+            "A": [tensor(10, 8, -1.1, 1.4)],
+            "J": [tensor(10, 8, -0.4, 0.3)],
+            "G": [tensor(*shape, -0.6, 0.5) for shape in weights],
+            "H": [tensor(10, 8, -1.5, 1.8)],
+            "W": [tensor(*shape, -0.8, 0.9) for shape in weights],
+            "S": [tensor(12, 6, 0.01, 0.6)],
         }
 
     return [{"embedding": end(3 - n), "head": end(1 + n)} for n in range(3)]
 
 
-def sizes() -> list[dict[str, list[dict[str, float]]]]:
+def drawn_from(state: int) -> Callable[[int, int, float, float], Rows]:
+    """A generator of matrices: rows, columns and the range of their numbers."""
+
+    def number(low: float, high: float) -> float:
+        nonlocal state
+        state = (state * 1103515245 + 12345) % 2**31
+        return low + (high - low) * state / 2**31
+
+    return lambda rows, columns, low, high: [
+        [number(low, high) for _ in range(columns)] for _ in range(rows)
+    ]
+
+
+def network_sizes() -> list[dict[str, list[dict[str, float]]]]:
     """The sizes of their positions: network["blocks" or end][position][size]."""
     return [
         {
@@ -121,33 +112,33 @@ def columns(names: Sequence[str]) -> list[dict[str, float]]:
     ]
 
 
-_DRAWN = tuple(networks()[0][0])
+_SYNTHETIC = tuple(networks()[0][0])
 
 
-def drawn_as(name: str) -> str:
+def stand_in(name: str) -> str:
     """The statistic of `networks` whose tensors stand for this statistic: itself if it is there.
 
     Else one that it is aligned with, or one with the same range.
     """
     own = get_statistic(name)
-    aligned = (other for other in _DRAWN if get_statistic(other).group == own.group)
-    alike = (other for other in _DRAWN if get_statistic(other).range == own.range)
-    return name if name in _DRAWN else next(chain(aligned, alike), "H")
+    aligned = (other for other in _SYNTHETIC if get_statistic(other).group == own.group)
+    alike = (other for other in _SYNTHETIC if get_statistic(other).range == own.range)
+    return name if name in _SYNTHETIC else next(chain(aligned, alike), "H")
 
 
 @lru_cache(maxsize=256)
 def scores(formula: AnyFormula, limit: int | None = LIMIT) -> tuple[float | None, ...]:
     """The formula's score on each network; None where it has none, or only rounding noise."""
     n = _MANY if _can_jump(formula) else _FEW
-    beside = columns(formula.columns)
-    found = [
+    of_networks = columns(formula.columns)
+    perturbed = [
         [
-            naive.score(formula, network, values)
-            for network, values in zip(networks_with_ends(limit, perturbation), beside, strict=True)
+            naive.score(formula, network, columns=values)
+            for network, values in zip(network_values(limit, seed), of_networks, strict=True)
         ]
-        for perturbation in range(n)
+        for seed in range(n)
     ]
-    return tuple(_stable(values) for values in zip(*found, strict=True))
+    return tuple(_stable(values) for values in zip(*perturbed, strict=True))
 
 
 def _can_jump(formula: AnyFormula) -> bool:
@@ -169,7 +160,7 @@ def _stable(values: Sequence[float | Rejected]) -> float | None:
 
 
 @lru_cache(maxsize=2 * _MANY)
-def networks_with_ends(limit: int | None, perturbation: int = 0) -> list[NetworkValues]:
+def network_values(limit: int | None, perturbation: int = 0) -> list[NetworkValues]:
     """The networks for the reference evaluation, cut or whole; 0 perturbs nothing."""
 
     def matrix(rows: Rows) -> Matrix:
@@ -181,21 +172,21 @@ def networks_with_ends(limit: int | None, perturbation: int = 0) -> list[Network
         return whole(perturbed) if limit is None else cut(perturbed, limit)
 
     def position(
-        drawn: Mapping[str, list[Rows]], counts: Mapping[str, float], is_end: bool
+        tensors: Mapping[str, list[Rows]], sizes: Mapping[str, float], is_end: bool
     ) -> Block:
-        names = [name for name, one in STATISTICS.items() if one.at_ends or not is_end]
-        tensors = {name: [matrix(rows) for rows in drawn[drawn_as(name)]] for name in names}
-        return tensors | {name: number(count) for name, count in counts.items()}
+        names = [name for name, own in STATISTICS.items() if own.at_ends or not is_end]
+        matrices = {name: [matrix(rows) for rows in tensors[stand_in(name)]] for name in names}
+        return matrices | {name: number(size) for name, size in sizes.items()}
 
-    found = []
-    for blocks, at_ends, counts in zip(networks(), ends(), sizes(), strict=True):
-        embedding, head = (position(at_ends[end], counts[end][0], True) for end in END_NAMES)
-        pairs = zip(blocks, counts["blocks"], strict=True)
-        found.append(NetworkValues([position(*pair, False) for pair in pairs], embedding, head))
-    return found
+    values = []
+    for blocks, ends, sizes in zip(networks(), network_ends(), network_sizes(), strict=True):
+        embedding, head = (position(ends[end], sizes[end][0], True) for end in END_NAMES)
+        pairs = zip(blocks, sizes["blocks"], strict=True)
+        values.append(NetworkValues([position(*pair, False) for pair in pairs], embedding, head))
+    return values
 
 
-for _cache in (scores, networks_with_ends):
+for _cache in (scores, network_values):
     on_change(_cache.cache_clear)
 
 

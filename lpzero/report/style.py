@@ -64,12 +64,6 @@ def new(width: float = 5.0, height: float = 3.6) -> Figure:
     return figure
 
 
-def short(text: str, most: int) -> str:
-    """The text on one line, cut to at most this many letters."""
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def encode(figure: Figure, form: str) -> bytes:
     """The figure as a file of that format."""
     if form not in FORMATS:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lpzero.export import trial
+from lpzero.export import synthetic_networks
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.version import VERSION
 from primitives.errors import FormulaError
@@ -72,7 +72,7 @@ class Provenance:
 class Exported:
     """A formula with everything that its scores depend on, and where it comes from.
 
-    `trial` holds its scores on synthetic networks (see `trial`), which every reader recomputes.
+    `trial` holds its scores on `synthetic_networks`, which every reader recomputes.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Exported:
             if check(term, ("not-at-ends",)) is not None:
                 raise FormulaError(f"{term} reads what the {term.reduction} of a network has not")
         if not self.trial:
-            object.__setattr__(self, "trial", trial.scores(self.formula))
+            object.__setattr__(self, "trial", synthetic_networks.scores(self.formula))
 
 
 @dataclass(frozen=True, slots=True)
