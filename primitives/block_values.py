@@ -17,7 +17,6 @@ import numpy as np
 from primitives.block_sizes import SIZES
 from primitives.errors import TensorError
 from primitives.expressions import Apply, Expression, Leaf, drop_dead
-from primitives.formula import Formula
 from primitives.network import Block
 from primitives.properties import Gives
 from primitives.registry import Binary, get_binary, get_unary
@@ -45,17 +44,17 @@ class _NonFiniteError(Exception):
 
 
 def block_values(
-    formula: Formula, blocks: Sequence[Block], softmax_axis: Axis = "first"
+    expression: Expression, blocks: Sequence[Block], softmax_axis: Axis = "first"
 ) -> list[float] | Rejected:
-    """The value of each block before reduction and sign."""
+    """The expression's value on each block: the mean over its tensors."""
     if not blocks:
         raise TensorError("no blocks were given; an architecture has at least one")
-    expression = drop_dead(formula.expression)
-    if expression is None:
+    alive = drop_dead(expression)
+    if alive is None:
         return _NOTHING
     try:
         with np.errstate(all="ignore"):  # overflow is answered below, not warned about
-            return [float(_mean(evaluate(expression, b, softmax_axis))) for b in blocks]
+            return [float(_mean(evaluate(alive, b, softmax_axis))) for b in blocks]
     except (_NonFiniteError, OverflowError):
         return OVERFLOW
 

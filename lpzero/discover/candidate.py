@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lpzero.judgement.measures import MEASURES, Measures
+from primitives.canonical import canonical
+from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, with_sign
-from primitives.score_canonical import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Verdict:
 class Judge(Protocol):
     """Evaluates formulas."""
 
-    def __call__(self, formulas: Sequence[AnyFormula]) -> list[Verdict | Rejected]: ...
+    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Candidate:
     generation: int
     operator: str
     parents: tuple[int, ...]
-    formula: AnyFormula
+    formula: Formula
     key: str | None = None
     complexity: int = 0
     rejected: str | None = None
@@ -102,7 +102,7 @@ class Candidate:
             return Rejected(self.rejected, "as recorded in the journal")
         if self.key == str(canonical(self.formula)):  # evaluated with its own sign
             return Verdict(1, self.measures, self.fitness)
-        plain = with_sign(self.formula, 1)
+        plain = self.formula.with_sign(1)
         # The judge evaluated the key, which may be the formula with the opposite sign.
         is_key = self.key == str(plain)
         sign = self.formula.sign if is_key else canonical(self.formula).sign

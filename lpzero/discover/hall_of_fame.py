@@ -12,7 +12,7 @@ from typing import Any
 
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.selection import best_first
-from primitives.score_canonical import canonical
+from primitives.canonical import canonical
 
 SIZE = 50
 

@@ -25,7 +25,7 @@ from lpzero.runs.journal import read_journal
 from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT, SCORES, place
 from lpzero.runs.run import read_file
 from primitives.parser import parse
-from primitives.sizes import SpaceSize, measure
+from primitives.space_size import SpaceSize, measure
 from primitives.statistics import STATISTICS
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from pprint import pformat
-from typing import Any, TypeGuard
+from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.export import trial
@@ -27,10 +27,9 @@ from lpzero.version import VERSION
 from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
 from primitives.facts import are_aligned, facts
-from primitives.formula import Formula
+from primitives.formula import Atom, Formula, Term, fold
 from primitives.properties import Gives, Kind
 from primitives.registry import get_binary, get_unary
-from primitives.score import AnyFormula, Column, ScoreTree, operands
 from primitives.statistics import STATISTICS, StatisticSource
 
 _WIDTH = 96
@@ -64,7 +63,7 @@ def write(exported: list[Exported]) -> str:
     if len(exported) != 1:
         raise InputError(f"a Python module contains one formula, but {len(exported)} were chosen")
     one = exported[0]
-    body = _PaperSource(one.formula) if _is_papers(one.formula) else _ScoreSource(one.formula)
+    body = _PaperSource(one.formula) if is_papers(one.formula) else _ScoreSource(one.formula)
     needed = _needed([*_OPENING, *_CLOSING, *body.used], body)
     closing = [name for name in body.closing if name in needed]
     constants = [f"{name} = {value}" for name, value in body.sources.constants.items()]
@@ -82,10 +81,6 @@ def write(exported: list[Exported]) -> str:
     return "\n\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def _is_papers(formula: AnyFormula) -> TypeGuard[Formula]:
-    return is_papers(formula)
-
-
 class _PaperSource:
     """The functions of a formula of the paper's form, and what they call."""
 
@@ -96,13 +91,12 @@ class _PaperSource:
         self.sources = Sources()
         self.uses = _ordered(formula.statistics)
         self.read = self.uses
-        body = _Body(formula, "block_value", self.sources)
+        body = _Body(formula.term, "block_value", self.sources)
         self.used, self.functions = body.used, [body.source]
 
     def constants(self, one: Exported) -> dict[str, object]:
         """Constants beside those of every module."""
-        assert isinstance(one.formula, Formula), "the paper's form is one term"
-        return {"REDUCTION": one.formula.reduction}
+        return {"REDUCTION": one.formula.term.reduction}
 
 
 class _ScoreSource:
@@ -113,7 +107,7 @@ class _ScoreSource:
     closing = ("networks", "trial_ends", "trial_sizes", "trial_position", "self_test", "main")
     own = frozenset({"term_1", "terms", "combined"})
 
-    def __init__(self, formula: AnyFormula) -> None:
+    def __init__(self, formula: Formula) -> None:
         self.sources = Sources()
         self.formula = formula
         self.read = _ordered(formula.statistics)
@@ -130,7 +124,7 @@ class _ScoreSource:
     def constants(self, one: Exported) -> dict[str, object]:
         """Constants beside those of every module."""
         sizes = [n for t in self.formula.terms if t.positions.end is None for n in t.sizes]
-        ends: dict[str, list[Formula]] = {}
+        ends: dict[str, list[Term]] = {}
         for term in self.formula.terms:
             if term.positions.end is not None:
                 ends.setdefault(term.positions.end, []).append(term)
@@ -160,24 +154,26 @@ class _ScoreSource:
         return f'def terms() -> list[Term]:\n    """{told}"""\n    return [{pairs}]'
 
     def _combined(self) -> str:
-        tree = self.formula if isinstance(self.formula, Formula) else self.formula.tree
         return "\n".join(
             [
                 "def combined(terms: Sequence[float], columns: Mapping[str, float]) -> float:",
                 '    """The score, without its sign, from the values of its terms and columns."""',
-                f"    return {self._spelled(tree)}",
+                f"    return {fold(self.formula, self._atom, self._applied, self._called)}",
             ]
         )
 
-    def _spelled(self, tree: ScoreTree) -> str:
-        if isinstance(tree, Formula):
-            term = tree if tree.sign > 0 else -tree
-            return f"terms[{self.formula.terms.index(term)}]"
-        if isinstance(tree, Column):
-            return f"columns[{tree.name!r}]"
-        function = f"outer_{tree.operation}"
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, Term):
+            return f"terms[{self.formula.terms.index(atom)}]"
+        return f"columns[{atom.name!r}]"
+
+    def _applied(self, operation: str, operand: str) -> str:
+        return self._called(operation, [operand])
+
+    def _called(self, operation: str, operands: list[str]) -> str:
+        function = f"outer_{operation}"
         self.used.add(function)
-        return f"{function}({', '.join(map(self._spelled, operands(tree)))})"
+        return f"{function}({', '.join(operands)})"
 
 
 def _ordered(names: Iterable[str]) -> tuple[str, ...]:
@@ -189,7 +185,7 @@ def _ordered(names: Iterable[str]) -> tuple[str, ...]:
 class _Body:
     """The function of a term's value at one position, and the operations it calls."""
 
-    def __init__(self, term: Formula, name: str, sources: Sources) -> None:
+    def __init__(self, term: Term, name: str, sources: Sources) -> None:
         expression = drop_dead(term.expression)
         assert expression is not None, "an exported formula always has a live branch"
         self.sources = sources

@@ -26,7 +26,6 @@ from primitives import naive
 from primitives.formula import Formula
 from primitives.network import NetworkValues, as_network
 from primitives.parser import parse
-from primitives.score import AnyFormula
 
 _MARK = "# lpzero-sympy 1"
 _FORMULA = re.compile(r"# formula: (.+)")
@@ -69,26 +68,23 @@ def write(exported: list[Exported]) -> str:
     return text
 
 
-def _conventions(formula: AnyFormula, limit: int | None) -> str:
+def _conventions(formula: Formula, limit: int | None) -> str:
     """The conventions, as comments."""
     kept = "all" if limit is None else limit
-    if isinstance(formula, Formula) and is_papers(formula):
-        return _CONVENTIONS.format(reduction=formula.reduction, sign=formula.sign, limit=kept)
+    if is_papers(formula):
+        return _CONVENTIONS.format(reduction=formula.term.reduction, sign=formula.sign, limit=kept)
     _, *of_tensors = _CONVENTIONS.splitlines(keepends=True)
     return _OF_A_SCORE + "".join(of_tensors).format(limit=kept)
 
 
-def _expression(formula: AnyFormula) -> Any:
+def _expression(formula: Formula) -> Any:
     """The sympy expression of a block's value, or of a whole score."""
-    from primitives.score_symbolic import score_to_sympy
-    from primitives.symbolic import to_sympy
+    from primitives.symbolic import block_form, to_sympy
 
-    if isinstance(formula, Formula) and is_papers(formula):
-        return to_sympy(formula)
-    return score_to_sympy(formula)
+    return block_form(formula.term) if is_papers(formula) else to_sympy(formula)
 
 
-def _check_columns(formula: AnyFormula) -> None:
+def _check_columns(formula: Formula) -> None:
     for name in formula.columns:
         if not name.isidentifier() or iskeyword(name):
             raise InputError(
@@ -100,7 +96,7 @@ def _check_columns(formula: AnyFormula) -> None:
 class Form:
     """A formula and the equivalent text of its sympy form."""
 
-    formula: AnyFormula
+    formula: Formula
     text: FormText
 
     @property
@@ -115,11 +111,11 @@ class Form:
     ) -> float:
         """The score on a network, or blocks, of whole tensors, computed from the text."""
         whole = as_network(network)
-        if not isinstance(self.formula, Formula) or not is_papers(self.formula):
+        if not is_papers(self.formula):
             return self.text.score(whole, columns or {})
         values = [self.text.value(block) for block in whole.blocks]
         total = sum(values)
-        mean = total / len(values) if self.formula.reduction == "mean" else total
+        mean = total / len(values) if self.formula.term.reduction == "mean" else total
         return self.formula.sign * mean
 
 

@@ -33,12 +33,11 @@ from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.definitions import OURS
 from primitives.classics import CLASSICS
 from primitives.errors import TensorError
-from primitives.formula import PAPER_REDUCTIONS, Formula
+from primitives.formula import Atom, Formula, Term
 from primitives.naive import Axis, block_values, combine
 from primitives.naive import score as naive_score
-from primitives.reductions import POSITION_REDUCTIONS
+from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, Column
 from primitives.statistics import gradient_statistics
 from spaces.base import Space
 from spaces.errors import UnknownNameError
@@ -61,7 +60,7 @@ class FormulaProxy:
     """
 
     name: str
-    formula: AnyFormula
+    formula: Formula
     paper: str = ""
     options: SketchOptions | None = None
     softmax_axis: Axis = "first"
@@ -83,7 +82,7 @@ class FormulaProxy:
     @property
     def has_blocks(self) -> bool:
         """Whether it is a sum or mean of values of single blocks."""
-        return isinstance(self.formula, Formula) and self.formula.reduction in PAPER_REDUCTIONS
+        return self.formula.is_term and self.formula.term.reduction in PAPER_REDUCTIONS
 
     @property
     def definition(self) -> str:
@@ -138,12 +137,12 @@ class FormulaProxy:
             name += f" limit {own.limit} axis {self.softmax_axis}"
         name += "" if own.definitions == OURS else f" definitions {own.definitions}"
         how = own.limit, self.softmax_axis, own.definitions
-        if not isinstance(self.formula, Formula) or not self.has_blocks:
+        if not self.has_blocks:
             terms = Measure(f"terms of {name}", TermValues(self.formula, *how))
             return _OnNetworks(self, terms)
         values = BlockValues(self.formula, *how)
         measure = Measure(name, values, by_block=True)
-        is_mean = self.formula.reduction == "mean"
+        is_mean = self.formula.term.reduction == "mean"
         known = self.name, self.needs, self.paper, self.definition
         return NetworkProxy(*known, measure, is_mean, self.direction)
 
@@ -168,12 +167,12 @@ class FormulaProxy:
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         """The values of each architecture's blocks, before the sum or mean over them."""
-        if not isinstance(self.formula, Formula) or not self.has_blocks:
+        if not self.has_blocks:
             raise InputError(f"proxy {self.name} has no values of single blocks")
-        sign, expression = self.formula.sign, self.formula.expression
+        sign, expression = self.formula.sign, self.formula.term.expression
         if not self.formula.statistics:
             networks = [size_network(space, arch) for arch in archs]
-            values = [block_values(self.formula, network.blocks) for network in networks]
+            values = [block_values(expression, network.blocks) for network in networks]
             return [sign * np.array(of, dtype=np.float64) for of in values]
         options = self.sketching(measurements.context)
         evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
@@ -280,9 +279,9 @@ def _filled(values: FloatArray) -> FloatArray:
 
 
 def _known(
-    terms: Mapping[Formula, float], columns: Mapping[str, float], leaf: Formula | Column
+    terms: Mapping[Term, float], columns: Mapping[str, float], atom: Atom
 ) -> float | Rejected:
-    value = terms[leaf] if isinstance(leaf, Formula) else columns[leaf.name]
+    value = terms[atom] if isinstance(atom, Term) else columns[atom.name]
     return value if math.isfinite(value) else _NO_COLUMN
 
 
