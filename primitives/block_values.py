@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -24,8 +23,6 @@ from primitives.rejection import NON_FINITE, Rejected
 from primitives.statistics import get_statistic
 from primitives.tensors import Array, Matrix, kept_columns, namespace
 
-Axis = Literal["first", "last"]
-_AXES: dict[Axis, int] = {"first": 0, "last": -1}
 OVERFLOW = Rejected(NON_FINITE, "an operation left the range of float64 on these tensors")
 _NOTHING = Rejected("both-disconnected", "every branch is disconnected: nothing is left to score")
 
@@ -43,9 +40,7 @@ class _NonFiniteError(Exception):
     """An intermediate result overflowed."""
 
 
-def block_values(
-    expression: Expression, blocks: Sequence[Block], softmax_axis: Axis = "first"
-) -> list[float] | Rejected:
+def block_values(expression: Expression, blocks: Sequence[Block]) -> list[float] | Rejected:
     """The expression's value on each block: the mean over its tensors."""
     if not blocks:
         raise TensorError("no blocks were given; an architecture has at least one")
@@ -54,23 +49,19 @@ def block_values(
         return _NOTHING
     try:
         with np.errstate(all="ignore"):  # overflow is answered below, not warned about
-            return [float(_mean(evaluate(alive, b, softmax_axis))) for b in blocks]
+            return [float(_mean(evaluate(alive, b))) for b in blocks]
     except (_NonFiniteError, OverflowError):
         return OVERFLOW
 
 
-def evaluate(expression: Expression, block: Block, softmax_axis: Axis = "first") -> Tensors:
+def evaluate(expression: Expression, block: Block) -> Tensors:
     """The expression's value for each tensor of one block (no disconnected branches)."""
     if isinstance(expression, Leaf):
         return _leaf(expression, block)
     if isinstance(expression, Apply):
-        return _apply(
-            expression.operation,
-            evaluate(expression.operand, block, softmax_axis),
-            _AXES[softmax_axis],
-        )
-    left = evaluate(expression.left, block, softmax_axis)
-    right = evaluate(expression.right, block, softmax_axis)
+        return _apply(expression.operation, evaluate(expression.operand, block))
+    left = evaluate(expression.left, block)
+    right = evaluate(expression.right, block)
     return _combine(get_binary(expression.operation), left, right)
 
 
@@ -89,12 +80,12 @@ def _leaf(leaf: Leaf, block: Block) -> Tensors:
     return Tensors(matrices, True, None)
 
 
-def _apply(operation: str, value: Tensors, axis: int) -> Tensors:
+def _apply(operation: str, value: Tensors) -> Tensors:
     primitive = get_unary(operation)
     reduces = primitive.traits.gives is Gives.SCALAR
     items = []
     for matrix in value.items:
-        result = primitive(matrix.values, axis, matrix.stretch)
+        result = primitive(matrix.values, matrix.column_scale)
         items.append(_scalar(result) if reduces else Matrix(_finite(result), matrix.true_columns))
     return Tensors(tuple(items), value.is_scalar or reduces, value.group)
 
@@ -136,10 +127,10 @@ def _contract(primitive: Binary, a: Matrix, b: Matrix) -> Matrix:
     xp = namespace(a.values)
     if a.true_columns == b.rows:
         rows = b.values if a.kept == b.rows else b.values[kept_columns(a.true_columns, a.kept)]
-        product = xp.matmul(a.values, rows) * a.stretch
+        product = xp.matmul(a.values, rows) * a.column_scale
         return Matrix(_finite(product), b.true_columns)
     if a.true_columns == b.true_columns and a.kept == b.kept:
-        product = xp.matmul(a.values, b.values.T) * a.stretch
+        product = xp.matmul(a.values, b.values.T) * a.column_scale
         return Matrix(_finite(product), b.rows)
     return _meet(primitive, _scalar(_average(a)), _scalar(_average(b)), True)
 

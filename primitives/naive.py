@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from primitives.block_values import OVERFLOW, Axis, Tensors, block_values, evaluate
+from primitives.block_values import OVERFLOW, Tensors, block_values, evaluate
 from primitives.errors import TensorError
 from primitives.formula import Atom, Formula, Term, fold
 from primitives.network import Block, NetworkValues, as_network
@@ -18,7 +18,6 @@ from primitives.outer import OUTER, Numbers
 from primitives.rejection import NON_FINITE, Rejected
 
 __all__ = [
-    "Axis",
     "Block",
     "NetworkValues",
     "Tensors",
@@ -38,7 +37,6 @@ _UNDEFINED = Rejected(
 def score(
     formula: Formula,
     network: NetworkValues | Sequence[Block],
-    softmax_axis: Axis = "first",
     columns: Mapping[str, float] | None = None,
 ) -> float | Rejected:
     """The formula's value for one architecture, or why it has none.
@@ -46,7 +44,7 @@ def score(
     Any intermediate result that leaves float64 rejects the formula: a later sigmoid or relu would
     otherwise turn the overflow into a harmless-looking number.
     """
-    reader = _Reader(as_network(network), softmax_axis, columns or {})
+    reader = _Reader(as_network(network), columns or {})
     return combine(formula, reader.value)
 
 
@@ -82,7 +80,6 @@ class _Reader:
     """The values of one architecture: its network's terms and its columns."""
 
     network: NetworkValues
-    softmax_axis: Axis
     columns: Mapping[str, float]
 
     def value(self, atom: Atom) -> float | Rejected:
@@ -93,7 +90,7 @@ class _Reader:
         positions = self.network.read(term.reduction)
         if positions is None:
             return Rejected("missing-end", f"the network has no {term.reduction} to read")
-        values = block_values(term.expression, positions, self.softmax_axis)
+        values = block_values(term.expression, positions)
         if isinstance(values, Rejected):
             return values
         try:

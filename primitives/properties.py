@@ -47,7 +47,7 @@ class Blind(Enum):
 class Freedom(Enum):
     """A change of the operand: one primitive makes it, another one ignores it."""
 
-    COLUMN_SHIFT = "column shift"  # x + c, one c for each slice along the softmax axis
+    COLUMN_SHIFT = "column shift"  # x + c, one c for each column
     AFFINE = "affine"  # a·x + b with a > 0
 
 
@@ -135,4 +135,3 @@ class Traits:
     always_has_zero: bool = False
     jumps_at_zero: bool = False
     grows: float = 0.0
-    along_axis: bool = False

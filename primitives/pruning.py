@@ -252,7 +252,8 @@ def _is_monotone(formula: Formula) -> bool:
     """Whether the outermost operation is one that keeps the ranking or reverses it."""
     (first, *others) = formula.powers
     is_outer = isinstance(first.base, Outer) and first.base.operation != "abs"
-    return not others and (first.exponent != 1 or is_outer)
+    is_one_factor = not others and len(chains(first.exponent)) == 1
+    return is_one_factor and (first.exponent != 1 or is_outer)
 
 
 def _of_operations(formula: Formula, positive: Names) -> Iterator[str]:
@@ -302,20 +303,21 @@ def _outermost(formula: Formula) -> list[str]:
 
 def _of_factors(formula: Formula, positive: Names) -> Iterator[str]:
     """The rules that two factors break that are powers of one base."""
-    if len(formula.powers) == 1 and formula.powers[0].exponent:
+    if len(formula.powers) == 1 and len(chains(formula.powers[0].exponent)) == 1:
         return
     met: dict[Base, Fraction] = {}
     for power in formula.powers:
         if not power.exponent:
             yield "cancelling-factors"
+        is_repeated = len(chains(power.exponent)) > 1  # x^(3/2) is written x sqrt(x)
         for factor in as_product(Formula(1, (power,)), positive).factors:
-            if factor.base not in met:
-                met[factor.base] = factor.exponent
-                continue
-            met[factor.base] += factor.exponent
-            if isinstance(factor.base, Column) and met[factor.base].numerator in (3, -3):
-                continue  # x^(3/2) is written x sqrt(x)
-            yield "repeated-factor" if met[factor.base] else "cancelling-factors"
+            is_repeated |= factor.base in met
+            exponent = met[factor.base] = met.get(factor.base, Fraction(0)) + factor.exponent
+            if not exponent:
+                yield "cancelling-factors"
+            is_finer = isinstance(factor.base, Column) and exponent.numerator in (3, -3)
+            if is_repeated and not is_finer:
+                yield "repeated-factor"
 
 
 def _of_sums(formula: Formula, positive: Names) -> Iterator[str]:

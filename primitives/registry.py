@@ -40,16 +40,13 @@ class Unary:
     sympy: Symbolic | None
     of_scalar: str | float
 
-    def __call__(self, x: Array, axis: int = 0, stretch: float = 1.0) -> Array:
-        """The body on x (rows, columns); `stretch` is true over kept columns.
+    def __call__(self, x: Array, column_scale: float = 1.0) -> Array:
+        """The body on x (rows, columns), rescaled if it grows with the number of columns.
 
-        An axis-wise body along the cut axis rescales its own sum; a reduction is rescaled here.
+        `column_scale` is true over kept columns.
         """
-        xp = namespace(x)
-        if self.traits.along_axis:
-            return self.body(x, xp, axis, stretch if axis == -1 else 1.0)
-        result = self.body(x, xp)
-        return result * stretch**self.traits.grows if self.traits.grows else result
+        result = self.body(x, namespace(x))
+        return result * column_scale**self.traits.grows if self.traits.grows else result
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class Matrix:
         return int(self.values.shape[1])
 
     @property
-    def stretch(self) -> float:
+    def column_scale(self) -> float:
         """True over kept columns: the factor that rescales a sum over the cut axis."""
         return self.true_columns / self.kept
 

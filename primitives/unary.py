@@ -194,12 +194,11 @@ def l1(x: Any, xp: Any) -> Any:
     ignores=_SHIFTS,
     steady=(("mean", None), ("norm_sum", None), ("l1", None)),
     defined_as=DefinedAs(("log_softmax", "exp"), exact_width=guards.EXP_LIMIT / 2),
-    along_axis=True,
 )
-def softmax(x: Any, xp: Any, axis: int, stretch: float) -> Any:
-    """e^x / sum e^x along the axis"""
-    powers = xp.exp(x - xp.amax(x, axis=axis, keepdims=True))
-    return powers / (xp.sum(powers, axis=axis, keepdims=True) * stretch)
+def softmax(x: Any, xp: Any) -> Any:
+    """e^x / sum e^x of each column, so of whole columns where some were cut"""
+    powers = xp.exp(x - xp.amax(x, axis=-2, keepdims=True))
+    return powers / xp.sum(powers, axis=-2, keepdims=True)
 
 
 @unary(
@@ -221,13 +220,11 @@ def sigmoid(x: Any, xp: Any) -> Any:
     makes=Freedom.COLUMN_SHIFT,
     ignores=_SHIFTS,
     defined_as=DefinedAs(("softmax", "log"), exact_width=guards.SOFTMAX_REACH),
-    along_axis=True,
 )
-def log_softmax(x: Any, xp: Any, axis: int, stretch: float) -> Any:
+def log_softmax(x: Any, xp: Any) -> Any:
     """log of softmax, computed without leaving the logarithm"""
-    shifted = x - xp.amax(x, axis=axis, keepdims=True)
-    total = xp.sum(xp.exp(shifted), axis=axis, keepdims=True)
-    return shifted - xp.log(total * stretch)
+    shifted = x - xp.amax(x, axis=-2, keepdims=True)
+    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=-2, keepdims=True))
 
 
 @unary(

@@ -28,7 +28,6 @@ from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.proxies import Context, Measurements, find
-from lpzero.proxies.ranking import measures_of
 from lpzero.search import Resources
 from lpzero.search.comparison import compare
 from lpzero.search.footprint import Footprint
@@ -134,7 +133,7 @@ def seconds_each(table: Table, proxy: str) -> float:
     """The processor seconds of the proxy for the table's median architecture; 0 for counts."""
     if proxy == "none":
         return 0.0
-    measures = measures_of(find(proxy))
+    measures = find(proxy).measures
     if not measures:
         return 0.0
     found = Measurements(Context()).records(table.space, table.archs, measures)

@@ -48,9 +48,8 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/stacks.py", [_T + "scores/test_evaluator.py", _T + "scores/test_branch_table.py"], [
         ("width = b.true_columns if a.true_columns == b.values.shape[1] else b.values.shape[1]", "width = b.true_columns", "the true width of a·bᵀ"),
-        ("np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.stretch", "np.add.reduce(a.values.mean(axis=1) * others, axis=1)", "the mean of a product of cut matrices is not rescaled"),
+        ("np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.column_scale", "np.add.reduce(a.values.mean(axis=1) * others, axis=1)", "the mean of a product of cut matrices is not rescaled"),
         ("return Stack(finite(values), max(a.true_columns, b.true_columns))", "return Stack(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
-        ("stretch if along == 2 else 1.0", "1.0", "softmax along the cut axis is not rescaled"),
     ]),
     Bugs("lpzero/scores/tabulation.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
         ("found += product / table.counts[pair[0]][block]", "found += product / max(table.counts[pair[0]])", "tensors of a small block count less"),

@@ -28,8 +28,8 @@ from experiments.measured import prints_measured
 from lpzero.cli.output import format_option, print_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies import Context, Measurements, find
+from lpzero.proxies.base import Measure, NetworkProxy
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Measure, NetworkProxy
 from lpzero.search.ledger import Ledger
 from lpzero.search.scorer import Scorer
 from spaces.base import Space

@@ -12,7 +12,7 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.export import trial
@@ -25,7 +25,6 @@ from lpzero.statistics.definitions import DEFINITIONS, OURS
 from lpzero.statistics.losses import LOSSES
 from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
-from primitives.naive import Axis
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
 from spaces.minibatch import PATHS, Minibatch
@@ -64,7 +63,6 @@ def to_value(one: Exported) -> dict[str, Any]:
         "formula": str(one.formula),
         "reduction": _reduction(one.formula),
         "sign": one.formula.sign,
-        "softmax_axis": one.softmax_axis,
         "sketch": _sketch(one.options),
         "batches": [asdict(batch) for batch in one.batches],
         "provenance": asdict(one.provenance),
@@ -142,14 +140,14 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
     fields.take("format"), fields.take("schema")
     _check_digest(value, fields)
     formula = _formula(fields)
-    axes: dict[str, Axis] = {axis: axis for axis in get_args(Axis)}
+    if fields.has("softmax_axis"):  # a file of version 0.2.0 or before
+        fields.choice("softmax_axis", ["first"])
     tried = fields.inner("trial")
     one = Exported(
         fields.text("name"),
         formula,
         _provenance(fields.inner("provenance")),
         options(fields.inner("sketch")),
-        axes[fields.choice("softmax_axis", list(axes))],
         tuple(_batch(item, where) for item in fields.items("batches")),
     )
     limit, scores = tried.integer("limit"), tried.items("scores")

@@ -219,8 +219,6 @@ class _Body:
     def _unary(self, node: Apply) -> str:
         primitive = get_unary(node.operation)
         operand, body = self._name(node.operand), self.sources.add(primitive.name, primitive.body)
-        if primitive.traits.along_axis:
-            return self._call("along_axis", body, operand)
         if primitive.traits.gives is Gives.SCALAR:
             return self._call("reduced", body, operand, repr(primitive.traits.grows))
         return self._call("each", body, operand)
@@ -250,7 +248,6 @@ def _constants(one: Exported, body: _PaperSource | _ScoreSource) -> str:
         raise InputError("a module reads H, W and G as ours; export a released one with --to json")
     value = to_value(one)
     told = {name: value[name] for name in ("name", "sketch", "batches", "provenance")}
-    axis = 0 if one.softmax_axis == "first" else -1
     lines = {
         "FORMULA": str(one.formula),
         **body.constants(one),
@@ -259,7 +256,6 @@ def _constants(one: Exported, body: _PaperSource | _ScoreSource) -> str:
         "SOURCES": {name: STATISTICS[name].source.value for name in body.read},
         "GRADIENTS": tuple(name for name in body.read if STATISTICS[name].is_gradient),
         "LIMIT": one.options.limit,
-        "SOFTMAX_AXIS": axis,
         "LOSS": one.options.loss,
         "BATCH_SEED": one.options.batch_seed,
         "TRIAL_LIMIT": trial.LIMIT,

@@ -15,7 +15,6 @@ from lpzero.version import VERSION
 from primitives.errors import FormulaError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
-from primitives.naive import Axis
 from primitives.pruning import check
 from primitives.reductions import PAPER_REDUCTIONS
 
@@ -80,7 +79,6 @@ class Exported:
     formula: Formula
     provenance: Provenance
     options: SketchOptions = field(default_factory=SketchOptions)
-    softmax_axis: Axis = "first"
     batches: tuple[Batch, ...] = ()
     trial: tuple[float | None, ...] = ()
 
@@ -91,7 +89,7 @@ class Exported:
             if check(Formula.of_base(term), ("not-at-ends",)) is not None:
                 raise FormulaError(f"{term} reads what the {term.reduction} of a network has not")
         if not self.trial:
-            object.__setattr__(self, "trial", trial.scores(self.formula, self.softmax_axis))
+            object.__setattr__(self, "trial", trial.scores(self.formula))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from lpzero.export.trial import networks
 REDUCTION = "sum"  # over blocks
 SIGN = 1
 LIMIT: int | None = 4096  # elements kept of each tensor; None keeps all
-SOFTMAX_AXIS = 0
 TRIAL_LIMIT = 40
 TRIAL_TENSORS = {"W": "W"}  # which of the synthetic tensors each statistic reads
 TRIAL_SCORES: tuple[float | None, ...] = ()
@@ -67,7 +66,7 @@ class CutMatrix(NamedTuple):
     true_columns: int
 
     @property
-    def stretch(self) -> float:
+    def column_scale(self) -> float:
         """True over kept columns: the factor that rescales a sum over the cut axis."""
         return self.true_columns / self.values.shape[1]
 
@@ -107,24 +106,13 @@ def scalar(value: Tensor) -> CutMatrix:
 
 
 def each(operation: Any, matrices: list[CutMatrix]) -> list[CutMatrix]:
-    """The operation element by element."""
+    """A matrix of the same shape for each."""
     return [CutMatrix(finite(operation(x.values)), x.true_columns) for x in matrices]
-
-
-def along_axis(operation: Any, matrices: list[CutMatrix]) -> list[CutMatrix]:
-    """The operation along the softmax axis; over the cut axis its sum is rescaled."""
-    return [
-        CutMatrix(
-            finite(operation(x.values, SOFTMAX_AXIS, x.stretch if SOFTMAX_AXIS == -1 else 1.0)),
-            x.true_columns,
-        )
-        for x in matrices
-    ]
 
 
 def reduced(operation: Any, matrices: list[CutMatrix], grows: float) -> list[CutMatrix]:
     """One number per matrix, rescaled to the true element count where it grows with it."""
-    return [scalar(operation(x.values) * x.stretch**grows) for x in matrices]
+    return [scalar(operation(x.values) * x.column_scale**grows) for x in matrices]
 
 
 def block_mean(matrices: list[CutMatrix]) -> Tensor:
@@ -166,9 +154,9 @@ def matrix_product(left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMat
         kept, (rows, other) = a.values.shape[1], b.values.shape
         if a.true_columns == rows:
             partner = b.values if kept == rows else b.values[kept_columns(rows, kept)]
-            results.append(CutMatrix(finite(a.values @ partner * a.stretch), b.true_columns))
+            results.append(CutMatrix(finite(a.values @ partner * a.column_scale), b.true_columns))
         elif a.true_columns == b.true_columns and kept == other:
-            results.append(CutMatrix(finite(a.values @ b.values.T * a.stretch), rows))
+            results.append(CutMatrix(finite(a.values @ b.values.T * a.column_scale), rows))
         else:
             results += with_scalar(torch.mul, one_scalar([a]), one_scalar([b]))
     return results

@@ -50,10 +50,6 @@ def write(exported: list[Exported]) -> str:
     if len(exported) != 1:
         raise InputError(f"a sympy form contains one formula, but {len(exported)} were chosen")
     formula, limit = exported[0].formula, exported[0].options.limit
-    if exported[0].softmax_axis != "first":
-        raise InputError(
-            "a sympy form takes softmax along axis 0, but this formula along the last axis"
-        )
     _check_columns(formula)
     text = (
         f"{_MARK}\n# formula: {formula}\n{_conventions(formula, limit)}\n{_expression(formula)}\n"

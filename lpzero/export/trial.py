@@ -18,7 +18,6 @@ from primitives import naive
 from primitives.changes import on_change
 from primitives.expressions import Apply, walk
 from primitives.formula import Formula, operations
-from primitives.naive import Axis
 from primitives.network import Block, NetworkValues, number
 from primitives.outer import OUTER
 from primitives.reductions import End
@@ -138,15 +137,13 @@ def drawn_as(name: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def scores(
-    formula: Formula, softmax_axis: Axis = "first", limit: int | None = LIMIT
-) -> tuple[float | None, ...]:
+def scores(formula: Formula, limit: int | None = LIMIT) -> tuple[float | None, ...]:
     """The formula's score on each network; None where it has none, or only rounding noise."""
     n = _MANY if _can_jump(formula) else _FEW
     beside = columns(formula.columns)
     found = [
         [
-            naive.score(formula, network, softmax_axis, values)
+            naive.score(formula, network, values)
             for network, values in zip(networks_with_ends(limit, perturbation), beside, strict=True)
         ]
         for perturbation in range(n)

@@ -63,14 +63,14 @@ class FormulaObject:
 
         The options are those of `lpzero.rank`: seed, jobs, cache, device, batch.
         """
-        from lpzero.proxies import Measurements, applies
+        from lpzero.proxies import Measurements
 
         found = spaces.get(space) if isinstance(space, str) else space
         read = [found.from_json(a) if isinstance(a, Mapping) else a for a in archs]
         for arch in read:
             found.validate(arch)
         proxy = self._proxy
-        if not applies(proxy, found):
+        if not proxy.applies_to(found):
             raise InputError(f"{self.text} cannot score space {found.name}")
         return proxy.score(found, read, Measurements(context(**options)))
 

@@ -12,21 +12,12 @@ from lpzero.proxies import formula as formula
 from lpzero.proxies import kernels as kernels
 from lpzero.proxies import plugins as plugins
 from lpzero.proxies import sizes as sizes
+from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import find
-from lpzero.proxies.registry import (
-    Measure,
-    Needs,
-    NetworkProxy,
-    Proxy,
-    applies,
-    get,
-    names,
-    proxy,
-    register,
-)
+from lpzero.proxies.registry import get, names, proxy, register
 
 if TYPE_CHECKING:
     from lpzero.proxies.measurements import Measurements, Record, evaluate
@@ -61,7 +52,6 @@ __all__ = [
     "NetworkProxy",
     "Proxy",
     "Record",
-    "applies",
     "evaluate",
     "find",
     "get",

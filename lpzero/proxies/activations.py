@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.jacobian import correlations
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Needs, Terms, proxy
+from lpzero.proxies.registry import proxy
 
 _CHANNELS = 8  # of each layer, in MeCo's cheaper form
 _STEPS = 8  # points on the closed curve

@@ -9,8 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Needs, Terms, proxy
+from lpzero.proxies.registry import proxy
 
 _PAPER = "Serianni and Kalita 2023"
 

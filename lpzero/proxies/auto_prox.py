@@ -18,8 +18,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.network import Network, WeightMatrix, flat
-from lpzero.proxies.registry import Needs, Terms, proxy
+from lpzero.proxies.registry import proxy
 from lpzero.statistics.layout import Part
 
 _PAPER = "Wei et al. 2024 (Auto-Prox)"

@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 
 from lpzero.proxies import sizes as sizes  # registers `flops`
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.components import MANY_INPUTS
 from lpzero.proxies.forward_pass import block_jacobians
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Needs, Terms, get, proxy, register
+from lpzero.proxies.registry import get, proxy, register
 
 _PAPER = "Lee and Ham 2024 (AZ-NAS)"
 _RATIO_GUARD = 1e-6  # as in the authors' code

@@ -16,12 +16,13 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.table import ALL, JudgedTable
+from lpzero.proxies.base import Proxy
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import from_file
 from lpzero.proxies.measurements import Measurements
-from lpzero.proxies.ranking import chosen_on, prefetch
-from lpzero.proxies.registry import Proxy, applies, get
+from lpzero.proxies.ranking import prefetch
+from lpzero.proxies.registry import get
 from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import as_ranks, select
 from lpzero.sketches.sketch import SketchOptions
@@ -61,7 +62,7 @@ def _column(name: str, table: Table) -> Proxy:
         Column(name)
     except FormulaError as error:
         raise InputError(f"proxy {name} cannot be a term: {error}") from None
-    if not applies(proxy, table.space):
+    if not proxy.applies_to(table.space):
         raise InputError(f"proxy {name} cannot score space {table.space.name}; leave it out")
     return proxy
 
@@ -109,7 +110,7 @@ def rank_columns(
                 "proxy": proxy.name,
                 **by_part.pop(ALL),
                 "missing": int((~np.isfinite(found)).sum()),
-                "in_sample": table.name in chosen_on(proxy),
+                "in_sample": table.name in dict(proxy.chosen_on),
                 **by_part,
                 "seconds": None,
                 "direction": proxy.direction,

@@ -9,10 +9,10 @@ AZ-NAS does: a low rank costs more than a high one gains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from operator import mul, or_
+from operator import mul
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.ranks import rank
-from lpzero.proxies.registry import Needs, Proxy, applies
+from lpzero.proxies.base import Proxy
 from lpzero.scores.columns import RANK_OF
 from spaces.base import Space
 
@@ -31,12 +31,12 @@ How = Literal["sum", "product", "rank-sum", "rank-mean", "rank-log"]
 
 
 @dataclass(frozen=True, slots=True)
-class Combined:
+class Combined(Proxy):
     """A combination of proxies; every weight is 1 unless given."""
 
     name: str
-    parts: tuple[Proxy, ...]
-    how: How
+    parts: tuple[Proxy, ...] = ()
+    how: How = "sum"
     weights: tuple[float, ...] = ()
     paper: str = ""
 
@@ -59,27 +59,13 @@ class Combined:
         return self.weights or (1.0,) * len(self.parts)
 
     @property
-    def direction(self) -> int:
-        """1: the scores of the parts are already oriented, larger is better."""
-        return 1
-
-    @property
     def has_blocks(self) -> bool:
         """Whether every part has; the products of blocks would not add up to the score."""
         return self.how != "product" and all(part.has_blocks for part in self.parts)
 
     @property
     def is_of_ranks(self) -> bool:
-        """Whether the score depends on the other architectures."""
         return self.how not in ("sum", "product")
-
-    def applies_to(self, space: Space[Any]) -> bool:
-        """Whether every part applies to the space."""
-        return all(applies(part, space) for part in self.parts)
-
-    @property
-    def needs(self) -> Needs:
-        return reduce(or_, (part.needs for part in self.parts))
 
     @property
     def definition(self) -> str:
@@ -88,6 +74,9 @@ class Combined:
             for weight, part in zip(self._weights, self.parts, strict=True)
         )
         return f"{self.how}({', '.join(parts)})"
+
+    def map_leaves(self, change: Callable[[Proxy], Proxy]) -> Proxy:
+        return replace(self, parts=tuple(part.map_leaves(change) for part in self.parts))
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
@@ -118,10 +107,7 @@ class Combined:
             raise InputError(f"proxy {self.name} has no values of single blocks")
         totals: list[FloatArray] = [np.zeros(space.depth(arch)) for arch in archs]
         for part, weight in zip(self.parts, self._weights, strict=True):
-            by_block = getattr(part, "block_scores", None)
-            if by_block is None:
-                raise InputError(f"proxy {part.name} has no values of single blocks")
-            found = by_block(space, archs, measurements)
+            found = part.block_scores(space, archs, measurements)
             if self.how != "sum" and found:
                 ends = np.cumsum([len(values) for values in found])[:-1]
                 found = np.split(self._term(np.concatenate(found)), ends)
@@ -131,40 +117,36 @@ class Combined:
 
 
 @dataclass(frozen=True, slots=True)
-class RankShare:
+class RankShare(Proxy):
     """The rank of a proxy's score among the architectures scored together, divided by their number.
 
     It is what a column that is used as ranks stands for (`lpzero.scores.columns.as_ranks`).
     """
 
+    name: str
     part: Proxy
-    direction: int = 1
-    has_blocks: bool = False
+    is_of_ranks: bool = True
 
     @property
-    def name(self) -> str:
-        return f"{RANK_OF}{self.part.name}"
-
-    @property
-    def needs(self) -> Needs:
-        return self.part.needs
-
-    @property
-    def paper(self) -> str:
-        return self.part.paper
+    def parts(self) -> tuple[Proxy, ...]:
+        return (self.part,)
 
     @property
     def definition(self) -> str:
         return f"rank of {self.part.name} among the architectures, divided by their number"
 
-    def applies_to(self, space: Space[Any]) -> bool:
-        """Whether the ranked proxy does."""
-        return applies(self.part, space)
+    def map_leaves(self, change: Callable[[Proxy], Proxy]) -> Proxy:
+        return replace(self, part=self.part.map_leaves(change))
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> FloatArray:
         return _ranks(self.part.score(space, archs, measurements)) / len(archs)
+
+
+def rank_share(part: Proxy) -> RankShare:
+    """The rank of the proxy's score, under the name of its column."""
+    return RankShare(f"{RANK_OF}{part.name}", part)
 
 
 def _ranks(scores: FloatArray) -> FloatArray:

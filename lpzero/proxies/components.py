@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from lpzero.proxies import sizes as sizes  # registers `parameters`
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.forward_pass import Affine, hidden_layers
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Needs, Terms, get, proxy, register
+from lpzero.proxies.registry import get, proxy, register
 
 _PAPER = "Wang 2025 (W-PCA)"
 MANY_INPUTS = 16  # so that tokens outnumber the features of most layers

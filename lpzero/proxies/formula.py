@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import or_
@@ -19,7 +19,8 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.proxies.combined import RankShare
+from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
+from lpzero.proxies.combined import rank_share
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula_terms import (
     BlockValues,
@@ -27,14 +28,14 @@ from lpzero.proxies.formula_terms import (
     column_values,
     size_network,
 )
-from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, applies, get, register
+from lpzero.proxies.registry import get, register
 from lpzero.scores.columns import RANK_OF
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.definitions import OURS
 from primitives.classics import CLASSICS
 from primitives.errors import TensorError
-from primitives.formula import Atom, Formula, Term
-from primitives.naive import Axis, block_values, combine
+from primitives.formula import Atom, Column, Formula
+from primitives.naive import block_values, combine
 from primitives.naive import score as naive_score
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
 from primitives.rejection import Rejected
@@ -49,23 +50,44 @@ _NO_COLUMN = Rejected("missing-column", "a column has no value for this architec
 
 
 @dataclass(frozen=True, slots=True)
-class FormulaProxy:
+class FormulaProxy(Proxy):
     """A formula, discovered or written by hand.
 
-    An exported formula brings the `options` of its sketches and its `softmax_axis`, and is scored
-    with them. The context's seeds are added to its own; a loss other than "auto" overrides its own.
+    An exported formula brings the `options` of its sketches and is scored with them. The context's
+    seeds are added to its own; a loss other than "auto" overrides its own.
     `chosen_on` lists the tables it was found on, each with the seed of the split, None where it was
-    found on all rows. Its columns are counters and other proxies, by their registered names or by
-    those of the proxies `beside` it; rank-of-NAME is the rank of one of them.
+    found on all rows. Its columns are counters and other proxies, by the names of those `beside` it
+    or by their registered names; rank-of-NAME is the rank of one of them.
     """
 
     name: str
     formula: Formula
     paper: str = ""
     options: SketchOptions | None = None
-    softmax_axis: Axis = "first"
     chosen_on: tuple[tuple[str, int | None], ...] = ()
     beside: tuple[Proxy, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Proxy, ...]:
+        """The proxies of its columns, in their order."""
+        return tuple(self.columns().values())
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset(self.formula.statistics)
+
+    @property
+    def ends(self) -> frozenset[str]:
+        ends = {term.positions.end for term in self.formula.terms if term.statistics}
+        return frozenset(end for end in ends if end is not None)
+
+    @property
+    def reads_sketches(self) -> bool:
+        return bool(self.formula.statistics)
+
+    @property
+    def is_measured(self) -> bool:
+        return not self.reads_sketches and all(part.is_measured for part in self.parts)
 
     @property
     def needs(self) -> Needs:
@@ -73,7 +95,7 @@ class FormulaProxy:
         own = Needs.FORWARD | Needs.TAPS if used else Needs.NOTHING
         if used & gradient_statistics():
             own |= Needs.GRADIENT | Needs.LABELS
-        return reduce(or_, (column.needs for column in self.columns().values()), own)
+        return reduce(or_, (part.needs for part in self.parts), own)
 
     @property
     def direction(self) -> int:
@@ -116,7 +138,17 @@ class FormulaProxy:
             sizes = space.end_sizes(space.sample(random.Random(0)))
             if any(not sizes[end]["params"] for end in read if end is not None):
                 return False
-        return all(applies(column, space) for column in self.columns().values())
+        return all(part.applies_to(space) for part in self.parts)
+
+    def map_leaves(self, change: Callable[[Proxy], Proxy]) -> Proxy:
+        """The change of the formula; of its terms and columns if some of them are ranks."""
+        if not self.is_relative:
+            return change(self)
+        terms = [
+            FormulaProxy(str(t), Formula.of_base(t), options=self.options)
+            for t in self.formula.terms
+        ]
+        return _OfParts(self.name, self.formula, (*terms, *self.parts)).map_leaves(change)
 
     def exact(self) -> FormulaProxy:
         """The formula on whole tensors instead of cut ones."""
@@ -125,7 +157,7 @@ class FormulaProxy:
     def on_networks(self) -> Proxy:
         """The same scores, up to rounding, computed as each network runs: no sketch is stored."""
         own, usual = self.options or SketchOptions(), SketchOptions()
-        if not self.formula.statistics:
+        if not self.reads_sketches:
             return self
         if self.needs_sketches:
             raise InputError(
@@ -133,27 +165,35 @@ class FormulaProxy:
                 " single networks; score it on sketches, as `lpzero rank` does"
             )
         name = str(self.formula)
-        if (own.limit, self.softmax_axis) != (usual.limit, "first"):
-            name += f" limit {own.limit} axis {self.softmax_axis}"
+        if own.limit != usual.limit:
+            name += f" limit {own.limit}"
         name += "" if own.definitions == OURS else f" definitions {own.definitions}"
-        how = own.limit, self.softmax_axis, own.definitions
+        how = own.limit, own.definitions
         if not self.has_blocks:
             terms = Measure(f"terms of {name}", TermValues(self.formula, *how))
-            return _OnNetworks(self, terms)
+            return _OnNetworks(self.name, self, terms)
         values = BlockValues(self.formula, *how)
         measure = Measure(name, values, by_block=True)
         is_mean = self.formula.term.reduction == "mean"
-        known = self.name, self.needs, self.paper, self.definition
-        return NetworkProxy(*known, measure, is_mean, self.direction)
+        about = self.needs, self.paper, self.definition
+        return NetworkProxy(self.name, measure, *about, is_mean, self.direction)
+
+    def on_models(self, definitions: str) -> Proxy:
+        stated = self.options or SketchOptions()
+        # Seeds and loss of an exported formula are those of its sketches; here they are given.
+        as_asked = stated.definitions if definitions == OURS else definitions
+        options = SketchOptions(limit=stated.limit, definitions=as_asked)
+        columns = [part.map_leaves(lambda leaf: leaf.on_models(definitions)) for part in self.parts]
+        return replace(self, options=options, beside=tuple(columns)).on_networks()
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> FloatArray:
         columns = column_values(self.columns(), space, archs, measurements)
-        if not self.formula.statistics:
+        if not self.reads_sketches:
             return self._from_sizes(space, archs, columns)
         options = self.sketching(measurements.context)
-        evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
+        evaluator, usable = measurements.evaluator(space, archs, options)
         scores = np.full(len(archs), np.nan)
         beside = {name: _filled(values[usable]) for name, values in columns.items()}
         found = evaluator.score(self.formula, beside)
@@ -175,7 +215,7 @@ class FormulaProxy:
             values = [block_values(expression, network.blocks) for network in networks]
             return [sign * np.array(of, dtype=np.float64) for of in values]
         options = self.sketching(measurements.context)
-        evaluator, usable = measurements.evaluator(space, archs, options, self.softmax_axis)
+        evaluator, usable = measurements.evaluator(space, archs, options)
         if len(usable) < len(archs):
             raise InputError("an architecture has no sketch; `lpzero stats` shows which and why")
         found = sign * evaluator.block_means(expression)
@@ -194,11 +234,11 @@ class FormulaProxy:
         )
 
     def _column(self, name: str) -> Proxy:
-        if name.startswith(RANK_OF):
-            return RankShare(self._column(name.removeprefix(RANK_OF)))
         own = next((proxy for proxy in self.beside if proxy.name == name), None)
         if own is not None:
             return own
+        if name.startswith(RANK_OF):
+            return rank_share(self._column(name.removeprefix(RANK_OF)))
         try:
             return get(name)
         except UnknownNameError:
@@ -224,35 +264,24 @@ class FormulaProxy:
 
 
 @dataclass(frozen=True, slots=True)
-class _OnNetworks:
+class _OnNetworks(Proxy):
     """A formula whose terms are measured on each network as it is run."""
 
+    name: str
     proxy: FormulaProxy
     measure: Measure
 
     @property
-    def name(self) -> str:
-        return self.proxy.name
+    def parts(self) -> tuple[Proxy, ...]:
+        return self.proxy.parts
 
     @property
     def needs(self) -> Needs:
         return self.proxy.needs
 
     @property
-    def paper(self) -> str:
-        return self.proxy.paper
-
-    @property
-    def definition(self) -> str:
-        return self.proxy.definition
-
-    @property
-    def direction(self) -> int:
-        return self.proxy.direction
-
-    @property
-    def has_blocks(self) -> bool:
-        return False
+    def measures(self) -> tuple[Measure, ...]:
+        return (self.measure, *self.proxy.measures)
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
@@ -260,16 +289,39 @@ class _OnNetworks:
         formula = self.proxy.formula
         records = measurements.records(space, archs, [self.measure])[self.measure.name]
         columns = column_values(self.proxy.columns(), space, archs, measurements)
-        scores = np.full(len(archs), np.nan)
-        for row, record in enumerate(records):
-            if record.blocks is None:  # some term has no value
-                continue
-            values = dict(zip(formula.terms, record.blocks, strict=True))
-            beside = {name: float(of[row]) for name, of in columns.items()}
-            found = combine(formula, partial(_known, values, beside))
-            if not isinstance(found, Rejected):
-                scores[row] = found
-        return scores
+        missing = (math.nan,) * len(formula.terms)  # where some term has no value
+        values = np.array([record.blocks or missing for record in records])
+        return _joined(formula, [*values.T, *columns.values()], len(archs))
+
+
+@dataclass(frozen=True, slots=True)
+class _OfParts(Proxy):
+    """A formula joined from the scores of its parts: its terms, then its columns."""
+
+    name: str
+    formula: Formula
+    parts: tuple[Proxy, ...] = ()
+
+    def map_leaves(self, change: Callable[[Proxy], Proxy]) -> Proxy:
+        return replace(self, parts=tuple(part.map_leaves(change) for part in self.parts))
+
+    def score(
+        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
+    ) -> FloatArray:
+        values = [part.score(space, archs, measurements) for part in self.parts]
+        return _joined(self.formula, values, len(archs))
+
+
+def _joined(formula: Formula, values: Sequence[FloatArray], n: int) -> FloatArray:
+    """The scores (n,) from those (n,) of the formula's terms, and then of its columns."""
+    leaves: list[Atom] = [*formula.terms, *map(Column, formula.columns)]
+    scores = np.full(n, np.nan)
+    for row in range(n):
+        known = {leaf: float(of[row]) for leaf, of in zip(leaves, values, strict=True)}
+        score = combine(formula, partial(_known, known))
+        if not isinstance(score, Rejected):
+            scores[row] = score
+    return scores
 
 
 def _filled(values: FloatArray) -> FloatArray:
@@ -278,11 +330,8 @@ def _filled(values: FloatArray) -> FloatArray:
     return np.where(known, values, values[known][0]) if known.any() else values
 
 
-def _known(
-    terms: Mapping[Term, float], columns: Mapping[str, float], atom: Atom
-) -> float | Rejected:
-    value = terms[atom] if isinstance(atom, Term) else columns[atom.name]
-    return value if math.isfinite(value) else _NO_COLUMN
+def _known(values: Mapping[Atom, float], atom: Atom) -> float | Rejected:
+    return values[atom] if math.isfinite(values[atom]) else _NO_COLUMN
 
 
 for _classic in CLASSICS:

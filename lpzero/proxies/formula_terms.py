@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.proxies.registry import Proxy, Terms
+from lpzero.proxies.base import Proxy, Terms
 from lpzero.statistics.definitions import OURS
 from primitives import network as formulas
 from primitives.errors import TensorError
 from primitives.formula import Formula, Term
-from primitives.naive import Axis, block_values, score
+from primitives.naive import block_values, score
 from primitives.network import number
 from primitives.rejection import Rejected
 from primitives.tensors import Matrix
@@ -50,13 +50,12 @@ class BlockValues:
 
     formula: Formula
     limit: int | None
-    softmax_axis: Axis
     definitions: str = OURS
 
     def __call__(self, network: Network) -> Terms:
         found = _positions(network, self.formula, self.limit, False, self.definitions)
         blocks = found.blocks
-        values = block_values(self.formula.term.expression, blocks, self.softmax_axis)
+        values = block_values(self.formula.term.expression, blocks)
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
         return [[value] for value in values]
@@ -68,7 +67,6 @@ class TermValues:
 
     formula: Formula
     limit: int | None
-    softmax_axis: Axis
     definitions: str = OURS
 
     def __call__(self, network: Network) -> Terms:
@@ -78,7 +76,7 @@ class TermValues:
 
     def _value(self, term: Term, positions: formulas.NetworkValues) -> float:
         try:
-            found = score(Formula.of_base(term), positions, self.softmax_axis)
+            found = score(Formula.of_base(term), positions)
         except TensorError:  # a position has not what the term reads there: the head of an encoder
             return math.nan
         return math.nan if isinstance(found, Rejected) else found

@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 from torch import nn
 
 from lpzero.errors import InputError
+from lpzero.proxies.base import Measure
 from lpzero.proxies.measurements import Measurements, Record, evaluate
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Measure
 from lpzero.statistics.isolation import single_thread
 from lpzero.statistics.model_sizes import ModelSizes, model_flops, model_sizes
 from spaces.base import Sizes, Space

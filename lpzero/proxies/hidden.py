@@ -10,9 +10,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.jacobian import K
 from lpzero.proxies.network import Network, incoming
-from lpzero.proxies.registry import Needs, Terms, proxy
+from lpzero.proxies.registry import proxy
 
 _PAPER = "Serianni and Kalita 2023"
 _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS

@@ -15,9 +15,10 @@ import math
 import torch
 from torch import Tensor
 
+from lpzero.proxies.base import Needs
 from lpzero.proxies.input_noise import AMPLITUDES, gradients_at, standard_normal
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Needs, proxy
+from lpzero.proxies.registry import proxy
 
 _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
 _CELOTTI = "Celotti et al. 2020"

@@ -11,8 +11,9 @@ import math
 from typing import TYPE_CHECKING
 
 from lpzero.proxies import sizes as sizes  # registers `sept`
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
-from lpzero.proxies.registry import Needs, Terms, get, proxy, register
+from lpzero.proxies.registry import get, proxy, register
 
 if TYPE_CHECKING:
     from lpzero.proxies.network import Network

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lpzero.errors import InputError
+from lpzero.proxies.base import Proxy
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
 from lpzero.proxies.ensemble import ensemble, members_of
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.proxies.registry import Proxy, get, known
+from lpzero.proxies.registry import get, known
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 
@@ -75,14 +76,14 @@ def named_formulas(name: str) -> Formulas:
 def _from_record(one: Exported) -> FormulaProxy:
     options = None if one.options == SketchOptions() else one.options
     tables = tuple((found.table, found.split_seed) for found in one.provenance.figures)
-    return FormulaProxy(one.name, one.formula, "", options, one.softmax_axis, tables)
+    return FormulaProxy(one.name, one.formula, "", options, tables)
 
 
 def _to_record(proxy: FormulaProxy) -> Exported:
     from lpzero.export import Exported, Provenance
 
     options = proxy.options or SketchOptions()
-    return Exported(proxy.name, proxy.formula, Provenance("proxy"), options, proxy.softmax_axis)
+    return Exported(proxy.name, proxy.formula, Provenance("proxy"), options)
 
 
 def _combined(how: str, inside: str) -> Combined:

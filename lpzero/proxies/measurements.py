@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, UnsealedError
 from lpzero.parallel import Lost, stream
+from lpzero.proxies.base import Measure
 from lpzero.proxies.context import Context
-from lpzero.proxies.registry import Measure
 from lpzero.proxies.released_batch import own_batch
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
@@ -28,7 +28,6 @@ from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store
 from lpzero.statistics.errors import StatisticsError
-from primitives.naive import Axis
 from spaces.base import Space
 from spaces.errors import BatchError
 
@@ -132,22 +131,17 @@ class Measurements:
         }
 
     def evaluator(
-        self,
-        space: Space[Any],
-        archs: Sequence[Any],
-        options: SketchOptions,
-        softmax_axis: Axis = "first",
+        self, space: Space[Any], archs: Sequence[Any], options: SketchOptions
     ) -> tuple[FormulaEvaluator, list[int]]:
         """The evaluator on sketches of the architectures, and the indices that have a sketch."""
-        key = (space, tuple(archs), options, softmax_axis)
+        key = (space, tuple(archs), options)
         if key not in self._known.evaluators:
             found = self._sketches(space, archs, options)
             if not found.usable:
                 reason = next(iter(found.failed.values()), "there are no architectures")
                 raise InputError(f"no architecture has a sketch: {reason}")
-            chains = surviving(1, softmax_axis=softmax_axis)
             workers = self.context.workers
-            evaluator = FormulaEvaluator(found, chains, rows=found.usable, workers=workers)
+            evaluator = FormulaEvaluator(found, surviving(1), rows=found.usable, workers=workers)
             self._known.evaluators[key] = evaluator, found.usable
         return self._known.evaluators[key]
 

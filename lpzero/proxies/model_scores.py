@@ -11,23 +11,22 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies.combined import Combined, RankShare
+from lpzero.proxies.base import Measure, NetworkProxy, Proxy
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.given_models import GivenMeasurements, GivenModels
 from lpzero.proxies.lookup import find
 from lpzero.proxies.network import Network
 from lpzero.proxies.ranking import is_released
 from lpzero.proxies.refusal import refusal
-from lpzero.proxies.registry import Measure, Needs, NetworkProxy, Proxy, get, names
-from lpzero.sketches.sketch import SketchOptions
+from lpzero.proxies.registry import get, names
 from lpzero.statistics.default_loss import named_loss
 from lpzero.statistics.definitions import OURS
 from lpzero.statistics.inputs import read_inputs
@@ -216,18 +215,13 @@ def as_proxy(given: AnyProxy) -> Proxy:
         return find(str(given))
     if isinstance(given, Formula):
         return FormulaProxy(str(given), given)
-    if is_proxy(given):
+    if isinstance(given, Proxy):
         return given
     if not callable(given):
         raise InputError(f"{type(given).__name__} is not a proxy; give a name or a function")
     name = str(getattr(given, "__name__", type(given).__name__)).replace("_", "-")
     definition = " ".join((getattr(given, "__doc__", None) or "").split("\n\n")[0].split())
-    return NetworkProxy(name, Needs.FORWARD, "", definition, Measure(name, given))
-
-
-def is_proxy(given: Any) -> TypeGuard[Proxy]:
-    """Whether the object has what `lpzero.proxies.Proxy` asks for."""
-    return all(hasattr(given, name) for name in ("name", "score", "needs", "direction"))
+    return NetworkProxy(name, Measure(name, given), definition=definition)
 
 
 def _asked(proxies: Sequence[AnyProxy] | AnyProxy | None) -> Sequence[AnyProxy]:
@@ -246,7 +240,8 @@ def _rows(
     values = np.full(len(archs), np.nan)
     if reason is None:
         try:
-            values = _on_models(proxy, definitions).score(given, archs, measurements)
+            on_models = proxy.map_leaves(lambda leaf: leaf.on_models(definitions))
+            values = on_models.score(given, archs, measurements)
         except LossError:
             raise
         except Exception as error:  # of one proxy, which must not end the others
@@ -265,23 +260,6 @@ def _rows(
         )
         for arch, value in zip(archs, values, strict=True)
     ]
-
-
-def _on_models(proxy: Proxy, definitions: str) -> Proxy:
-    """The same proxy with formulas that are computed as each network runs."""
-    if isinstance(proxy, FormulaProxy):
-        stated = proxy.options or SketchOptions()
-        beside = tuple(_on_models(column, definitions) for column in proxy.columns().values())
-        # Seeds and loss of an exported formula are those of its sketches; here they are given.
-        as_asked = stated.definitions if definitions == OURS else definitions
-        kept = SketchOptions(limit=stated.limit, definitions=as_asked)
-        own = replace(proxy, options=kept, beside=beside)
-        return own.on_networks()
-    if isinstance(proxy, Combined):
-        return replace(proxy, parts=tuple(_on_models(part, definitions) for part in proxy.parts))
-    if isinstance(proxy, RankShare):
-        return replace(proxy, part=_on_models(proxy.part, definitions))
-    return proxy
 
 
 def _cell(value: Any) -> str:

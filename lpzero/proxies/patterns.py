@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
+from lpzero.proxies.base import Needs, SizeProxy
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.forward_pass import positive_activations
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Needs, SizeProxy, get, proxy, register
+from lpzero.proxies.registry import get, proxy, register
 from spaces.base import Space
 
 _PAPER = "Peng et al. 2024 (SWAP)"
@@ -70,6 +71,9 @@ def _sizes(space: Space[Any]) -> tuple[float, float]:
 
 
 _FACTOR = SizeProxy(
-    "exp(-(P - mu)^2 / sigma) of the parameters P", _PAPER, "", size_factor, of_space=True
+    "exp(-(P - mu)^2 / sigma) of the parameters P",
+    size_factor,
+    _PAPER,
+    only_spaces="it compares a size with those of a search space, and a model has none",
 )
 register(Combined("swap-regularised", (get("swap"), _FACTOR), "product", paper=_PAPER))

@@ -11,15 +11,14 @@ from __future__ import annotations
 import logging
 import sys
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.proxies import registry
+from lpzero.proxies.base import Proxy
 from lpzero.proxies.formula import FormulaProxy
 from primitives.parser import parse
 
 GROUP = "lpzero.proxies"
-_PARTS = ("name", "needs", "paper", "definition", "direction", "has_blocks", "score")
 
 logger = logging.getLogger(__name__)
 _is_loaded = False
@@ -43,12 +42,12 @@ def load() -> None:
             )
 
 
-def _register(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
+def _register(found: EntryPoint, before: dict[str, Proxy]) -> None:
     was_imported = found.module in sys.modules  # then it declared its proxies earlier
     offered = found.load()
     if isinstance(offered, str):
         registry.register(FormulaProxy(found.name, parse(offered)))
-    elif _is_proxy(offered):
+    elif isinstance(offered, Proxy):
         if registry.snapshot().get(offered.name) is not offered:
             registry.register(offered)
     elif registry.snapshot() == before and not was_imported:
@@ -56,10 +55,6 @@ def _register(found: EntryPoint, before: dict[str, registry.Proxy]) -> None:
     for name in registry.snapshot().keys() - before.keys():
         if name != name.strip() or not name or set(name) & set("(),/\\\0 \n"):
             raise InputError(f"{name!a} cannot be a proxy's name; use letters and hyphens")
-
-
-def _is_proxy(offered: Any) -> bool:
-    return not isinstance(offered, type) and all(hasattr(offered, part) for part in _PARTS)
 
 
 def _package(found: EntryPoint) -> str:

@@ -17,21 +17,12 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.table import ALL, LEAST_ARCHS, JudgedTable
-from lpzero.proxies.combined import Combined, RankShare
+from lpzero.proxies.base import Proxy
 from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.measurements import Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
-from lpzero.proxies.registry import (
-    Measure,
-    Needs,
-    NetworkProxy,
-    Proxy,
-    SizeProxy,
-    applies,
-    get,
-    names,
-)
+from lpzero.proxies.registry import get, names
 from lpzero.scores.columns import RANK_OF, select
 from spaces.base import Space
 from spaces.tables import split
@@ -80,7 +71,7 @@ def rank_with_scores(
     ranking = ranking or Ranking()
     proxies = [with_table_columns(proxy, table) for proxy in proxies]
     for proxy in proxies:
-        if not applies(proxy, table.space):
+        if not proxy.applies_to(table.space):
             fitting = "without --proxy, proxies that apply are ranked"
             raise InputError(f"proxy {proxy.name} cannot score space {table.space.name}; {fitting}")
     measurements = Measurements(ranking.context)
@@ -102,18 +93,14 @@ def with_table_columns(proxy: Proxy, table: Table) -> Proxy:
     return replace(proxy, beside=tuple(beside)) if beside else proxy
 
 
-@dataclass(frozen=True, eq=False)
-class TableColumn:
+@dataclass(frozen=True, slots=True, eq=False)
+class TableColumn(Proxy):
     """A table's own column as a proxy of the table's architectures (n,)."""
 
     name: str
     archs: Sequence[Any]
     values: FloatArray
-    needs: Needs = Needs.NOTHING
-    paper: str = ""
     definition: str = "a column of the table"
-    direction: int = 1
-    has_blocks: bool = False
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
@@ -125,33 +112,20 @@ class TableColumn:
 
 def prefetch(table: Table, proxies: Sequence[Proxy], measurements: Measurements) -> None:
     """Compute what the proxies need from every network, all of one network together."""
-    measures = {m.name: m for proxy in proxies for m in measures_of(proxy)}
+    measures = {m.name: m for proxy in proxies for m in proxy.measures}
     if measures:
         measurements.records(table.space, table.archs, list(measures.values()))
 
 
-def measures_of(proxy: Proxy) -> list[Measure]:
-    """The measures of single networks that the proxy consists of."""
-    if isinstance(proxy, NetworkProxy):
-        return [proxy.measure]
-    if isinstance(proxy, Combined):
-        return [measure for part in proxy.parts for measure in measures_of(part)]
-    if isinstance(proxy, RankShare):
-        return measures_of(proxy.part)
-    if isinstance(proxy, FormulaProxy):
-        return [m for column in proxy.columns().values() for m in measures_of(column)]
-    return []
-
-
 def is_released(proxy: Proxy) -> bool:
     """Whether it is a released recipe, which runs on a batch of its own."""
-    own = any(measure.has_own_batch for measure in measures_of(proxy))
+    own = any(measure.has_own_batch for measure in proxy.measures)
     return own or proxy.name.endswith("-released")
 
 
 def must_be_named(proxy: Proxy) -> bool:
     """Whether it runs on more inputs than the others, and costs more than all of them together."""
-    return any(measure.n_inputs for measure in measures_of(proxy))
+    return any(measure.n_inputs for measure in proxy.measures)
 
 
 def ranked_by_default(space: Space[Any], with_released: bool = False) -> list[Proxy]:
@@ -159,7 +133,7 @@ def ranked_by_default(space: Space[Any], with_released: bool = False) -> list[Pr
     return [
         proxy
         for proxy in map(get, names())
-        if applies(proxy, space)
+        if proxy.applies_to(space)
         and not must_be_named(proxy)
         and (with_released or not is_released(proxy))
     ]
@@ -167,11 +141,8 @@ def ranked_by_default(space: Space[Any], with_released: bool = False) -> list[Pr
 
 def chosen_on(proxy: Proxy) -> dict[str, int | None]:
     """The tables on which the proxy or a part of it was chosen, and the split's seed if known."""
-    if isinstance(proxy, Combined):
-        return {name: seed for part in proxy.parts for name, seed in chosen_on(part).items()}
-    if isinstance(proxy, FormulaProxy) and proxy.chosen_on:
-        return dict(proxy.chosen_on)
-    return dict.fromkeys(CHOSEN_ON.get(proxy.name, ()))
+    by_parts = {name: seed for part in proxy.parts for name, seed in chosen_on(part).items()}
+    return by_parts | (dict(proxy.chosen_on) or dict.fromkeys(CHOSEN_ON.get(proxy.name, ())))
 
 
 class _RankedTable:
@@ -240,12 +211,11 @@ class _RankedTable:
         return self.judged.rho(proxy.score(self.table.space, self.table.archs, measurements))
 
     def seconds(self, proxy: Proxy) -> float | None:
-        """The median cost of an architecture; None where it is unknown (formulas)."""
-        measures = measures_of(proxy)
-        if isinstance(proxy, FormulaProxy) and proxy.formula.statistics:
+        """The median cost of an architecture; None where it is unknown (formulas on sketches)."""
+        if not proxy.is_measured:
             return None
-        if not measures:
-            return 0.0 if isinstance(proxy, SizeProxy | FormulaProxy) else None
+        if not proxy.measures:
+            return 0.0
         table = self.table
-        found = self.measurements.records(table.space, table.archs, measures)
+        found = self.measurements.records(table.space, table.archs, proxy.measures)
         return float(np.median(np.sum([[r.seconds for r in rs] for rs in found.values()], axis=0)))

@@ -17,142 +17,17 @@ nothing: it does not apply to spaces whose networks do not have them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Flag, auto
+from collections.abc import Callable
 from importlib import import_module
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
-
-from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
+from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
 from spaces import user_modules
-from spaces.base import Space
 from spaces.errors import UnknownNameError
 
-if TYPE_CHECKING:
-    from lpzero.proxies.measurements import Measurements
-    from lpzero.proxies.network import Network
-
-Terms = list[list[float]]  # block by block, the terms that add up to the block's value
-Function = Callable[["Network"], "float | Terms"]
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class Needs(Flag):
-    """What must be run or provided to compute a proxy."""
-
-    NOTHING = 0
-    FORWARD = auto()
-    GRADIENT = auto()
-    SECOND_ORDER = auto()
-    LABELS = auto()  # the loss, which for language models reads the next tokens
-    TAPS = auto()  # the taps of our models, or a `Layout` that names them
-
-    def __str__(self) -> str:
-        named = [str(need.name).lower() for need in Needs if need.value and need in self]
-        return ", ".join(named).replace("_", " ") or "nothing"
-
-
-class Proxy(Protocol):
-    """The interface of everything that scores architectures."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def needs(self) -> Needs: ...
-    @property
-    def paper(self) -> str: ...
-    @property
-    def definition(self) -> str: ...
-    @property
-    def direction(self) -> int: ...
-    @property
-    def has_blocks(self) -> bool:
-        """Whether `block_scores` gives the scores of single blocks."""
-
-    def score(
-        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
-    ) -> FloatArray:
-        """The scores (n,) of the architectures; NaN where an architecture has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A named function of one network; raise the version when its values change.
-
-    `by_block`: it returns terms block by block rather than one number. `has_own_batch`: it runs on
-    the batch of the released recipes unless another one is chosen. `n_inputs`: it compares units
-    over inputs, and runs on at least that many unless a batch is chosen; a table is ranked by it
-    only where it is named, because that costs more than all other proxies together.
-    """
-
-    name: str
-    function: Function
-    version: int = 1
-    by_block: bool = False
-    has_own_batch: bool = False
-    n_inputs: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkProxy:
-    """A measure as a proxy: its sum, or the mean of its terms."""
-
-    name: str
-    needs: Needs
-    paper: str
-    definition: str
-    measure: Measure
-    is_mean: bool = False
-    direction: int = 1
-    reads: frozenset[str] = frozenset()
-
-    def applies_to(self, space: Space[Any]) -> bool:
-        """Whether the space's networks have what the proxy reads."""
-        return not self.reads & space.absent_statistics
-
-    @property
-    def has_blocks(self) -> bool:
-        return self.measure.by_block
-
-    def score(
-        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
-    ) -> FloatArray:
-        found = measurements.records(space, archs, [self.measure])
-        scores = [r.score / (r.count if self.is_mean else 1) for r in found[self.measure.name]]
-        return self.direction * np.array(scores, dtype=np.float64)
-
-    def block_scores(
-        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
-    ) -> list[FloatArray]:
-        """The values of each architecture's blocks, which add up to the score of the sum."""
-        found = measurements.records(space, archs, [self.measure])[self.measure.name]
-        if any(record.blocks is None for record in found):
-            raise InputError(f"proxy {self.name} has no values of single blocks")
-        return [self.direction * np.array(r.blocks, dtype=np.float64) for r in found]
-
-
-@dataclass(frozen=True, slots=True)
-class SizeProxy:
-    """A score from the architecture alone; `of_space`: compared with the others of its space."""
-
-    name: str
-    paper: str
-    definition: str
-    count: Callable[[Space[Any], Any], float]
-    needs: Needs = Needs.NOTHING
-    direction: int = 1
-    has_blocks: bool = False
-    of_space: bool = False
-
-    def score(
-        self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
-    ) -> FloatArray:
-        return np.array([self.count(space, arch) for arch in archs], dtype=np.float64)
-
 
 # The modules that declare proxies, in the order of their names in every list.
 FAMILIES = (
@@ -227,11 +102,11 @@ def proxy(
         by_block = function.__annotations__.get("return") == "Terms"
         measure = Measure(known, function, version, by_block, has_own_batch, n_inputs)
         wanted = frozenset(reads)
-        register(NetworkProxy(known, needs, paper, definition, measure, False, direction, wanted))
+        register(NetworkProxy(known, measure, needs, paper, definition, False, direction, wanted))
         if normalised:
             mean = f"mean of the terms of {known}"
             other = f"{known}-normalised"
-            register(NetworkProxy(other, needs, paper, mean, measure, True, direction, wanted))
+            register(NetworkProxy(other, measure, needs, paper, mean, True, direction, wanted))
         return function
 
     return declare
@@ -284,12 +159,6 @@ def names() -> list[str]:
 def add_loader(load: Callable[[], None]) -> None:
     """Call `load`, which registers more proxies, when all names or an unknown one are needed."""
     _LOADERS.append(load)
-
-
-def applies(proxy: Proxy, space: Space[Any]) -> bool:
-    """Whether the proxy can score the space; one that has no `applies_to` scores every space."""
-    asked = getattr(proxy, "applies_to", None)
-    return asked is None or bool(asked(space))
 
 
 def get(name: str) -> Proxy:

@@ -15,9 +15,10 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import Needs, Terms, get, proxy, register
+from lpzero.proxies.registry import get, proxy, register
 from lpzero.proxies.released_dropout import train_mode_dropout
 from lpzero.proxies.released_flow import FlowedMatrix
 from lpzero.proxies.saliency import hessian_products, nuclear_norm

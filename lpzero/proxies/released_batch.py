@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lpzero.proxies.registry import Measure
+from lpzero.proxies.base import Measure
 from spaces.base import Space
 from spaces.flexibert import FlexiBertSpace
 from spaces.gpt2 import Gpt2Space

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.network import Network, flat
-from lpzero.proxies.registry import Needs, Terms, proxy
+from lpzero.proxies.registry import proxy
 from lpzero.statistics.trace import Part
 
 _LOSS = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS

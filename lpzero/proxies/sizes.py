@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lpzero.judgement import counters
-from lpzero.proxies.registry import SizeProxy, register
+from lpzero.proxies.base import SizeProxy
+from lpzero.proxies.registry import register
 
 _PAPERS = {
     "parameters": "Abdelfattah et al. 2021",
@@ -16,4 +17,4 @@ _PAPERS = {
 for _name in counters.names():
     _counter = counters.get(_name)
     _definition = (_counter.__doc__ or "").strip().splitlines()[0]
-    register(SizeProxy(_name, _PAPERS.get(_name, ""), _definition, _counter))
+    register(SizeProxy(_name, _counter, _PAPERS.get(_name, ""), _definition))

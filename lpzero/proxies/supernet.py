@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lpzero.arrays import FloatArray
-from lpzero.proxies.registry import Needs, register
+from lpzero.proxies.base import Needs, Proxy
+from lpzero.proxies.registry import register
 from lpzero.supernet.saliency import has_supernet
 from spaces.autoformer import AutoFormerSpace
 from spaces.base import Space
@@ -18,18 +19,20 @@ from spaces.base import Space
 if TYPE_CHECKING:
     from lpzero.proxies.measurements import Measurements
 
+_NO_SUPERNET = "it reads a supernet, and a model has none"
+
 
 @dataclass(frozen=True, slots=True)
-class SupernetProxy:
+class SupernetProxy(Proxy):
     """SNIP with weights and gradients inherited from the supernet."""
 
     name: str
-    definition: str
     normalised: bool
+    definition: str = ""
     paper: str = "Wang et al. 2023 (PreNAS)"
     needs: Needs = Needs.FORWARD | Needs.GRADIENT | Needs.LABELS
-    direction: int = 1
     has_blocks: bool = True
+    only_spaces: str = _NO_SUPERNET
 
     def applies_to(self, space: Space[Any]) -> bool:
         """Whether the space has a supernet."""
@@ -49,15 +52,14 @@ class SupernetProxy:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasedSupernetProxy:
+class ReleasedSupernetProxy(Proxy):
     """The score of PreNAS's public selector."""
 
     name: str = "supernet-snip-released"
     definition: str = "sum |dR/dp * p| of the sliced parameters, R the sum of logits of 64 images"
     paper: str = "code of Wang et al. 2023 (PreNAS)"
     needs: Needs = Needs.FORWARD | Needs.GRADIENT
-    direction: int = 1
-    has_blocks: bool = False
+    only_spaces: str = _NO_SUPERNET
 
     def applies_to(self, space: Space[Any]) -> bool:
         """Whether it is an AutoFormer space, which the public code is for."""
@@ -73,14 +75,14 @@ register(ReleasedSupernetProxy())
 register(
     SupernetProxy(
         "supernet-snip",
+        False,
         "sum |dL/dW * W| over the matrices of the blocks, W and dL/dW slices of the supernet's",
-        normalised=False,
     )
 )
 register(
     SupernetProxy(
         "supernet-snip-normalised",
+        True,
         "sum over blocks of supernet-snip over the supernet's own of that block",
-        normalised=True,
     )
 )

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.network import Network, flat
-from lpzero.proxies.registry import Needs, Terms, get, proxy, register
+from lpzero.proxies.registry import get, proxy, register
 from lpzero.proxies.saliency import nuclear_norm
 from lpzero.statistics.trace import Part
 from spaces.initialisation import DrawnAs, drawn_as

@@ -23,7 +23,6 @@ import numpy as np
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.scores.chains import Chain, Node
 from lpzero.scores.kernels import is_built_in
-from primitives.naive import Axis
 from primitives.registry import get_unary
 
 AFFINE = ("zscore", "minmax")
@@ -99,13 +98,13 @@ class Basis:
     size: int = 0
 
     @classmethod
-    def of(cls, tree: Node, n_matrices: int, axis: Axis = "first") -> Basis:
+    def of(cls, tree: Node, n_matrices: int) -> Basis:
         """The basis of a statistic's tree of chains, `n_matrices` of them matrices."""
         basis = cls(np.full(n_matrices, _NO_ROW), np.full((n_matrices, 2), _NO_ROW))
         nodes = dict(_walk(tree, ()))
         # Short chains first: what follows from others is nothing that others follow from.
         for chain in sorted(nodes, key=len):
-            basis._follow(chain, nodes[chain], nodes, axis)
+            basis._follow(chain, nodes[chain], nodes)
         basis._add(tree, {})
         basis.source[:, 1] = basis.ones
         for row, follower in basis.followers.items():
@@ -116,12 +115,12 @@ class Basis:
                 basis.source[row, 1] = basis.size + follower.column
         return basis
 
-    def _follow(self, chain: Chain, node: Node, nodes: dict[Chain, Node], axis: Axis) -> None:
+    def _follow(self, chain: Chain, node: Node, nodes: dict[Chain, Node]) -> None:
         """Note how the chain follows from others, if it does and nothing continues it."""
         is_ours = all(is_built_in(get_unary(name)) for name in chain)
         if node.matrix_row is None or node.children or not is_ours:
             return
-        if chain[-1:] == ("log_softmax",) and axis == "first":
+        if chain[-1:] == ("log_softmax",):
             self._follow_column(node.matrix_row, chain[:-1], nodes)
             return
         parts = _SUMS.get(chain[-2:], ())

@@ -20,7 +20,6 @@ from lpzero.scores.basis import Basis, Combination, affine_continuations
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import Node
 from lpzero.scores.kernels import Buffers, Operand, matrix_kernel, mean_kernel, number_kernel
-from primitives.naive import Axis
 from primitives.registry import Unary, get_unary
 
 
@@ -72,9 +71,8 @@ class ChainValues:
     known: means of chains (chains,) by the identity of the tensor they were computed of.
     """
 
-    def __init__(self, tree: Node, n_matrices: int, axis: Axis) -> None:
-        self.axis = axis
-        self.basis = Basis.of(tree, n_matrices, axis)
+    def __init__(self, tree: Node, n_matrices: int) -> None:
+        self.basis = Basis.of(tree, n_matrices)
         self.n_prefixes = 0
         self._root = self._prefix(tree, None)
         self.buffers: list[Buffers] = [Buffers()]
@@ -85,8 +83,8 @@ class ChainValues:
         centred = self.basis.centred.get(id(node), -1)
         write = mean = None
         if primitive is not None:
-            write = matrix_kernel(primitive, self.axis)
-            mean = None if node.children else mean_kernel(primitive, self.axis)
+            write = matrix_kernel(primitive)
+            mean = None if node.children else mean_kernel(primitive)
         made = _Prefix(node, self.n_prefixes, primitive, own, centred, write, mean)
         self.n_prefixes += 1
         is_number = primitive is not None and stacks.gives_scalar(primitive)
@@ -97,8 +95,10 @@ class ChainValues:
             kind.append(self._prefix(child, operation))
         return made
 
-    def compute(self, values: FloatArray, stretch: Sequence[float], multiplied: bool) -> Computed:
-        """The chains of a stack; `stretch` is the true over the kept columns of each tensor.
+    def compute(
+        self, values: FloatArray, column_scale: Sequence[float], multiplied: bool
+    ) -> Computed:
+        """The chains of a stack; `column_scale` is the true over the kept columns of each tensor.
 
         The matrices are computed only if they are `multiplied`.
         """
@@ -106,7 +106,7 @@ class ChainValues:
         shape = (k, self.basis.size if multiplied else 0, *values.shape[1:])
         basis = self.buffers[0].get("basis", shape)
         combination = Combination.of(self.basis, k, values.shape[2])
-        work = _Stack(self, basis, combination, stretch, values[0].size)
+        work = _Stack(self, basis, combination, column_scale, values[0].size)
         work.record_sum(self._root, values)
         work.enter(self._root, values, 0)
         work.means += work.sums / work.size  # of a prefix one of the two was recorded
@@ -134,7 +134,7 @@ class ChainValues:
         for child in prefix.children:
             if is_number:
                 assert child.primitive is not None
-                made = stacks.apply(child.primitive, own.reshape(-1, 1, 1), 1.0, self.axis)
+                made = stacks.apply(child.primitive, own.reshape(-1, 1, 1), 1.0)
                 means[child.index] = made.reshape(-1)
             if not is_finite.all():
                 means[child.index, ~is_finite] = np.nan
@@ -149,13 +149,13 @@ class _Stack:
         owner: ChainValues,
         basis: FloatArray,
         combination: Combination,
-        stretch: Sequence[float],
+        column_scale: Sequence[float],
         size: int,
     ) -> None:
         self.owner, self.basis, self.combination = owner, basis, combination
-        self.stretch, self.size = stretch, size
-        self.sums = np.zeros((owner.n_prefixes, len(stretch)))
-        self.means = np.zeros((owner.n_prefixes, len(stretch)))
+        self.column_scale, self.size = column_scale, size
+        self.sums = np.zeros((owner.n_prefixes, len(column_scale)))
+        self.means = np.zeros((owner.n_prefixes, len(column_scale)))
         self.is_multiplied = basis.shape[1] > 0
 
     def record_sum(self, prefix: _Prefix, values: FloatArray) -> None:
@@ -225,9 +225,9 @@ class _Stack:
         if prefix.write is not None:
             prefix.write(operand, out)
             return
-        for index, stretch in enumerate(self.stretch):
+        for index, column_scale in enumerate(self.column_scale):
             one = operand.values[index : index + 1]
-            out[index] = stacks.apply(prefix.primitive, one, stretch, self.owner.axis)[0]
+            out[index] = stacks.apply(prefix.primitive, one, column_scale)[0]
 
     def _number(self, prefix: _Prefix, operand: Operand) -> FloatArray:
         """The primitive's numbers (k,), rescaled to the true number of columns."""
@@ -235,11 +235,11 @@ class _Stack:
         kernel, grows = number_kernel(prefix.primitive), prefix.primitive.traits.grows
         if kernel is not None:
             found = kernel(operand).reshape(-1)
-            return found * np.array([s**grows for s in self.stretch]) if grows else found
+            return found * np.array([s**grows for s in self.column_scale]) if grows else found
         return np.array(
             [
-                stacks.apply(prefix.primitive, one[np.newaxis], stretch, self.owner.axis).item()
-                for one, stretch in zip(operand.values, self.stretch, strict=True)
+                stacks.apply(prefix.primitive, one[np.newaxis], column_scale).item()
+                for one, column_scale in zip(operand.values, self.column_scale, strict=True)
             ]
         )
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from primitives.changes import on_change
 from primitives.enumeration import statistic_pairs, surviving_branches
-from primitives.naive import Axis
 from primitives.properties import Kind
 from primitives.registry import foreign
 from primitives.statistics import STATISTICS
@@ -41,7 +40,6 @@ class ChainSet:
     chains: dict[str, tuple[Chain, ...]]
     n_matrices: dict[str, int]
     pairs: tuple[Pair, ...]
-    softmax_axis: Axis = "first"
 
     @cached_property
     def rows(self) -> dict[tuple[str, Chain], int]:
@@ -70,7 +68,7 @@ class ChainSet:
             self.chains,
             self.n_matrices,
             self.pairs,
-            self.softmax_axis,
+            "first",  # the axis of softmax, once an option: stored tables keep their addresses
         ]
         used = {name for chains in self.chains.values() for chain in chains for name in chain}
         own = {name: digest for name, (_, digest) in foreign().items() if name in used}
@@ -80,11 +78,7 @@ class ChainSet:
 
 
 @lru_cache(maxsize=32)
-def surviving(
-    unaries: int,
-    same_statistic: bool = False,
-    softmax_axis: Axis = "first",
-) -> ChainSet:
+def surviving(unaries: int, same_statistic: bool = False) -> ChainSet:
     """Every chain that pruning keeps, for the space of `unaries` operations per branch."""
     chains, n_matrices = {}, {}
     for statistic in STATISTICS:
@@ -94,7 +88,7 @@ def surviving(
         n_matrices[statistic] = len(matrices)
     group = {name: statistic.group for name, statistic in STATISTICS.items()}
     pairs = tuple(p for p in statistic_pairs(same_statistic) if group[p[0]] == group[p[1]])
-    return ChainSet(chains, n_matrices, pairs, softmax_axis)
+    return ChainSet(chains, n_matrices, pairs)
 
 
 on_change(surviving.cache_clear)

@@ -86,9 +86,7 @@ class FormulaEvaluator:
         # Aligned statistics have one number of tensors, so any of them tells it.
         self._example = {STATISTICS[name].group: name for name in chains.chains}
         self._small: ByteCache[FloatArray] = ByteCache(memory // 4)
-        self._matrices = Matrices(
-            self, sketches, picked, memory - memory // 4, jobs, chains.softmax_axis
-        )
+        self._matrices = Matrices(self, sketches, picked, memory - memory // 4, jobs)
 
     def score(
         self, formula: Formula, columns: Mapping[str, FloatArray] | None = None
@@ -161,11 +159,10 @@ class FormulaEvaluator:
                 return values_of_chain
             if not found[1] and (end, found[0]) in self.table.end_sizes:
                 return self.table.end_sizes[end, found[0]]
-        axis = self.table.chains.softmax_axis
         values = []
         for place, row in enumerate(self.rows):
             block = self._end_block(self.sketches[row], end, place, expression)
-            value = block_values(expression, [block], axis)
+            value = block_values(expression, [block])
             if isinstance(value, Rejected):
                 raise _MissingError(value)
             values.append(value[0])
@@ -279,8 +276,7 @@ class FormulaEvaluator:
         """The operation on the scalars selected by the mask `where`; zero elsewhere."""
         result = np.zeros(values.shape)
         given = values[where].reshape(-1, 1, 1)
-        axis = self.table.chains.softmax_axis
-        result[where] = apply(get_unary(node.operation), given, 1.0, axis).reshape(-1)
+        result[where] = apply(get_unary(node.operation), given, 1.0).reshape(-1)
         return result
 
     def _binary(

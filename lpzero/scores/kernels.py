@@ -17,7 +17,6 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from primitives import guards
-from primitives.naive import Axis
 from primitives.registry import Unary
 
 _PACKAGE = "primitives.unary"
@@ -348,19 +347,14 @@ _AS_MEANS: dict[str, Callable[[Operand], FloatArray]] = {
 }
 
 
-def matrix_kernel(primitive: Unary, axis: Axis) -> Callable[[Operand, FloatArray], None] | None:
-    """The method that writes the primitive's matrices; None if there is none.
-
-    There is none of a primitive from outside, and none of softmax along the last axis.
-    """
-    if not is_built_in(primitive) or (primitive.traits.along_axis and axis != "first"):
-        return None
-    return _AS_MATRICES.get(primitive.name)
+def matrix_kernel(primitive: Unary) -> Callable[[Operand, FloatArray], None] | None:
+    """The method that writes the primitive's matrices; None if it is from outside."""
+    return _AS_MATRICES.get(primitive.name) if is_built_in(primitive) else None
 
 
-def mean_kernel(primitive: Unary, axis: Axis) -> Callable[[Operand], FloatArray] | None:
+def mean_kernel(primitive: Unary) -> Callable[[Operand], FloatArray] | None:
     """The method that returns the means of the primitive's matrices; None if it needs them."""
-    return None if matrix_kernel(primitive, axis) is None else _AS_MEANS.get(primitive.name)
+    return _AS_MEANS.get(primitive.name) if is_built_in(primitive) else None
 
 
 def number_kernel(primitive: Unary) -> Callable[[Operand], FloatArray] | None:

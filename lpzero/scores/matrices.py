@@ -21,7 +21,6 @@ from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, Leaf, children
 from primitives.facts import Facts, facts
-from primitives.naive import Axis
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
 
@@ -46,10 +45,9 @@ class Matrices:
         rows: Sequence[int],
         limit: int,
         jobs: int = 1,
-        softmax_axis: Axis = "first",
     ) -> None:
         self.owner, self.sketches, self.rows = owner, sketches, rows
-        self.jobs, self.axis = jobs, softmax_axis
+        self.jobs = jobs
         self._pieces: dict[str, list[Piece]] = {}
         self._cache: ByteCache[list[Stack]] = ByteCache(limit)
         self._seen: dict[Expression, None] = {}
@@ -111,7 +109,7 @@ class _Pass:
     """
 
     def __init__(self, matrices: Matrices, expression: Expression) -> None:
-        self.expression, self.axis = expression, matrices.axis
+        self.expression = expression
         self.inner: list[Expression] = []
         self.scalars: dict[Expression, FloatArray] = {}
         self.ready: dict[Expression, list[Stack]] = {}
@@ -170,7 +168,7 @@ class _Pass:
         assert isinstance(node, Apply)
         operand = self._at(node.operand, index, piece)
         primitive = get_unary(node.operation)
-        values = finite(stacks.apply(primitive, operand.values, operand.stretch, self.axis))
+        values = finite(stacks.apply(primitive, operand.values, operand.column_scale))
         return Stack(values, 1 if stacks.gives_scalar(primitive) else operand.true_columns)
 
 

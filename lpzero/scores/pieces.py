@@ -33,7 +33,7 @@ class Piece:
         """The statistic's stack (k, rows, kept) in float64."""
         return self.stacks[statistic].astype(np.float64)
 
-    def stretch(self, statistic: str) -> float:
+    def column_scale(self, statistic: str) -> float:
         """True over kept columns."""
         return self.true_columns[statistic] / int(self.stacks[statistic].shape[2])
 

@@ -13,12 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from primitives.naive import Axis
 from primitives.properties import Gives
 from primitives.registry import Binary, Unary
 from primitives.tensors import kept_columns
-
-_AXES: dict[Axis, int] = {"first": 1, "last": 2}
 
 
 class NonFiniteError(Exception):
@@ -32,7 +29,7 @@ class Stack(NamedTuple):
     true_columns: int
 
     @property
-    def stretch(self) -> float:
+    def column_scale(self) -> float:
         """True over kept columns."""
         return self.true_columns / int(self.values.shape[2])
 
@@ -85,18 +82,12 @@ def _each(operation: np.ufunc, x: Any, axis: int | None, keepdims: bool) -> Any:
     return operation.reduce(x.reshape(len(x), -1), axis=1).reshape(-1, 1, 1)
 
 
-def apply(primitive: Unary, values: FloatArray, stretch: float, axis: Axis) -> FloatArray:
+def apply(primitive: Unary, values: FloatArray, column_scale: float) -> FloatArray:
     """The primitive on each matrix of a stack (k, r, c): the same shape, or (k, 1, 1)."""
     if not takes_stacks(primitive):
-        along = _AXES[axis] - 1
-        alone = [np.atleast_2d(primitive(x, along, stretch)) for x in values]
-        return np.stack(alone)
-    traits = primitive.traits
-    if traits.along_axis:
-        along = _AXES[axis]
-        return np.asarray(primitive.body(values, _EACH, along, stretch if along == 2 else 1.0))
-    result = primitive.body(values, _EACH)
-    return np.asarray(result * stretch**traits.grows if traits.grows else result)
+        return np.stack([np.atleast_2d(primitive(x, column_scale)) for x in values])
+    result, grows = primitive.body(values, _EACH), primitive.traits.grows
+    return np.asarray(result * column_scale**grows if grows else result)
 
 
 def combine(primitive: Binary, a: Stack, b: Stack, scalar_involved: bool) -> Stack:
@@ -118,7 +109,7 @@ def mean_of_product(primitive: Binary, a: Stack, b: Stack) -> FloatArray:
     if partner is None:
         return means(_of_means(primitive, a, b).values)
     others = partner.mean(axis=2)  # (k, kept)
-    sums: FloatArray = np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.stretch
+    sums: FloatArray = np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.column_scale
     return finite(sums)
 
 
@@ -127,7 +118,7 @@ def _contract(primitive: Binary, a: Stack, b: Stack) -> Stack:
     if partner is None:
         return _of_means(primitive, a, b)
     width = b.true_columns if a.true_columns == b.values.shape[1] else b.values.shape[1]
-    return Stack(finite(np.matmul(a.values, partner) * a.stretch), width)
+    return Stack(finite(np.matmul(a.values, partner) * a.column_scale), width)
 
 
 def _partner(a: Stack, b: Stack) -> FloatArray | None:
@@ -176,9 +167,8 @@ def _test_on_stack(primitive: Unary) -> bool:
     """
     trial = np.random.Generator(np.random.Philox(0)).normal(size=(3, 4, 2))
     try:
-        along = (1, 1.0) if primitive.traits.along_axis else ()
-        together = np.asarray(primitive.body(trial, _EACH, *along))
-        alone = [primitive.body(x, np, *((0, 1.0) if along else ())) for x in trial]
+        together = np.asarray(primitive.body(trial, _EACH))
+        alone = [primitive.body(x, np) for x in trial]
     except (TypeError, ValueError, IndexError, AttributeError):
         return False
     expected = np.stack([np.atleast_2d(x) for x in alone])

@@ -133,8 +133,8 @@ class _Values:
     def compute(self, number: int, lane: Lane, is_multiplied: bool) -> Computed:
         """The chains of the distinct tensors of a lane; two lanes do not share buffers."""
         computer = _computer(self.chains, lane.tensors[0].statistic, number)
-        stretch = [tensor.stretch for tensor in lane.distinct]
-        made = computer.compute(numbers_of(lane.distinct), stretch, is_multiplied)
+        column_scale = [tensor.column_scale for tensor in lane.distinct]
+        made = computer.compute(numbers_of(lane.distinct), column_scale, is_multiplied)
         self._computed.setdefault(computer, []).append((lane.tensors, made.means[:, lane.places]))
         return made
 
@@ -162,7 +162,7 @@ def _computer(chains: ChainSet, statistic: str, lane: int) -> ChainValues:
     key = lane, chains.chains[statistic]
     if key not in computers:
         tree, n_matrices = chains.trees[statistic], chains.n_matrices[statistic]
-        computers[key] = ChainValues(tree, n_matrices, chains.softmax_axis)
+        computers[key] = ChainValues(tree, n_matrices)
     return computers[key]
 
 

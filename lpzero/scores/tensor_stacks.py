@@ -38,7 +38,7 @@ class Tensor:
     true_columns: int
 
     @property
-    def stretch(self) -> float:
+    def column_scale(self) -> float:
         """True over kept columns."""
         return self.true_columns / int(self.numbers.shape[1])
 

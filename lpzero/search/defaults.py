@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lpzero.proxies import applies, find
+from lpzero.proxies import find
 from lpzero.search.loops import Loop
 from spaces import tables
 from spaces.base import Space
@@ -35,7 +35,7 @@ def proxy(space: Space[Any], loop: type[Loop]) -> str | None:
         return None
     family = [name for kind, name in _OF_FAMILY if isinstance(space, kind)]
     names = _BY_BLOCK if loop.needs_blocks else (*family, *_ANY)
-    return next((name for name in names if applies(find(name), space)), None)
+    return next((name for name in names if find(name).applies_to(space)), None)
 
 
 def known_space(space: str, table: str | None) -> str:

@@ -126,7 +126,7 @@ class Environment:
         While a search works, each entry has its score among what was scored until then, and such
         scores grow with their number. In the end all are ranked in one set.
         """
-        if not self.scorer.is_relative:
+        if not self.scorer.proxy.is_relative:
             return
         known = self.ledger.known(facts.SCORE)
         scores = dict(zip(known, self.scores(known), strict=True))

@@ -10,7 +10,6 @@ from typing import Any
 import spaces
 from lpzero.errors import InputError
 from lpzero.proxies import Proxy
-from lpzero.proxies.registry import applies
 from lpzero.search import evaluators, loops
 from lpzero.search.constraints import Constraints
 from lpzero.search.networks import AS_RANKED, NETWORKS, QUICK
@@ -57,7 +56,7 @@ class Request:
         if self.proxy == NO_PROXY and usual is not None:
             object.__setattr__(self, "proxy", usual)
         proxy = self.made_proxy
-        if not applies(proxy, self.made_space):
+        if not proxy.applies_to(self.made_space):
             raise InputError(f"proxy {self.proxy} cannot score space {self.space}; use another")
         if self.inside_table and self.evaluator != evaluators.SURROGATE:
             raise InputError(f"inside_table is for surrogates; the evaluator is {self.evaluator}")

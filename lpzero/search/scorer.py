@@ -1,9 +1,11 @@
-"""Scores of architectures under any proxy; rank combinations use all architectures scored so far.
+"""Scores of architectures under any proxy; ranks are taken among all architectures scored so far.
 
-Only the leaves of a combination are recorded as facts. A rank combination (NTSR, DSS++) is ranked
-again at each comparison, among everything the search has scored until then: scores of one
-comparison are comparable, those of different comparisons need not be. Values of blocks are ranked
-among the blocks of the compared architectures. An architecture without a score is the worst.
+Only what has a score of its own is recorded as a fact: the leaves of a combination, and the terms
+and columns of a formula in which a column is used as ranks (rank-of-NAME). Ranks (NTSR, DSS++,
+rank-of-NAME) are taken again at each comparison, among everything the search has scored until then:
+they do not depend on which architectures were measured together, and scores of one comparison are
+comparable, those of different comparisons need not be. Values of blocks are ranked among the blocks
+of the compared architectures. An architecture without a score is the worst.
 
 A formula is scored directly on the networks, because storing sketches of everything that a search
 tries would take too much space. If the search is restricted to a pool, the formula is scored on
@@ -14,15 +16,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.proxies import Combined, FormulaProxy, Needs, Proxy, find
+from lpzero.proxies import Needs, Proxy, find
+from lpzero.proxies.base import leaves
 from lpzero.search import ledger as facts
 from lpzero.search.ledger import Ledger
 from spaces.base import Space
@@ -30,21 +33,17 @@ from spaces.base import Space
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
     from lpzero.proxies import Measurements
-    from lpzero.proxies.registry import Measure
 
 NO_PROXY = "none"
 
 
-class NoProxy(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class NoProxy(Proxy):
     """Random scores: what a search uses without a proxy."""
 
     seed: int
     name: str = NO_PROXY
-    needs: Needs = Needs.NOTHING
-    paper: str = ""
     definition: str = "a random number"
-    direction: int = 1
-    has_blocks: bool = False
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
@@ -52,14 +51,6 @@ class NoProxy(NamedTuple):
         # Seeded by the architecture, so that it does not matter which are scored together.
         draws = [random.Random(f"{self.seed} {space.to_json(arch)}").random() for arch in archs]
         return np.array(draws)
-
-
-@runtime_checkable
-class Measured(Protocol):
-    """A proxy that is computed from one measure of a network."""
-
-    @property
-    def measure(self) -> Measure: ...
 
 
 def find_proxy(text: str, seed: int) -> Proxy:
@@ -90,9 +81,7 @@ class Scorer:
         self.proxy, self.space, self.ledger = proxy, space, ledger
         self.measurements = measurements
         self.pool = pool
-        self.leaves = list(dict.fromkeys(_leaves(proxy)))
-        # Whether a score depends on the other architectures.
-        self.is_relative = _is_relative(proxy)
+        self.leaves = leaves(proxy)
 
     @property
     def n_scored(self) -> int:
@@ -112,9 +101,7 @@ class Scorer:
         """The values of the blocks of each architecture; all must have a score."""
         self.ledger.find(facts.BLOCKS, archs, self._measure_blocks)
         values = {arch: self.ledger.get(facts.BLOCKS, arch) for arch in archs}
-        proxy: Any = self._from_known(values)
-        found: list[FloatArray] = proxy.block_scores(self.space, archs, self.measurements)
-        return found
+        return self._from_known(values).block_scores(self.space, archs, self.measurements)
 
     def run_on(self, workers: Workers) -> None:
         """Measure networks on these workers from now on."""
@@ -122,39 +109,39 @@ class Scorer:
         self.measurements = self.measurements.at(replace(context, workers=workers))
 
     def _measure(self, archs: list[Any]) -> Iterable[list[float | None]]:
-        leaves = self._computable
-        measures = [leaf.measure for leaf in leaves if isinstance(leaf, Measured)]
+        proxies = self._computable
+        measures = {measure: None for proxy in proxies for measure in proxy.measures}
         if len(measures) > 1:  # each network is built and run once for all of them
-            self.measurements.records(self.space, archs, list(dict.fromkeys(measures)))
-        columns = [leaf.score(self.space, archs, self.measurements) for leaf in leaves]
+            self.measurements.records(self.space, archs, list(measures))
+        columns = [proxy.score(self.space, archs, self.measurements) for proxy in proxies]
         for row in zip(*columns, strict=True):
             yield [float(value) if math.isfinite(value) else None for value in row]
 
     def _measure_blocks(self, archs: list[Any]) -> Iterable[list[list[float]]]:
-        leaves: Any = self._computable
-        columns = [leaf.block_scores(self.space, archs, self.measurements) for leaf in leaves]
+        columns = [
+            proxy.block_scores(self.space, archs, self.measurements) for proxy in self._computable
+        ]
         for row in zip(*columns, strict=True):
             yield [[float(value) for value in values] for values in row]
 
     @property
     def _computable(self) -> list[Proxy]:
         """The leaves in the form in which they are computed."""
-        return [self._compute_form(leaf) for leaf in self.leaves]
-
-    def _compute_form(self, leaf: Proxy) -> Proxy:
-        if not isinstance(leaf, FormulaProxy):
-            return leaf
-        if self.pool is not None:
-            return _OnPool(leaf, tuple(self.pool))
-        return leaf if leaf.needs_sketches else leaf.on_networks()
+        pool = None if self.pool is None else tuple(self.pool)
+        return [
+            _on_networks(leaf)
+            if pool is None or not leaf.reads_sketches
+            else _OnPool(leaf.name, leaf, pool)
+            for leaf in self.leaves
+        ]
 
     def _from_known(self, values: Mapping[Any, Sequence[Any]]) -> Proxy:
         """The proxy with every leaf replaced by its known values."""
-        known = {
+        known: dict[Proxy, Proxy] = {
             leaf: _KnownValues(leaf.name, {arch: row[index] for arch, row in values.items()})
             for index, leaf in enumerate(self.leaves)
         }
-        return _replace_leaves(self.proxy, known)
+        return self.proxy.map_leaves(lambda leaf: known[leaf])
 
 
 def n_passes(proxy: Proxy) -> int:
@@ -163,85 +150,50 @@ def n_passes(proxy: Proxy) -> int:
     Measures of networks share one, those with a batch of their own another, and a formula that
     needs sketches has its own.
     """
-    leaves = [leaf for leaf in dict.fromkeys(_leaves(proxy)) if leaf.needs != Needs.NOTHING]
-    return len({_shared_pass(leaf) for leaf in leaves})
+    passes: set[Any] = set()
+    for leaf in leaves(proxy):
+        measures = _on_networks(leaf).measures
+        if measures:
+            passes |= {(measure.has_own_batch, measure.n_inputs) for measure in measures}
+        elif leaf.needs != Needs.NOTHING:
+            passes.add(leaf)
+    return len(passes)
 
 
-def _shared_pass(leaf: Proxy) -> Any:
-    if isinstance(leaf, FormulaProxy):
-        return leaf if leaf.needs_sketches else (False, 0)
-    if isinstance(leaf, Measured):
-        return leaf.measure.has_own_batch, leaf.measure.n_inputs
-    return leaf
+def _on_networks(leaf: Proxy) -> Proxy:
+    """The leaf as networks are run, unless it has a loss or seeds of its own."""
+    return leaf if leaf.needs_sketches else leaf.on_networks()
 
 
-def _leaves(proxy: Proxy) -> Iterator[Proxy]:
-    if isinstance(proxy, Combined):
-        for part in proxy.parts:
-            yield from _leaves(part)
-    else:
-        yield proxy
+@dataclass(frozen=True, slots=True)
+class _OnPool(Proxy):
+    """A proxy scored on the sketches of a whole pool at once."""
 
-
-def _is_relative(proxy: Proxy) -> bool:
-    """Whether ranks are part of its scores."""
-    if not isinstance(proxy, Combined):
-        return False
-    return proxy.how != "sum" or any(map(_is_relative, proxy.parts))
-
-
-def _replace_leaves(proxy: Proxy, leaves: Mapping[Proxy, Proxy]) -> Proxy:
-    if isinstance(proxy, Combined):
-        return replace(proxy, parts=tuple(_replace_leaves(part, leaves) for part in proxy.parts))
-    return leaves[proxy]
-
-
-@dataclass(frozen=True)
-class _OnPool:
-    """A formula scored on the sketches of a whole pool at once."""
-
-    formula: FormulaProxy
+    name: str
+    proxy: Proxy
     pool: tuple[Any, ...]
-    needs: Needs = Needs.NOTHING
-    paper: str = ""
-    direction: int = 1
-    has_blocks: bool = True
-
-    @property
-    def name(self) -> str:
-        return self.formula.name
-
-    @property
-    def definition(self) -> str:
-        return self.formula.definition
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> FloatArray:
-        known = dict(
-            zip(self.pool, self.formula.score(space, self.pool, measurements), strict=True)
-        )
+        scores = self.proxy.score(space, self.pool, measurements)
+        known = dict(zip(self.pool, scores, strict=True))
         return np.array([known[arch] for arch in archs])
 
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
-        found = self.formula.block_scores(space, self.pool, measurements)
-        known = dict(zip(self.pool, found, strict=True))
+        values = self.proxy.block_scores(space, self.pool, measurements)
+        known = dict(zip(self.pool, values, strict=True))
         return [known[arch] for arch in archs]
 
 
-@dataclass(frozen=True, eq=False)
-class _KnownValues:
+@dataclass(frozen=True, slots=True, eq=False)
+class _KnownValues(Proxy):
     """A leaf whose scores, or values of blocks, are known."""
 
     name: str
     values: Mapping[Any, Any]
-    needs: Needs = Needs.NOTHING
-    paper: str = ""
-    definition: str = ""
-    direction: int = 1
-    has_blocks: bool = True
 
     def score(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements

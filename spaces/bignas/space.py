@@ -95,7 +95,7 @@ class BigNasSpace(ImageSpace[BigNasArch]):
 
     @property
     def batch_shape(self) -> tuple[int, int]:
-        return self.n_images, -((-self.image // 2) ** 2)
+        return self.n_images, (-(-self.image // 2)) ** 2  # the stem halves a side, rounded up
 
     def plans(self, arch: BigNasArch) -> list[BlockPlan]:
         """The numbers of every block, first to last."""

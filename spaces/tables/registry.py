@@ -28,11 +28,9 @@ DATA_VARIABLE = "LPZERO_DATA"
 # They import this module, or dependencies that listing the tables does not need.
 _NOT_TABLES = (
     "architecture_files",
-    "archive",
     "column_files",
     "column_table",
     "digests",
-    "fetch",
     "registry",
     "row_files",
     "splits",

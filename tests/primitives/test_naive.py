@@ -173,17 +173,10 @@ def test_scoring_changes_no_tensor(make_architecture: Any) -> None:
     assert all(np.array_equal(x, y) for x, y in zip(before, after, strict=True))
 
 
-def test_softmax_along_the_last_axis_is_an_option() -> None:
-    block = {"W": [whole(W)]}
-    first = score(parse("sum(square(softmax(W)))"), [block])
-    last = score(parse("sum(square(softmax(W)))"), [block], softmax_axis="last")
-    assert first == pytest.approx(np.mean(_softmax(W, 0) ** 2))
-    assert last == pytest.approx(np.mean(_softmax(W, 1) ** 2))
-
-
-def _softmax(x: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    powers = np.exp(x)
-    return np.asarray(powers / powers.sum(axis=axis, keepdims=True))
+def test_softmax_is_of_columns() -> None:
+    powers = np.exp(W)
+    found = score(parse("sum(square(softmax(W)))"), [{"W": [whole(W)]}])
+    assert found == pytest.approx(np.mean((powers / powers.sum(axis=0, keepdims=True)) ** 2))
 
 
 def test_a_product_has_the_true_width_of_what_it_was_made_of() -> None:

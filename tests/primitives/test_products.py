@@ -73,7 +73,7 @@ def test_a_formula_tells_what_it_is_made_of() -> None:
     ]
     assert score.columns == ("depth",)
     assert (score.statistics, score.sizes) == (("J", "S"), ("params",))
-    assert score.complexity == 16
+    assert score.complexity == 14
     assert (-score).sign == 1
     assert str(-score) == str(score)[1:]
     term = parse("-sum(mul(fro(W), width))")

@@ -38,7 +38,7 @@ def test_cut_keeps_rows_whole_and_as_many_columns_as_fit() -> None:
     matrix = cut(np.arange(60.0).reshape(6, 10), 25)
     assert matrix.values.shape == (6, 4)
     assert matrix.true_shape == (6, 10)
-    assert matrix.stretch == 2.5
+    assert matrix.column_scale == 2.5
     assert np.array_equal(matrix.values[0], kept_columns(10, 4))
 
 
@@ -47,7 +47,7 @@ def test_cut_keeps_at_least_one_column() -> None:
 
 
 def test_cut_of_a_small_tensor_is_whole() -> None:
-    assert cut(np.ones((3, 4)), 12).stretch == 1.0
+    assert cut(np.ones((3, 4)), 12).column_scale == 1.0
 
 
 def test_matrices_are_float64_in_their_own_library() -> None:

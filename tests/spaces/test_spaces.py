@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import random
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import spaces
+from lpzero.judgement import counters
 from spaces.autoformer import AutoFormerSpace
 from spaces.autoformer.model import AutoFormer
 from spaces.base import Space
@@ -398,6 +400,24 @@ def test_the_batch_fits_the_space_and_its_seed(space: Space[Any]) -> None:
     assert first.shape == space.batch_shape
     assert int(first.min()) >= 0
     assert int(first.max()) < space.vocabulary
+
+
+def test_the_batch_shape_counts_the_tokens_of_the_first_block(space: Space[Any]) -> None:
+    archs = samples(space, 100)
+    if isinstance(space, BigNasSpace):  # networks resize images to a side of their own
+        archs = [arch for arch in archs if arch.resolution == space.image]
+    model = layout(space, min(archs, key=space.parameters))
+    entered: list[torch.Size] = []
+    model.blocks[0].register_forward_pre_hook(lambda _, args: entered.append(args[0].shape))
+    with torch.no_grad():
+        model(space.batch().to("meta"))
+    assert entered[0][:2] == space.batch_shape
+
+
+def test_every_counter_of_the_sizes_is_finite(space: Space[Any]) -> None:
+    for arch in samples(space, 5):
+        for name in counters.names():
+            assert math.isfinite(counters.get(name)(space, arch)), name
 
 
 def all_flexibert(space: FlexiBertSpace) -> Iterator[FlexiBertArch]:

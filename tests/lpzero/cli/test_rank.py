@@ -13,7 +13,7 @@ import spaces
 from lpzero.cli.main import run
 from lpzero.export import Selection, export
 from lpzero.export.record import Exported, Figures, Provenance
-from lpzero.proxies import applies, get, names
+from lpzero.proxies import get, names
 from lpzero.proxies.ranking import is_released, must_be_named, ranked_by_default
 from primitives.parser import parse
 from spaces.tables.table import Table, make_table
@@ -90,7 +90,7 @@ def test_without_proxies_all_that_apply_are_ranked_but_the_expensive_ones(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = ranked(capsys, "nano-gpt2", "--cache", str(tmp_path))
-    applying = {n for n in names() if applies(get(n), small_table.space)}
+    applying = {n for n in names() if get(n).applies_to(small_table.space)}
     released = {n for n in applying if is_released(get(n))}
     assert applying > ON_MORE_INPUTS
     assert {row["proxy"] for row in rows} == applying - released - ON_MORE_INPUTS

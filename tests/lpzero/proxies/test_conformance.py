@@ -22,15 +22,13 @@ from lpzero.proxies import (
     Measurements,
     Needs,
     Network,
-    applies,
     evaluate,
     find,
     get,
     names,
     rank_mean,
 )
-from lpzero.proxies.ranking import measures_of
-from lpzero.proxies.registry import Measure, NetworkProxy
+from lpzero.proxies.base import Measure, NetworkProxy
 from lpzero.proxies.supernet import SupernetProxy
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.bignas import BigNasArch, BigNasSpace
@@ -125,8 +123,8 @@ CELL = TINY_CELLS.from_json(
         "h_new_1": {"op": "elementwise_prod", "input": ["b", "h_new_0"]},
     }
 )
-MEASURES = {m.name: m for name in names() for m in measures_of(get(name))}
-EVERYWHERE = [name for name in names() if applies(get(name), spaces.get("nano-gpt2"))]
+MEASURES = {m.name: m for name in names() for m in get(name).measures}
+EVERYWHERE = [name for name in names() if get(name).applies_to(spaces.get("nano-gpt2"))]
 IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswith("rank")]
 
 
@@ -182,8 +180,8 @@ PAIRS = {
     f"{measure.name}-{make.__name__}": (measure, make)
     for make, space in NETWORKS.items()
     for name in names()
-    if applies(get(name), space)
-    for measure in measures_of(get(name))
+    if get(name).applies_to(space)
+    for measure in get(name).measures
 }
 
 
@@ -256,14 +254,14 @@ def test_every_proxy_scores_images(name: str, tmp_path: Path) -> None:
     assert np.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("name", [n for n in EVERYWHERE if applies(get(n), TINY_STAGES)])
+@pytest.mark.parametrize("name", [n for n in EVERYWHERE if get(n).applies_to(TINY_STAGES)])
 def test_every_proxy_scores_blocks_of_unlike_width_and_length(name: str, tmp_path: Path) -> None:
     other = PitArch(4, 2, (1, 1, 1), (2, 2, 4))
     scores = get(name).score(TINY_STAGES, [STAGES, other], Measurements(Context(folder=tmp_path)))
     assert np.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("name", [n for n in names() if applies(get(n), TINY_CELLS)])
+@pytest.mark.parametrize("name", [n for n in names() if get(n).applies_to(TINY_CELLS)])
 def test_every_proxy_that_needs_no_attention_scores_recurrent_cells(
     name: str, tmp_path: Path
 ) -> None:
@@ -275,9 +273,9 @@ def test_every_proxy_that_needs_no_attention_scores_recurrent_cells(
 
 
 def test_a_formula_that_reads_attention_does_not_apply_to_recurrent_cells() -> None:
-    assert not applies(find("sum(mul(abs(S), abs(W)))"), TINY_CELLS)
-    assert applies(find("sum(mul(abs(H), abs(W)))"), TINY_CELLS)
-    left_out = {name for name in names() if not applies(get(name), TINY_CELLS)}
+    assert not find("sum(mul(abs(S), abs(W)))").applies_to(TINY_CELLS)
+    assert find("sum(mul(abs(H), abs(W)))").applies_to(TINY_CELLS)
+    left_out = {name for name in names() if not get(name).applies_to(TINY_CELLS)}
     assert {"softmax-confidence", "head-importance", "synaptic-diversity", "dss"} <= left_out
 
 
@@ -368,7 +366,7 @@ def test_one_failing_architecture_has_no_score_and_the_others_do(
 
     space, some = spaces.get("nano-gpt2"), archs(4)
     measure = Measure("moody", fails_on_the_narrow)
-    proxy = NetworkProxy("moody", Needs.FORWARD, "", "", measure)
+    proxy = NetworkProxy("moody", measure)
     scores = proxy.score(space, some, Measurements(Context(folder=tmp_path)))
     wide = np.array([space.width(arch) >= 100 for arch in some])
     assert wide.any()
@@ -395,7 +393,7 @@ BY_BLOCK = [
 def test_a_proxy_has_blocks_if_all_its_measures_have(name: str, measurements: Measurements) -> None:
     proxy: Any = get(name)
     space, four = spaces.get("nano-gpt2"), archs(4)
-    blocks = [measurements.records(space, four, [m])[m.name][0].blocks for m in measures_of(proxy)]
+    blocks = [measurements.records(space, four, [m])[m.name][0].blocks for m in proxy.measures]
     assert proxy.has_blocks == all(found is not None for found in blocks)
 
 
@@ -492,7 +490,7 @@ class Encoder(nn.Module):
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
 def test_any_torch_transformer_can_be_scored(measure: Measure) -> None:
-    proxy = next(p for p in map(get, names()) if measure in measures_of(p))
+    proxy = next(p for p in map(get, names()) if measure in p.measures)
     if Needs.TAPS in proxy.needs:
         pytest.skip("needs taps")
     with torch.random.fork_rng():

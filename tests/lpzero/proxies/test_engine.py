@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import spaces
-from lpzero.proxies import applies, get
+from lpzero.proxies import get
 from lpzero.proxies.ensemble import members_of
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.ranking import chosen_on
@@ -32,9 +32,9 @@ def test_a_formula_and_an_ensemble_that_it_leads(name: str) -> None:
 
 def test_a_formula_that_reads_the_head_does_not_apply_to_encoders() -> None:
     assert "head(" in get("engine-decoder").definition
-    assert not applies(get("engine-decoder"), spaces.get("nano-flexibert"))
-    assert not applies(get("engine-decoder-20"), spaces.get("nano-flexibert"))
-    assert applies(get("engine-decoder"), spaces.get("nano-gpt2"))
+    assert not get("engine-decoder").applies_to(spaces.get("nano-flexibert"))
+    assert not get("engine-decoder-20").applies_to(spaces.get("nano-flexibert"))
+    assert get("engine-decoder").applies_to(spaces.get("nano-gpt2"))
     for name in ("engine-encoder", "engine-universal"):
-        assert applies(get(name), spaces.get("nano-flexibert"))
-        assert applies(get(name), spaces.get("nano-gpt2"))
+        assert get(name).applies_to(spaces.get("nano-flexibert"))
+        assert get(name).applies_to(spaces.get("nano-gpt2"))

@@ -20,7 +20,7 @@ from lpzero.proxies import (
     FormulaProxy,
     Measurements,
     Needs,
-    applies,
+    Proxy,
     find,
     get,
     register,
@@ -141,9 +141,8 @@ def test_networks_as_they_are_run_score_as_their_sketches(
 def test_an_architecture_without_a_column_has_no_score_and_the_others_have(
     measurements: Measurements,
 ) -> None:
-    class Half:
-        name, paper, definition = "half", "", "of every other architecture"
-        needs, direction, has_blocks = Needs.NOTHING, 1, False
+    class Half(Proxy):
+        name = "half"
 
         def score(self, space: Any, archs: Any, measurements: Any) -> Any:
             return np.array([np.nan if i % 2 else 2.0 for i in range(len(archs))])
@@ -158,8 +157,8 @@ def test_an_architecture_without_a_column_has_no_score_and_the_others_have(
         for way in (proxy, proxy.on_networks()):
             found = way.score(SPACE, ARCHS, measurements)
             assert np.isnan(found).tolist() == [False, True] * 2 + [False]
-        assert applies(proxy, SPACE)
-        assert not applies(proxy, spaces.get("nano-flexibert"))
+        assert proxy.applies_to(SPACE)
+        assert not proxy.applies_to(spaces.get("nano-flexibert"))
         register(formula("mul(depth, turned)", "around"))
         register(formula("mul(depth, around)", "turned"))
         with pytest.raises(InputError, match="column of itself"):

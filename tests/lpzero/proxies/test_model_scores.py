@@ -19,7 +19,6 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.proxies import Context, Measurements, get, names
 from lpzero.proxies.network import Network
-from lpzero.proxies.registry import applies
 from spaces.minibatch import Minibatch
 from tests.lpzero.proxies.tiny_networks import TOKENS, foreign, next_token
 
@@ -39,7 +38,7 @@ def test_scores_are_those_of_rank(space_name: str, tmp_path: Path) -> None:
         known = ("ranks models", "reads a supernet", "those of a search space")
         if row.reason and any(reason in row.reason for reason in known):
             continue
-        if not applies(proxy, space):
+        if not proxy.applies_to(space):
             assert row.reason, row.proxy
             continue
         (ranked,) = proxy.score(space, [arch], Measurements(context))

@@ -14,9 +14,9 @@ import spaces
 from lpzero.arrays import FloatArray
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import kendall_many, partial_spearman, spearman
-from lpzero.proxies import Context, Measurements, Needs, find, get, names
+from lpzero.proxies import Context, Measurements, Proxy, find, get, names
 from lpzero.proxies.published import figures
-from lpzero.proxies.ranking import Ranking, measures_of, rank
+from lpzero.proxies.ranking import Ranking, rank
 from spaces.tables import load, split
 from spaces.tables.table import Table, make_table
 
@@ -35,10 +35,8 @@ def small_table() -> Table:
 TABLE = small_table()
 
 
-class Given:
+class Given(Proxy):
     """A proxy of these scores."""
-
-    needs, paper, definition, direction = Needs.NOTHING, "", "given", 1
 
     def __init__(self, name: str, scores: FloatArray) -> None:
         self.name, self.scores = name, scores
@@ -128,7 +126,7 @@ def test_papers_figures_stand_beside_known_proxies() -> None:
 
 
 def test_measures_of_combinations() -> None:
-    assert [m.name for m in measures_of(find("rank-sum(dss++, snip, depth)"))] == [
+    assert [m.name for m in find("rank-sum(dss++, snip, depth)").measures] == [
         "dss-diversity",
         "dss-saliency",
         "snip",

@@ -11,7 +11,6 @@ from torch import nn
 
 import spaces
 from lpzero.proxies import Context, Measurements, Network, evaluate, get, names
-from lpzero.proxies.ranking import measures_of
 from lpzero.proxies.released import _ez
 from lpzero.proxies.released_batch import released_batch
 from lpzero.proxies.released_dropout import kept, train_mode_dropout
@@ -57,7 +56,7 @@ def encoder(operations: tuple[str, ...] = ("wma", "dct", "dsc5")) -> Network:
 
 
 def value(name: str, net: Network) -> float:
-    (measure,) = measures_of(get(name))
+    (measure,) = get(name).measures
     return evaluate(measure, net).score
 
 

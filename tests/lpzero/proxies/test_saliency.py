@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lpzero.proxies import Network, evaluate, get
-from lpzero.proxies.registry import NetworkProxy
+from lpzero.proxies.base import NetworkProxy
 from lpzero.proxies.saliency import nuclear_norm
 from tests.lpzero.proxies.tiny_networks import TOKENS, Products, foreign, network, next_token
 

@@ -28,22 +28,19 @@ from primitives.registry import UNARIES, forget, unary
 from primitives.statistics import STATISTICS
 from tests.lpzero.random_sketches import blocks_of, sketch
 
-AXES = ("first", "last")
 # Their means are not computed from matrices. All others are the reference's to the last bit.
 WITHOUT_MATRIX = ("zscore", "minmax", "log_softmax")
 
 
-@pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("name", [name for name in UNARIES if name != "disconnect"])
-def test_a_stack_gives_each_matrix_what_it_gets_alone(name: str, axis: naive.Axis) -> None:
+def test_a_stack_gives_each_matrix_what_it_gets_alone(name: str) -> None:
     rng = np.random.default_rng(3)
     values = rng.normal(size=(5, 7, 3)) * np.logspace(-8, 8, 5)[:, None, None]
     primitive = UNARIES[name]
     assert stacks.takes_stacks(primitive)
-    together = stacks.apply(primitive, values, 2.5, axis)
-    along = {"first": 0, "last": -1}[axis]
+    together = stacks.apply(primitive, values, 2.5)
     for one, matrix in zip(together, values, strict=True):
-        np.testing.assert_array_equal(one, np.atleast_2d(primitive(matrix, along, 2.5)))
+        np.testing.assert_array_equal(one, np.atleast_2d(primitive(matrix, 2.5)))
 
 
 def test_a_body_that_reduces_in_its_own_way_is_called_matrix_by_matrix() -> None:
@@ -56,8 +53,8 @@ def test_a_body_that_reduces_in_its_own_way_is_called_matrix_by_matrix() -> None
         primitive = UNARIES["halve_spread"]
         assert not stacks.takes_stacks(primitive)
         values = np.random.default_rng(0).normal(size=(3, 4, 2))
-        expected = [primitive(matrix, 0, 1.0) for matrix in values]
-        np.testing.assert_array_equal(stacks.apply(primitive, values, 1.0, "first"), expected)
+        expected = [primitive(matrix, 1.0) for matrix in values]
+        np.testing.assert_array_equal(stacks.apply(primitive, values, 1.0), expected)
     finally:
         forget("halve_spread")
 
@@ -75,16 +72,15 @@ def test_products_are_kept_of_every_surviving_matrix_chain(unaries: int) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("axis", AXES)
-def test_means_equal_the_reference(axis: naive.Axis) -> None:
-    chains = surviving(2, softmax_axis=axis)
+def test_means_equal_the_reference() -> None:
+    chains = surviving(2)
     drawn = [sketch(seed, n_blocks=1 + seed) for seed in range(3)]
     table = branch_table(drawn, chains)
     rng = random.Random(0)
     for name in STATISTICS:
         for row in rng.sample(range(len(chains.chains[name])), 40):
             expression = branch(name, *chains.chains[name][row])
-            expected = [naive.block_values(expression, blocks_of(one), axis) for one in drawn]
+            expected = [naive.block_values(expression, blocks_of(one)) for one in drawn]
             for arch, values in enumerate(expected):
                 found = table.block_means[name][row, arch]
                 if chains.chains[name][row][-1:] in [(last,) for last in WITHOUT_MATRIX]:
@@ -143,10 +139,7 @@ def test_products_of_chains_that_follow_from_others_equal_the_reference(operatio
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=absolute, err_msg=str(formula))
 
 
-def test_chains_follow_from_others_along_the_first_axis_only_and_if_they_are_there() -> None:
-    chains = surviving(2, softmax_axis="last")
-    tree, n_matrices = chains.trees["W"], chains.n_matrices["W"]
-    assert len(Basis.of(tree, n_matrices, "last").followers) == 8
+def test_chains_follow_from_others_only_if_those_are_there() -> None:
     # Softmax probabilities are not negative, so `neg` has no logarithm or root to add.
     chains = surviving(2)
     basis = Basis.of(chains.trees["S"], chains.n_matrices["S"])
@@ -196,7 +189,7 @@ def test_pieces_hold_every_tensor_once() -> None:
             for name in ("G", "W"):
                 matrix = drawn[arch].matrices(block, name)[tensor]
                 np.testing.assert_array_equal(piece.values(name)[index], matrix.values)
-                assert piece.stretch(name) == matrix.stretch
+                assert piece.column_scale(name) == matrix.column_scale
 
 
 def with_other_gradients(one: Sketch) -> Sketch:
@@ -213,19 +206,16 @@ def flat(table: Tabulated) -> np.ndarray:
     return np.concatenate([array.ravel() for part in parts for array in part.values()])
 
 
-@pytest.mark.parametrize("softmax_axis", AXES)
-def test_a_table_has_the_same_bits_in_any_company(softmax_axis: naive.Axis) -> None:
+def test_a_table_has_the_same_bits_in_any_company() -> None:
     drawn = [sketch(seed) for seed in (0, 1, 2)]
     drawn += [with_other_gradients(one) for one in drawn]
     # A chain set of its own each time: nothing is known from the tables before.
     alone = []
     for one in drawn:
         surviving.cache_clear()
-        alone.append(flat(tabulate(one, surviving(2, softmax_axis=softmax_axis))))
+        alone.append(flat(tabulate(one, surviving(2))))
     for order in ((0, 1, 2, 3, 4, 5), (5, 3, 1), (2, 5, 2), (4, 0, 1, 3)):
-        together = tabulate_together(
-            [drawn[i] for i in order], surviving(2, softmax_axis=softmax_axis)
-        )
+        together = tabulate_together([drawn[i] for i in order], surviving(2))
         for index, table in zip(order, together, strict=True):
             np.testing.assert_array_equal(flat(table), alone[index])
 

@@ -109,19 +109,16 @@ def test_nested_trees_equal_the_reference(seed: int) -> None:
     assert_like_reference(evaluator(space_name).score(formula), formula, real(space_name))
 
 
-@pytest.mark.parametrize("softmax_axis", ["first", "last"])
-def test_drawn_shapes_and_both_softmax_axes_equal_the_reference(softmax_axis: naive.Axis) -> None:
+def test_drawn_shapes_equal_the_reference() -> None:
     sketches = [random_sketches.sketch(seed, 1 + seed) for seed in range(3)]
-    engine = FormulaEvaluator(sketches, surviving(1, softmax_axis=softmax_axis))
+    engine = FormulaEvaluator(sketches, surviving(1))
     rng = random.Random(5)
     drawn = [random_live_formula(rng, depth=4) for _ in range(80)]
     kept = [formula for formula in drawn if check(formula) is None]
     compared = 0
     for formula in kept:
         found = engine.score(formula)
-        expected = [
-            naive.score(formula, random_sketches.blocks_of(s), softmax_axis) for s in sketches
-        ]
+        expected = [naive.score(formula, random_sketches.blocks_of(s)) for s in sketches]
         if isinstance(found, Rejected):
             assert any(isinstance(value, Rejected) for value in expected), str(formula)
         else:
@@ -213,7 +210,6 @@ def test_the_cache_drops_the_least_recently_used_value() -> None:
     assert cache.bytes == 8
 
 
-@pytest.mark.parametrize("softmax_axis", ["first", "last"])
 @pytest.mark.parametrize(
     "text",
     [
@@ -226,12 +222,10 @@ def test_the_cache_drops_the_least_recently_used_value() -> None:
         "l1(matmul(matmul(W, G), W))",
     ],
 )
-def test_what_reads_the_true_width_of_a_product_equals_the_reference(
-    text: str, softmax_axis: naive.Axis
-) -> None:
+def test_what_reads_the_true_width_of_a_product_equals_the_reference(text: str) -> None:
     """Sums over a cut axis are rescaled by the true width, which a product has to state."""
     sketches = [random_sketches.sketch(seed, 1 + seed) for seed in range(3)]
-    engine = FormulaEvaluator(sketches, surviving(1, softmax_axis=softmax_axis))
+    engine = FormulaEvaluator(sketches, surviving(1))
     formula = parse(f"sum({text})")
-    expected = [naive.score(formula, random_sketches.blocks_of(s), softmax_axis) for s in sketches]
+    expected = [naive.score(formula, random_sketches.blocks_of(s)) for s in sketches]
     np.testing.assert_allclose(engine.score(formula), expected, rtol=1e-9)

@@ -45,15 +45,15 @@ def operands(shape: tuple[int, int, int]) -> dict[str, FloatArray]:
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 8, 1), (2, 64, 2), (3, 7, 5), (4, 48, 9)])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_kernel_gives_the_bits_of_the_body(name: str, shape: tuple[int, int, int]) -> None:
-    primitive, stretch = UNARIES[name], 2.5
+    primitive, column_scale = UNARIES[name], 2.5
     for kind, values in operands(shape).items():
         total = sums(values)
         with np.errstate(all="ignore"):
-            expected = stacks.apply(primitive, values, stretch, "first")
+            expected = stacks.apply(primitive, values, column_scale)
             operand = Operand(values, total, Buffers())
-            numbers, matrices = number_kernel(primitive), matrix_kernel(primitive, "first")
+            numbers, matrices = number_kernel(primitive), matrix_kernel(primitive)
             if numbers is not None:
-                found = numbers(operand) * stretch**primitive.traits.grows
+                found = numbers(operand) * column_scale**primitive.traits.grows
             else:
                 assert matrices is not None
                 found = np.full((2, *shape), np.nan).transpose(1, 0, 2, 3)[:, 1]  # not contiguous
@@ -67,10 +67,10 @@ def test_a_mean_without_its_matrix_is_that_of_the_matrix(name: str) -> None:
     # The last two are nearly constant: the mean of x has an error as large as part of its spread.
     near = {"one": 1.0 + 1e-10 * drawn, "a thousand": 1e3 + 1e-7 * drawn}
     for kind, values in (operands((3, 16, 4)) | near).items():
-        kernel = mean_kernel(UNARIES[name], "first")
+        kernel = mean_kernel(UNARIES[name])
         assert kernel is not None
         with np.errstate(all="ignore"):
-            expected = stacks.means(stacks.apply(UNARIES[name], values, 1.0, "first"))
+            expected = stacks.means(stacks.apply(UNARIES[name], values, 1.0))
             found = kernel(Operand(values, sums(values), Buffers())).reshape(-1)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15, err_msg=kind)
 
@@ -84,7 +84,7 @@ def test_parts_shared_by_kernels_do_not_depend_on_their_order() -> None:
             for name in names:
                 numbers, matrices = (
                     number_kernel(UNARIES[name]),
-                    matrix_kernel(UNARIES[name], "first"),
+                    matrix_kernel(UNARIES[name]),
                 )
                 out[name] = np.empty_like(values)
                 with np.errstate(all="ignore"):
@@ -101,5 +101,5 @@ def test_a_primitive_declared_anew_has_no_kernel() -> None:
     def zscore(x, xp):  # type: ignore[no-untyped-def]
         return x - xp.mean(x)
 
-    assert matrix_kernel(UNARIES["zscore"], "first") is not None
-    assert matrix_kernel(replace(UNARIES["zscore"], body=zscore), "first") is None
+    assert matrix_kernel(UNARIES["zscore"]) is not None
+    assert matrix_kernel(replace(UNARIES["zscore"], body=zscore)) is None

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.proxies import Measurements, Needs, Proxy
-from lpzero.proxies.registry import SizeProxy
+from lpzero.proxies import Measurements, Proxy
+from lpzero.proxies.base import SizeProxy
 from lpzero.search.constraints import Constraints
 from lpzero.search.environment import Environment
 from lpzero.search.ledger import Ledger
@@ -48,14 +48,11 @@ OPTIMUM = 15.0
 
 
 @dataclass(frozen=True)
-class BlockProxy:
+class BlockProxy(Proxy):
     """The planted values block by block; the width counts for nothing."""
 
     name: str = "planted"
-    needs: Needs = Needs.NOTHING
-    paper: str = ""
     definition: str = "planted"
-    direction: int = 1
     has_blocks: bool = True
     value: Callable[[Any], float] = value_of_block
 
@@ -71,7 +68,7 @@ class BlockProxy:
 
 
 def proxy(function: Callable[[Space[Any], Any], float] = height) -> SizeProxy:
-    return SizeProxy("planted", "", "planted", function)
+    return SizeProxy("planted", function, definition="planted")
 
 
 class Landscape:

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 import spaces
+from lpzero.arrays import FloatArray
 from lpzero.cli.search import search as command
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
@@ -526,3 +528,56 @@ def test_a_long_search_uses_every_core_unless_told_otherwise(
     assert command.make_context("search", ["nano-gpt2"]).params["jobs"] is None
     assert Resources(jobs=jobs).workers_for(Cost(100, seconds)).jobs == expected
     assert Resources(jobs=jobs).workers_for(None).jobs == 1
+
+
+# Ranks as columns: of sizes alone, with a term that networks are run for, below another formula.
+OF_RANKS = (
+    "sub(rank-of-depth, rank-of-parameters)",
+    "mul(rank-of-flops, sum(fro(W)))",
+    "rank-mean(sub(rank-of-depth, rank-of-parameters), mul(depth, rank-of-flops))",
+)
+
+
+def shares(values: list[float]) -> FloatArray:
+    """Ranks divided by their number, by scipy."""
+    found: FloatArray = rankdata(values) / len(values)
+    return found
+
+
+@pytest.mark.parametrize("batches", [(9,), (1,) * 9, (4, 4, 1), (2, 7)])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_ranks_as_columns_do_not_depend_on_what_is_measured_together(
+    batches: tuple[int, ...], pooled: bool, tmp_path: Path
+) -> None:
+    space, rng = spaces.get("nano-gpt2"), random.Random(5)
+    archs = [space.sample(rng) for _ in range(9)]
+    pool = [*archs, *(space.sample(rng) for _ in range(3))] if pooled else None
+    depth, size, flops = (
+        [float(of(arch)) for arch in archs] for of in (space.depth, space.parameters, space.flops)
+    )
+    measurements = Measurements(Context(folder=tmp_path))
+    sums = find("sum(fro(W))").score(space, archs, measurements)
+    less, more = shares(depth) - shares(size), np.array(depth) * shares(flops)
+    by_hand = (less, shares(flops) * sums, (rankdata(less) + rankdata(more)) / 2)
+    for text, expected in zip(OF_RANKS, by_hand, strict=True):
+        scorer = Scorer(find(text), space, measurements, Ledger(space), pool)
+        start = 0
+        for n in batches:
+            scorer.scores(archs[start : start + n])
+            start += n
+        # At every comparison the ranks are those among all that were scored, here all nine.
+        np.testing.assert_allclose(scorer.scores(archs), expected, rtol=1e-5)
+        np.testing.assert_allclose(scorer.scores(archs[2:4]), expected[2:4], rtol=1e-5)
+
+
+@pytest.mark.parametrize("proxy", OF_RANKS)
+@pytest.mark.parametrize("loop", ["etas", "random"])
+def test_a_time_limit_that_is_not_reached_changes_nothing(
+    proxy: str, loop: str, tmp_path: Path
+) -> None:
+    constants = {"samples": 6, "mutants": 5, "iterations": 2} if loop == "etas" else {"samples": 9}
+    request = asked(loop=loop, proxy=proxy, evaluator="proxy", constants=constants)
+    around = Resources(cache=tmp_path / "cache")
+    for limit in (None, 1e6):
+        run(request, around, tmp_path / str(limit), time_limit=limit)
+    assert content(tmp_path / "None") == content(tmp_path / "1000000.0")

@@ -11,8 +11,7 @@ import torch
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.proxies import Context, Measurements, Network, applies, evaluate, find, get, names
-from lpzero.proxies.ranking import measures_of
+from lpzero.proxies import Context, Measurements, Network, evaluate, find, get, names
 from lpzero.supernet import Saliency, has_supernet
 from spaces.autoformer import AutoFormerArch, AutoFormerSpace
 from spaces.errors import ArchitectureError
@@ -68,7 +67,7 @@ def test_scores_are_sums_over_slices(saliency: Saliency, arch: AutoFormerArch) -
 
 def test_the_supernets_own_score_is_its_snip(saliency: Saliency) -> None:
     network = Network(SPACE.supernet(1).largest, SPACE.batch(2), seed=2)
-    [snip] = measures_of(get("snip"))
+    [snip] = get("snip").measures
     whole = SPACE.weight_sharing().largest()
     assert saliency.scores([whole])[0] == pytest.approx(evaluate(snip, network).score, rel=1e-6)
     np.testing.assert_allclose(saliency.block_scores(whole, normalised=True), 1.0)
@@ -125,11 +124,11 @@ def test_one_pass_serves_every_call(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_only_spaces_with_a_supernet_have_these_proxies() -> None:
-    left_out = [n for n in names() if not applies(get(n), spaces.get("gpt2"))]
+    left_out = [n for n in names() if not get(n).applies_to(spaces.get("gpt2"))]
     assert set(left_out) == {*SUPERNET_PROXIES, "supernet-snip-released"}
-    left_out = [n for n in names() if not applies(get(n), spaces.get("nano-gpt2"))]
+    left_out = [n for n in names() if not get(n).applies_to(spaces.get("nano-gpt2"))]
     assert left_out == ["supernet-snip-released"]  # the public code is for AutoFormer
-    assert all(applies(get(name), SPACE) for name in names())
+    assert all(get(name).applies_to(SPACE) for name in names())
     combined = find("rank-mean(snip, supernet-snip)")
-    assert not applies(combined, spaces.get("flexibert"))
-    assert applies(combined, SPACE)
+    assert not combined.applies_to(spaces.get("flexibert"))
+    assert combined.applies_to(SPACE)
