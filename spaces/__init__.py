@@ -41,7 +41,7 @@ __all__ = [
     "names",
 ]
 
-_NOT_FAMILIES = ("tables", "training")  # packages that use the spaces
+_NOT_FAMILIES = ("own", "tables", "training")  # packages without spaces of their own
 _SPACES: dict[str, Space[Any]] = {
     space.name: space
     for family in declared(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaces.base import A, Space
+from spaces.base import A
+from spaces.choices import ChoiceSpace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +21,7 @@ _OCTAVES = (1, 2, 4, 8, 16, 32)  # sides of the squares of one value, in pixels
 _LABELS = 1  # the random stream of the labels, apart from the pixels'
 
 
-class ImageSpace(Space[A]):
+class ImageSpace(ChoiceSpace[A]):
     """A space whose models take images (B, 3, image, image); `image` and `n_images` are fields.
 
     `batch_shape` is (images, tokens in the first block), so that it has the same meaning as for

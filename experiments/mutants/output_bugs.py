@@ -34,7 +34,7 @@ BUGS = (
         ("entries[number - 1 : number]", "entries[number : number + 1]", "positions are counted from 0"),
         ("return [replace(one, options=replace(one.options, limit=None)) for one in entries]", "return list(entries)", "--exact has no effect"),
     ]),
-    Bugs("lpzero/report/hall_of_fame.py", _REPORT, [
+    Bugs("lpzero/report/formulas.py", _REPORT, [
         ("lowest = min(parts, key=lambda part: float(part[\"rho\"]), default=None)", "lowest = max(parts, key=lambda part: float(part[\"rho\"]), default=None)", "the best table on the page instead of the lowest"),
         ("number(line.get(\"rho\", {}).get(\"valid\"))", "number(line.get(\"rho\", {}).get(\"train\"))", "train printed as valid"),
         ("for key in (RHO, RHO_GIVEN_PARAMS)]", "for key in (RHO_GIVEN_PARAMS, RHO)]", "two columns are swapped"),
@@ -55,10 +55,10 @@ BUGS = (
         ("n = max(run[\"evaluations\"] for run in runs)", "n = min(run[\"evaluations\"] for run in runs)", "curves end with the shortest run"),
     ]),
     Bugs("lpzero/report/figures/front.py", [_T + "report/test_kinds.py"], [
-        ("if not found or point.fitness > found[-1].fitness:", "if not found or point.fitness >= 0:", "the front has formulas that a smaller one beats"),
-        ("return found if found and found.complexity < self.chosen.complexity else None", "return found", "the winner is offered as simpler than itself"),
+        ("if not steps or point.fitness > steps[-1].fitness:", "if not steps or point.fitness >= 0:", "the front has formulas that a smaller one beats"),
+        ("return smallest if is_smaller else None", "return smallest", "the winner is offered as simpler than itself"),
     ]),
-    Bugs("lpzero/report/figures/plotly_spec.py", [_T + "report/test_kinds.py"], [
+    Bugs("lpzero/report/plotly_chart.py", [_T + "report/test_kinds.py"], [
         ("escape(line, quote=False)", "line", "names of files are markup in figures"),
     ]),
     Bugs("lpzero/report/ranking_differences.py", [_T + "report/test_kinds.py"], [

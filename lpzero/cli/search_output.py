@@ -77,18 +77,19 @@ def print_result(result: dict[str, Any]) -> None:
 
 def print_comparison(found: Comparison, form: str, out: str | None) -> None:
     """Print the table of arms; write the curves to the directory."""
-    from lpzero.report.search_curves import draw
     from lpzero.search.comparison import curve_rows
 
     curves = curve_rows(found.results)
     example = next(iter(found.results.values()))[0]["evaluator"]
     if out is not None:
         from lpzero import files
-        from lpzero.report.figures import style
+        from lpzero.report import style
+        from lpzero.report.drawn_chart import draw
+        from lpzero.report.figures.convergence import search_curves
 
         files.write_csv(Path(out) / "curves.csv", curves)
         files.write_csv(Path(out) / "comparison.csv", found.rows)
-        figure = draw(curves, example["target"], found.threshold)
+        figure = draw(search_curves(curves, example["target"], found.threshold))
         for form_ in ("pdf", "png"):
             style.save(figure, Path(out) / f"curves.{form_}")
     if form == "json":

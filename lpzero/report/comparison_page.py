@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from functools import partial
 from typing import Any
 
 import spaces
 from lpzero.options import to_arguments
-from lpzero.report import search_curves
-from lpzero.report.figures.drawn import FOUND, SEARCHED, Drawn
+from lpzero.report.chart import Chart
+from lpzero.report.figures import FOUND, SEARCHED
+from lpzero.report.figures.convergence import search_curves
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.page import commands
 from lpzero.report.provenance import versions
@@ -24,7 +24,7 @@ def content(run: ComparisonRun) -> Content:
     """What the page of a comparison says."""
     arms = run.request["arms"]
     result = [element("p", "There is no result: run the command again with --resume.")]
-    figure: list[Drawn] = []
+    figure: list[Chart] = []
     if run.result is not None:
         result, figure = [_rows(run.result)], [_curves(run.result)]
     settings = {key.replace("_", " "): str(arms[0][key]) for key in ("space", "evaluator", "table")}
@@ -65,17 +65,8 @@ def _rows(result: Any) -> Markup:
     return table(f"Arms by their best {result['evaluator']['target']}", [header], rows, True)
 
 
-def _curves(result: Any) -> Drawn:
-    given = result["curves"], str(result["evaluator"]["target"]), result["threshold"]
-    last = {row["arm"]: row["mean"] for row in result["curves"]}
-    words = "; ".join(f"{arm} {mean:.6g}" for arm, mean in last.items())
-    return Drawn(
-        "curves",
-        "The best so far against evaluations: the mean over seeds and its 95% interval.",
-        f"Line chart; at the end: {words}.",
-        search_curves.spec(*given),
-        partial(search_curves.draw, *given),
-    )
+def _curves(result: Any) -> Chart:
+    return search_curves(result["curves"], str(result["evaluator"]["target"]), result["threshold"])
 
 
 def _commands(run: ComparisonRun) -> list[str]:
@@ -90,5 +81,5 @@ def _commands(run: ComparisonRun) -> list[str]:
         loop = str(arm["loop"])
         usual = loops.constants(loops.make(loop, spaces.get(arm["space"]), {}))
         given[tuple(to_arguments(loops.get(loop), arm["constants"], usual))] = None
-    words += [word for found in given for word in found]
+    words += [word for arguments in given for word in arguments]
     return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]

@@ -15,7 +15,7 @@ from lpzero.report import (
     search_page,
     supernet_page,
 )
-from lpzero.report.figures.drawn import Material
+from lpzero.report.figures import Material
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.sections import Content
 from lpzero.runs.formula_run import FormulaRun

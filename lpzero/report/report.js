@@ -179,9 +179,10 @@
   const stack = (made) => {
     const { grid } = made.layout;
     const before = grid.rows;
-    Object.assign(grid, { rows: made.data.length, columns: 1, ygap: 0.35 });
+    const panels = Object.keys(made.layout).filter((key) => key.startsWith("xaxis"));
+    Object.assign(grid, { rows: panels.length, columns: 1, ygap: 0.35 });
     made.layout.height *= grid.rows / before;
-    for (const trace of made.data) trace.textfont.size = 9;
+    for (const trace of made.data) if (trace.textfont) trace.textfont.size = 9;
   };
 
   const isNarrow = (plot) => plot.clientWidth < 520;

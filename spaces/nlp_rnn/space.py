@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Sizes, Space, flip
+from spaces.base import Sizes, Space
+from spaces.choices import flip
 from spaces.errors import ArchitectureError
 from spaces.nlp_rnn.cell import ARITIES, Cell, Node, X, read_cell
 from spaces.nlp_rnn.sampler import count_drawings, draw_cell

@@ -55,7 +55,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: in
 
 def test_the_forms_are_those_of_the_modules() -> None:
     modules = sorted(path.stem for path in Path(lpzero.export.__path__[0]).glob("*_form.py"))
-    assert [f"{name}_form" for name in lpzero.export.FORMS] == modules
+    assert [f"{name}_form" for name in lpzero.export.EXPORTERS] == modules
 
 
 def test_no_form_needs_torch_to_be_listed() -> None:
@@ -79,7 +79,7 @@ def test_the_chosen_formula_with_its_figures(
     assert found["sketch"]["limit"] == 4096
 
 
-@pytest.mark.parametrize("form", list(lpzero.export.FORMS))
+@pytest.mark.parametrize("form", list(lpzero.export.EXPORTERS))
 def test_equal_campaigns_give_equal_files(
     form: str, campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,7 +22,7 @@ from lpzero.judgement.measures import MEASURES
 from lpzero.judgement.rivals import Contest, contest_fields
 from lpzero.judgement.table import JudgedTable
 from lpzero.parallel import Workers
-from lpzero.report.figures import heatmap
+from lpzero.report.figures import pairs
 from lpzero.runs.config import read_config
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
@@ -224,7 +224,7 @@ def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
 ) -> None:
     results, config = done[0], read_config(done[0].files.folder)
     assert config is not None
-    found = heatmap.best(read(config).pairs())
+    found = pairs.best(read(config).pairs())
     assert len(found.operations) * len(found.statistics) == 5 * 6
     for operation, plane in zip(found.operations, found.rho, strict=True):
         for index, using in enumerate(found.statistics):

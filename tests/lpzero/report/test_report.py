@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from lpzero.cli.main import run as command
 from lpzero.discover.settings import Settings, preset
@@ -25,9 +24,11 @@ from lpzero.exhaust import scores as exhaust_scores
 from lpzero.exhaust.run import exhaustive_config
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.report import search_page, write
+from lpzero.report import search_page, style, write
 from lpzero.report import transfer as transferring
-from lpzero.report.figures import convergence, style
+from lpzero.report.chart import Line
+from lpzero.report.contents import content_of
+from lpzero.report.figures import convergence
 from lpzero.report.markup import Markup, element
 from lpzero.report.provenance import commands
 from lpzero.runs import layout
@@ -397,17 +398,11 @@ def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) ->
     discovery(tmp_path / "seed", seed=4).run()
     discovery(tmp_path / "other", method="random").run()
     others = [open_run(tmp_path / name) for name in ("seed", "other")]
-    drawn: dict[str, Any] = {}
-
-    def draw(data: convergence.Convergence) -> Figure:
-        drawn.update({arm.name: len(arm.fitness) for arm in data.arms})
-        return style.new()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convergence, "draw", draw)
-        page = write(open_run(campaign), tmp_path / "p.html", others).page
-    assert drawn == {"method front": 2, "method random": 1}
-    assert "3 campaigns" in read(page).text
+    content = content_of(open_run(campaign), others)
+    (chart,) = [chart for chart in content.figures if chart.name == "convergence"]
+    names = [series.name for series in chart.panels[0].series if isinstance(series, Line)]
+    assert names == ["method front (2 runs)", "method random"]
+    assert "3 campaigns" in read(write(open_run(campaign), None, others).page).text
 
 
 @pytest.fixture(scope="module")

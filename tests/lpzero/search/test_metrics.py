@@ -14,7 +14,8 @@ import pytest
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.proxies import Measurements, get
-from lpzero.report.search_curves import draw
+from lpzero.report.drawn_chart import draw
+from lpzero.report.figures.convergence import search_curves
 from lpzero.search import Request, Resources
 from lpzero.search.comparison import compare, curve_rows, label, run_folder
 from lpzero.search.environment import Environment
@@ -143,7 +144,7 @@ def test_curves_are_numbers_first_and_then_a_picture() -> None:
     runs = [{"evaluations": 4, "trace": TRACE}, {"evaluations": 2, "trace": TRACE[:2]}]
     rows = curve_rows({"a": runs})
     assert [row["mean"] for row in rows] == [3, 5, 5, 6]
-    axes = draw(rows, "height", 5.0).axes[0]
+    axes = draw(search_curves(rows, "height", 5.0)).axes[0]
     curve, level = axes.get_lines()
     np.testing.assert_array_equal(curve.get_xydata(), [(1, 3), (2, 5), (3, 5), (4, 6)])
     assert level.get_ydata()[0] == 5.0
