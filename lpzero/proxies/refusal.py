@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lpzero.proxies.base import Proxy
 from lpzero.proxies.given_models import GivenModel, GivenModels
-from spaces.ends import ends_of
+from spaces.taps import ends_of
 
 _ALONE = "it ranks models among each other and has no score for one alone; give several models"
 
