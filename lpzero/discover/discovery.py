@@ -17,6 +17,7 @@ from lpzero import plugins
 from lpzero.discover import report
 from lpzero.discover.campaign import Callback, CampaignOutcome, run
 from lpzero.discover.campaign_columns import ProxyScores, table_columns
+from lpzero.discover.candidate import is_candidate
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.first_population import first_formulas
 from lpzero.discover.floor import floors
@@ -28,7 +29,6 @@ from lpzero.discover.storage import (
     InDirectory,
     InMemory,
     campaign_config,
-    is_candidate,
 )
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.discover.table_sources import TableSources

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from lpzero.discover.candidate import Candidate, Judge
+from lpzero.discover.candidate import Candidate, Judge, best_first
 from lpzero.discover.generation import Generation, Origin, State
 from lpzero.discover.language import Language
 from lpzero.discover.score_language import ScoreLanguage
 from lpzero.discover.score_variation import ScoreVariation
-from lpzero.discover.selection import best_first, by_front, tournament
+from lpzero.discover.selection import by_front, tournament
 from lpzero.discover.settings import REPLACE_WORST, Settings
 from lpzero.discover.variation import Variation, as_global_rng
 from lpzero.errors import InputError

@@ -64,7 +64,7 @@ class Generation:
         """Prune the formula, record it as a repeat, or queue it for evaluation."""
         formula, operator, parents = origin
         number = self.state.next_id + len(self.tried)
-        made = partial(Candidate, number, self.state.generation, operator, parents, formula)
+        made = partial(Candidate, number, self.state.generation, operator, parents, str(formula))
         if self.language.why_outside(formula) is not None:
             return  # a formula outside the space is not a candidate
         scored = self.language.examine(formula)
@@ -87,12 +87,11 @@ class Generation:
         for (place, scored), verdict in zip(self.fresh.values(), verdicts, strict=True):
             child = self.tried[place]
             if isinstance(verdict, Rejected):
-                self.tried[place] = replace(child, rejected=verdict.rule)
+                self.tried[place] = child._replace(rejected=verdict.rule)
                 continue
             plain, sign = child.formula, verdict.sign * scored.sign
-            self.tried[place] = replace(
-                child,
-                formula=with_sign(plain, sign),
+            self.tried[place] = child._replace(
+                text=str(with_sign(plain, sign)),
                 measures=verdict.measures,
                 fitness=verdict.fitness,
             )

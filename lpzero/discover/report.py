@@ -109,8 +109,9 @@ def scores(
         values = fitness.all_rows.score(parse(text))
         assert not isinstance(values, Rejected), "the winner has a score on every row"
         name = judged.table.name
-        is_counted = judged.table.space is not None
-        rivals = formula_rivals(fitness.all_rows, _count(result, name)) if is_counted else []
+        rivals = []
+        if judged.table.space is not None:
+            rivals = formula_rivals(fitness.all_rows, _count(result, name), fitness.row_batches)
         rivals += [] if others is None else others.of(judged)
         lines = rival_lines(judged, values, rivals)
         columns[name] = column(judged.table, judged.parts, values, lines)

@@ -15,6 +15,7 @@ import numpy as np
 
 from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
+from lpzero.exhaust.families import family_scorer
 from lpzero.exhaust.products import PairResults, PairTask, needed_bytes
 from lpzero.exhaust.results import Results
 from lpzero.exhaust.shard_files import ShardFiles
@@ -25,11 +26,9 @@ from lpzero.options import Bytes, Switch, Whole, check, option
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, table_entries
 from lpzero.runs.directory import RunDirectory
-from lpzero.scores.branch_table import BranchTable
+from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.families import family_scorer
 from lpzero.scores.products import PairScreen
-from lpzero.scores.stored_tables import stored_table
 from lpzero.scores.terms import term_table
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.version import VERSION
@@ -88,7 +87,7 @@ def exhaust(
     with RunDirectory(folder, config, resume=True, lock=asked.lock) as directory:
         directory.log_remarks()
         label = "branches" if asked.progress else None
-        branches = stored_table(sketches, chains, None, asked.workers, label)
+        branches = branch_table(sketches, chains, None, asked.workers, label)
         if asked.terms == 2:
             return _measure_pairs(table, split.train, branches, files, asked), branches
         results = Results(files, asked.unaries, asked.same_statistic)

@@ -20,7 +20,7 @@ from lpzero.runs.run import READERS, Run, report_unexpected_content
 _FILES = (JOURNAL, RESULT, SCORES, HALL, HISTORY, SHARDS, TABLE)
 # Kind of run -> the module whose `watch(config)` reads it as it grows.
 WATCHERS = {
-    "campaign": "lpzero.discover.live_campaign",
+    "campaign": "lpzero.discover.record",
     "exhaustive run": "lpzero.exhaust.live_exhaustion",
     "search": "lpzero.search.live_search",
     "comparison": "lpzero.search.live_comparison",

@@ -383,7 +383,7 @@ def test_what_is_scored_has_the_formulas_score_up_to_sign() -> None:
 def test_the_front_keeps_the_simple_and_the_fit() -> None:
     def candidate(number: int, fitness: float, complexity: int) -> Candidate:
         return Candidate(
-            number, 0, "random", (), parse("sum(W)"), str(number), complexity, fitness=(fitness,)
+            number, 0, "random", (), "sum(W)", str(number), complexity, fitness=(fitness,)
         )
 
     everyone = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,7 +35,7 @@ class Signless(Oracle):
 
     def _judge(self, text: str) -> Verdict | Rejected:
         found = super()._judge(text)
-        return found if isinstance(found, Rejected) else replace(found, sign=1)
+        return found if isinstance(found, Rejected) else found._replace(sign=1)
 
 
 def branches(formula: Formula) -> list[tuple[str, tuple[str, ...]]]:

@@ -7,7 +7,6 @@ import pytest
 
 from lpzero.discover.settings import preset
 from lpzero.discover.table_fitness import TableFitness, fitness_rows
-from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.measures import RHO, RHO_WITHIN
 from lpzero.scores.evaluator import FormulaEvaluator
@@ -63,10 +62,3 @@ def test_fewer_rows_are_a_sample_of_the_training_rows() -> None:
     assert few.tolist() != parts.train[:12].tolist(), "not the first ones"
     other = split(table(), 1)
     assert fitness_rows(table(), other, preset("default", archs=12)).tolist() != few.tolist()
-
-
-def test_the_early_look_is_at_the_smallest_and_the_largest(fitness: TableFitness) -> None:
-    parameters = counters.score("parameters", table())[fitness.rows]
-    seen = [fitness.rows.tolist().index(row) for row in fitness.early_look.rows]
-    assert len(seen) == 6
-    assert {parameters[i] for i in seen} >= {parameters.min(), parameters.max()}

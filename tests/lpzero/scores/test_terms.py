@@ -97,7 +97,7 @@ def test_random_scores_are_those_of_the_reference(evaluator: FormulaEvaluator) -
 
 def test_a_branch_file_keeps_ends_and_sizes() -> None:
     chains = surviving(1)
-    made = tabulate(SKETCHES[2], chains)
+    [made] = tabulate([SKETCHES[2]], chains)
     read = decode(encode(made, chains, "x"), chains, "x")
     assert read.sizes == made.sizes
     assert made.ends.keys() == read.ends.keys()
@@ -182,7 +182,7 @@ def test_a_product_of_terms_is_the_formula_it_says(evaluator: FormulaEvaluator) 
 
 def test_an_architecture_without_sizes_leaves_the_table_without_them() -> None:
     chains = surviving(1)
-    parts = [tabulate(one, chains) for one in SKETCHES[:2]]
+    parts = tabulate(SKETCHES[:2], chains)
     without = type(parts[0])(parts[0].counts, parts[0].means, parts[0].products)
     table = assemble([without, parts[1]], chains)
     assert (table.sizes, table.end_sizes, table.ends) == ({}, {}, {})
@@ -193,7 +193,7 @@ def test_an_architecture_without_sizes_leaves_the_table_without_them() -> None:
 
 def test_a_head_without_parameters_is_rejected_and_not_an_error() -> None:
     chains = surviving(1)
-    table = assemble([tabulate(one, chains) for one in SKETCHES[:2]], chains)
+    table = assemble(tabulate(SKETCHES[:2], chains), chains)
     table.end_sizes["head", "params"][:] = 0.0
     found = FormulaEvaluator(SKETCHES[:2], table=table).score(parse("head(sqrt(params))"))
     assert isinstance(found, Rejected)

@@ -8,7 +8,7 @@ chains range from 1e-18 to 1e43 and their products cancel.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,13 +17,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lpzero.arrays import FloatArray
-from lpzero.scores.chain_values import ChainValues, Computed
 from lpzero.scores.chains import ChainSet, Pair
-from lpzero.scores.tensor_stacks import Aligned, Lane, Tensor, numbers_of, stacks_of
-from lpzero.sketches.sketch import Sketch
+from lpzero.scores.tabulation.chain_values import ChainValues, Computed
+from lpzero.scores.tensors import Aligned, Tensor, aligned_tensors, gather, groups, tensors_at
+from lpzero.sketches.sketch import Sketch, end_statistics
 from primitives.tensors import kept_columns
 
 PRODUCTS = ("mul", "matmul")
+# Elements of a stack: more of them make Python's share smaller, and buffers leave the cache.
+_ALONE, _MULTIPLIED = 1 << 17, 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,12 +46,7 @@ class Tabulated:
     sizes: Mapping[str, Any] | None = None
 
 
-def tabulate(sketch: Sketch, chains: ChainSet) -> Tabulated:
-    """The sketch's branch table."""
-    return tabulate_together([sketch], chains)[0]
-
-
-def tabulate_together(sketches: Sequence[Sketch], chains: ChainSet) -> list[Tabulated]:
+def tabulate(sketches: Sequence[Sketch], chains: ChainSet) -> list[Tabulated]:
     """The branch table of each sketch; what their networks have in common is computed once.
 
     A table has the same bits whatever it is computed with. Single-threaded, so that the order of
@@ -59,22 +56,23 @@ def tabulate_together(sketches: Sequence[Sketch], chains: ChainSet) -> list[Tabu
     at_ends: list[dict[tuple[str, str], dict[int, FloatArray]]] = [{} for _ in sketches]
     values = _Values(chains)
     with threadpool_limits(1, "blas"), np.errstate(all="ignore"):
-        for alike in stacks_of(sketches, chains, values.look_up):
-            lanes = alike.lanes()
-            made = [values.compute(i, lane, alike.is_multiplied) for i, lane in enumerate(lanes)]
-            if alike.is_multiplied:
-                factors = [[_Factors(one, at) for at in range(len(one.basis))] for one in made]
-                for at, aligned in enumerate(alike.tensors):
-                    places = [lane.places[at] for lane in lanes]
-                    chosen = [some[place] for some, place in zip(factors, places, strict=True)]
-                    _add_products(tables[aligned[0].sketch], aligned, chosen)
+        for tensors in _alone(sketches, chains, values.look_up):
+            values.compute(0, _Distinct.of([tensor for (tensor,) in tensors]), False)
+        for tensors in _multiplied(sketches, chains):
+            stacks = [_Distinct.of(alike) for alike in zip(*tensors, strict=True)]
+            made = [values.compute(i, stack, True) for i, stack in enumerate(stacks)]
+            factors = [[_Factors(one, at) for at in range(len(one.basis))] for one in made]
+            for at, aligned in enumerate(tensors):
+                places = [stack.places[at] for stack in stacks]
+                chosen = [some[place] for some, place in zip(factors, places, strict=True)]
+                _add_products(tables[aligned[0].row], aligned, chosen)
         for tensor, found in values.means():
             if isinstance(tensor.position, str):
-                of_sketch = at_ends[tensor.sketch]
+                of_sketch = at_ends[tensor.row]
                 of_end = of_sketch.setdefault((tensor.position, tensor.statistic), {})
                 of_end[tensor.index] = found
             else:
-                means = tables[tensor.sketch].means[tensor.statistic]
+                means = tables[tensor.row].means[tensor.statistic]
                 means[:, tensor.position, tensor.index] = found
     for sketch, table, of_sketch in zip(sketches, tables, at_ends, strict=True):
         for end in sketch.ends:
@@ -82,6 +80,82 @@ def tabulate_together(sketches: Sequence[Sketch], chains: ChainSet) -> list[Tabu
                 if (end, name) in of_sketch:
                     table.ends[end, name] = _over_tensors(of_sketch[end, name])
     return tables
+
+
+def _alone(
+    sketches: Sequence[Sketch], chains: ChainSet, is_known: Callable[[Tensor], bool]
+) -> Iterator[Sequence[Aligned]]:
+    """The tensors that are not multiplied, at blocks and ends, but for those whose means are known.
+
+    Statistics of equal chains share stacks, so that these are few and long.
+    """
+    single = [
+        name for group in groups().values() if not _is_paired(group, chains) for name in group
+    ]
+    tensors = (
+        (tensor,)
+        for row, sketch in enumerate(sketches)
+        for names, positions in ((single, range(sketch.n_blocks)), (end_statistics(), sketch.ends))
+        for position in positions
+        for name in names
+        for tensor in tensors_at(row, sketch, position, name)
+        if not is_known(tensor)
+    )
+    return gather(tensors, _ALONE, lambda tensor: chains.chains[tensor.statistic])
+
+
+def _multiplied(sketches: Sequence[Sketch], chains: ChainSet) -> Iterator[Sequence[Aligned]]:
+    """The aligned tensors that are multiplied.
+
+    Those of a sketch come in an order that does not depend on the other sketches; equal weights are
+    neighbours, because they have the same place in their networks.
+    """
+    for statistics in groups().values():
+        if not _is_paired(statistics, chains):
+            continue
+        tensors = [
+            aligned
+            for row, sketch in enumerate(sketches)
+            for aligned in aligned_tensors(row, sketch, statistics)
+        ]
+        tensors.sort(
+            key=lambda aligned: (
+                [tensor.matrix.values.shape for tensor in aligned],
+                aligned[0].position,
+                aligned[0].index,
+            )
+        )
+        yield from gather(tensors, _MULTIPLIED, lambda tensor: None)
+
+
+def _is_paired(statistics: Sequence[str], chains: ChainSet) -> bool:
+    return any(name in pair for pair in chains.pairs for name in statistics)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Distinct:
+    """Tensors of one statistic and shape, and those of them that are `distinct`.
+
+    places: for each tensor, which of the distinct ones it is equal to.
+    """
+
+    tensors: Sequence[Tensor]
+    distinct: Sequence[Tensor]
+    places: Sequence[int]
+
+    @classmethod
+    def of(cls, tensors: Sequence[Tensor]) -> _Distinct:
+        if len({tensor.row for tensor in tensors}) == 1:
+            return cls(tensors, tensors, range(len(tensors)))
+        found: dict[Hashable, int] = {}
+        distinct: list[Tensor] = []
+        places: list[int] = []
+        for tensor in tensors:
+            place = found.setdefault(tensor.identity(), len(found))
+            places.append(place)
+            if place == len(distinct):
+                distinct.append(tensor)
+        return cls(tensors, distinct, places)
 
 
 def _empty(sketch: Sketch, chains: ChainSet) -> Tabulated:
@@ -130,12 +204,14 @@ class _Values:
         self._known.append((tensor, found))
         return True
 
-    def compute(self, number: int, lane: Lane, is_multiplied: bool) -> Computed:
-        """The chains of the distinct tensors of a lane; two lanes do not share buffers."""
-        computer = _computer(self.chains, lane.tensors[0].statistic, number)
-        column_scale = [tensor.column_scale for tensor in lane.distinct]
-        made = computer.compute(numbers_of(lane.distinct), column_scale, is_multiplied)
-        self._computed.setdefault(computer, []).append((lane.tensors, made.means[:, lane.places]))
+    def compute(self, side: int, stack: _Distinct, is_multiplied: bool) -> Computed:
+        """The chains of the distinct tensors; the sides of a product do not share buffers."""
+        computer = _computer(self.chains, stack.tensors[0].statistic, side)
+        matrices = [tensor.matrix for tensor in stack.distinct]
+        numbers = np.stack([matrix.values for matrix in matrices]).astype(np.float64)
+        column_scales = [matrix.column_scale for matrix in matrices]
+        made = computer.compute(numbers, column_scales, is_multiplied)
+        self._computed.setdefault(computer, []).append((stack.tensors, made.means[:, stack.places]))
         return made
 
     def means(self) -> Iterator[tuple[Tensor, FloatArray]]:
@@ -154,12 +230,12 @@ class _Values:
 _of_thread = threading.local()  # buffers are not shared, and cleared pages are expensive
 
 
-def _computer(chains: ChainSet, statistic: str, lane: int) -> ChainValues:
+def _computer(chains: ChainSet, statistic: str, side: int) -> ChainValues:
     """The computation of the statistic's chains, the same one for statistics of equal chains."""
     if getattr(_of_thread, "chains", None) is not chains:
         _of_thread.chains, _of_thread.computers = chains, {}
     computers: dict[object, ChainValues] = _of_thread.computers
-    key = lane, chains.chains[statistic]
+    key = side, chains.chains[statistic]
     if key not in computers:
         tree, n_matrices = chains.trees[statistic], chains.n_matrices[statistic]
         computers[key] = ChainValues(tree, n_matrices)
@@ -168,12 +244,12 @@ def _computer(chains: ChainSet, statistic: str, lane: int) -> ChainValues:
 
 def _add_products(table: Tabulated, aligned: Aligned, factors: Sequence[_Factors]) -> None:
     """Add the products of aligned tensors, of each its factors, by their share of the block."""
-    lane_of = {tensor.statistic: lane for lane, tensor in enumerate(aligned)}
+    side_of = {tensor.statistic: side for side, tensor in enumerate(aligned)}
     for pair, found in table.products.items():
-        if not lane_of.keys() >= set(pair):
+        if not side_of.keys() >= set(pair):
             continue
-        left, right = (lane_of[name] for name in pair)
-        widths = aligned[left].true_columns, aligned[right].true_columns
+        left, right = (side_of[name] for name in pair)
+        widths = aligned[left].matrix.true_columns, aligned[right].matrix.true_columns
         product = _products(factors[left], factors[right], *widths)
         product = factors[left].combine(product)
         product = factors[right].combine(product.swapaxes(1, 2)).swapaxes(1, 2)

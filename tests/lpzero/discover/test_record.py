@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lpzero.discover import live_campaign
-from lpzero.discover.journal_tally import JournalTally
-from lpzero.discover.live_campaign import watch
-from lpzero.discover.record import CampaignRun
-from lpzero.runs import layout
+from lpzero.discover import record
+from lpzero.discover.candidate import Candidate
+from lpzero.discover.hall_of_fame import Tally
+from lpzero.discover.record import CampaignRun, watch
+from lpzero.runs import journal_follower, layout
 from lpzero.runs.run import open_run
 from tests.lpzero.sealed_runs import rewrite_journal
 from tests.lpzero.small_campaign import discovery
@@ -38,9 +38,9 @@ def test_the_tally_of_a_journal_is_that_of_its_candidates(campaign: Path, size: 
     whole = discovery(campaign, resume=True, **OPTIONS).search()
     lines = opened(campaign).lines
     assert len(lines) > 500
-    tally = JournalTally()
+    tally = Tally()
     for start in range(0, len(lines), size):
-        tally.count(lines[start : start + size])
+        tally.count([Candidate.from_json(line) for line in lines[start : start + size]])
     expected = whole.outcome_.tally
     assert tally.history == expected.history
     assert (tally.tried, tally.evaluated, tally.repeats) == (
@@ -77,8 +77,42 @@ def test_a_run_without_a_result_is_read_as_it_grows(campaign: Path, tmp_path: Pa
 def test_the_journal_of_a_finished_campaign_may_stay_unread(
     campaign: Path, monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
-    monkeypatch.setattr(live_campaign, "_SMALL", small)
+    monkeypatch.setattr(record, "_SMALL", small)
     seen, whole = watch(opened(campaign).config).update(10), opened(campaign)
-    for name in (*COMPARED, "history", "result", "remarks"):
+    for name in (*COMPARED, "result", "remarks"):
         assert getattr(seen, name) == getattr(whole, name), name
+    assert [float(row["fitness"]) for row in seen.history] == [
+        row["fitness"] for row in whole.history
+    ]
     assert bool(seen.lines) == bool(small)
+
+
+def test_what_a_campaign_published_counts_every_formula_once(
+    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A formula that is rejected for its scores was evaluated too."""
+    whole = opened(campaign)
+    assert sum("key" in line and "rejected" in line for line in whole.lines) > 0
+    folder = tmp_path / "behind"
+    shutil.copytree(campaign, folder)
+    (folder / layout.RESULT).unlink()
+    monkeypatch.setattr(journal_follower.JournalFollower.read, "__defaults__", (1000,))
+    seen = watch(opened(folder).config).update(0)
+    assert any("being read" in remark for remark in seen.remarks)
+    assert seen.counts == whole.counts
+
+
+def test_a_formula_of_an_unknown_operation_is_left_out_and_said(
+    campaign: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "plug-in"
+    shutil.copytree(campaign, folder)
+    (folder / layout.RESULT).unlink()
+    whole = opened(folder)
+    best = whole.hall[0]["id"]
+    lines = [dict(line) for line in whole.lines]
+    lines[best]["formula"] = "sum(unheard(W))"
+    rewrite_journal(folder, lines)
+    found = opened(folder)
+    assert [row["id"] for row in found.hall] == [row["id"] for row in whole.hall][1:]
+    assert any("1 of the best formulas" in remark for remark in found.remarks)

@@ -22,7 +22,7 @@ import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.scores.chains import Chain, Node
-from lpzero.scores.kernels import is_built_in
+from lpzero.scores.tabulation.kernels import is_built_in
 from primitives.registry import get_unary
 
 AFFINE = ("zscore", "minmax")

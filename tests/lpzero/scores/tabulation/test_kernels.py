@@ -9,7 +9,7 @@ import pytest
 
 from lpzero.arrays import FloatArray
 from lpzero.scores import stacks
-from lpzero.scores.kernels import (
+from lpzero.scores.tabulation.kernels import (
     Buffers,
     Operand,
     matrix_kernel,

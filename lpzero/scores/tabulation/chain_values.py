@@ -3,8 +3,8 @@
     stack (k, rows, kept), tree  ->  means (prefixes, k), basis matrices (k, size, rows, kept)
 
 A prefix of chains is computed once, in buffers that stay in the processor's cache, and its
-continuations are computed while it is there (`lpzero.scores.kernels`). Numbers that left float64
-are looked for afterwards: a sum is finite only if every element is.
+continuations are computed while it is there (see `kernels`). Numbers that left float64 are looked
+for afterwards: a sum is finite only if every element is.
 """
 
 from __future__ import annotations
@@ -16,10 +16,16 @@ import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray
 from lpzero.scores import stacks
-from lpzero.scores.basis import Basis, Combination, affine_continuations
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import Node
-from lpzero.scores.kernels import Buffers, Operand, matrix_kernel, mean_kernel, number_kernel
+from lpzero.scores.tabulation.basis import Basis, Combination, affine_continuations
+from lpzero.scores.tabulation.kernels import (
+    Buffers,
+    Operand,
+    matrix_kernel,
+    mean_kernel,
+    number_kernel,
+)
 from primitives.registry import Unary, get_unary
 
 
