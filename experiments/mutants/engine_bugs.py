@@ -200,28 +200,28 @@ BUGS = (
         ("-valid, entry.formula.complexity", "valid, entry.formula.complexity", "the worst on valid wins a tie"),
         ("continue  # finite on train only", "break  # finite on train only", "formulas after one that is not finite are lost"),
     ]),
-    Bugs("lpzero/proxies/activations.py", _PROXIES, [
+    Bugs("lpzero/proxies/families/activations.py", _PROXIES, [
         ("np.linspace(0, d - 1, min(_CHANNELS, d)).round().astype(int)", "np.arange(min(_CHANNELS, d))", "MeCo's first channels instead of evenly spaced ones"),
         ("terms.append([max(least, 0.0) * d / len(picked)])", "terms.append([max(least, 0.0)])", "MeCo is not rescaled to all channels"),
         ("(around - around.roll(1, 0))", "(around - around.roll(1, 0))[1:]", "an open curve"),
         ("signs = torch.where(a > 0, 1.0, -1.0).flatten(1)", "signs = torch.where(a > 0, 1.0, 0.0).flatten(1)", "activations that are both off do not agree"),
     ]),
-    Bugs("lpzero/proxies/jacobian.py", _PROXIES, [
+    Bugs("lpzero/proxies/families/activations.py", _PROXIES, [
         ("torch.linspace(0, 1, B)", "torch.linspace(1, 0, B)", "reversed noise levels"),
         ("centred = rows - rows.mean(1, keepdim=True)", "centred = rows", "cosines for correlations"),
         ("return 1.0 - float((apart ** (1 / 20)).sum() / (N * N - N))", "return 1.0 - float((apart ** (1 / 20)).sum() / (N * N))", "the diagonal counts in the mean"),
     ]),
-    Bugs("lpzero/proxies/saliency.py", _PROXIES, [
+    Bugs("lpzero/proxies/families/pruning.py", _PROXIES, [
         ("return scale * float(", "return float(", "the nuclear norm loses its scale"),
         ("(B * (a * g).sum(1, dtype=torch.float64)).square()", "(a * g).sum(1, dtype=torch.float64).square()", "Fisher of the batch's mean loss"),
         ("return _products(network, \"attention\")", "return _products(network, None)", "attention saliency of every matrix"),
         ("-float((product * weight.detach())", "float((product * weight.detach())", "GraSP with the other sign"),
     ]),
-    Bugs("lpzero/proxies/attention.py", [_T + "proxies/test_attention.py"], [
+    Bugs("lpzero/proxies/families/attention.py", [_T + "proxies/test_attention.py"], [
         ("head.amax(1).abs()", "head.abs().amax(1)", "the largest absolute output of a head"),
         (".sum(-1, dtype=torch.float64).abs().sum())", ".sum(dtype=torch.float64).abs())", "head importance sums tokens before |.|"),
     ]),
-    Bugs("lpzero/proxies/kernels.py", _PROXIES, [
+    Bugs("lpzero/proxies/families/kernels.py", _PROXIES, [
         ("float(values[-1] / values[0])", "float(values[0] / values[-1])", "the condition number inverted"),
         ("traced.value / traced.n_tokens**2", "traced.value / traced.n_tokens", "the tangent kernel's trace over T"),
     ]),

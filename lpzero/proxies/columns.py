@@ -17,10 +17,9 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.table import ALL, JudgedTable
 from lpzero.proxies.base import Proxy
-from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import from_file
-from lpzero.proxies.measurements import Measurements
+from lpzero.proxies.measurements import Context, Measurements
 from lpzero.proxies.ranking import prefetch
 from lpzero.proxies.registry import get
 from lpzero.scores.column_evaluator import ColumnEvaluator

@@ -18,9 +18,8 @@ from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.table import ALL, LEAST_ARCHS, JudgedTable
 from lpzero.proxies.base import Proxy
-from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.proxies.measurements import Measurements
+from lpzero.proxies.measurements import Context, Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import get, names
 from lpzero.scores.columns import RANK_OF, select

@@ -1,18 +1,37 @@
-"""Forward passes over the batch, part by part: what the newer proxies read of them.
+"""Passes over the batch, part by part: forward, under noise, with the dropout of released recipes.
 
-Nothing is differentiated but, for AZ-NAS, each block's output with respect to its own input.
+Forward passes are what the newer proxies read; nothing is differentiated but, for AZ-NAS, each
+block's output with respect to its own input.
+
+Noise is added to the first block's input as in the public code of "Training-free NAS for RNNs and
+transformers": an amplitude times the variance of the inputs over the batch times standard normal
+numbers.
+
+Dropout: released recipes leave their models in train mode. The released GPT-2 drops a tenth of what
+each residual branch (attention, feed-forward) adds to the stream, and nothing at the embedding or
+in the attention probabilities. The released encoder drops a tenth of its normalised embedding, of
+its attention probabilities, and of what each residual branch adds. Our models have no dropout, so
+hooks apply it. It matters where inputs are ones: the LayerNorms then divide by the spread that
+dropout makes between channels, and Synflow of a GPT-2 falls to a third. A given model drops at each
+`nn.Dropout` that it calls, at that one's rate; what it drops inside a fused attention is left
+alone. Models without any, ours of images and recurrent cells, are left alone too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
 from lpzero.statistics.trace import trace
+from spaces.flexibert import model as flexibert
+from spaces.gpt2 import model as gpt2
 
 if TYPE_CHECKING:
     from lpzero.proxies.network import Network
@@ -20,6 +39,18 @@ if TYPE_CHECKING:
 _AT_ONCE = 4  # inputs whose graph is held at once; parts add up, so it changes no value
 _LOG_GUARD = 1e-8  # as in the code of AZ-NAS
 _SIGNS = 5  # the random stream of the signs
+AMPLITUDES = (0.0, 0.1, 10.0, 100.0)
+NOISE = 3  # the random stream of the noise
+RATE = 0.1
+_STREAM = 17  # apart from the streams of other draws from the same seed
+# Whose output is dropped in our models: a module of this kind itself, or the named part of it.
+_DROPPED: dict[type[nn.Module], str] = {
+    gpt2.Attention: "",
+    gpt2.FeedForward: "",
+    flexibert.Embeddings: "norm",
+    flexibert.Attention: "tap_s",
+    flexibert.Residual: "dense",
+}
 
 
 class Affine(NamedTuple):
@@ -154,3 +185,75 @@ def block_jacobians(network: Network) -> list[Tensor | None]:
                 known = totals[index]
                 totals[index] = added if known is None else known + added
     return totals
+
+
+def amplified(network: Network) -> dict[float, Tensor]:
+    """The gradients (B, T, d) under each amplitude; without noise for amplitude 0."""
+    inputs = network.passed.inputs[0]
+    noise = inputs.var(0, correction=0, keepdim=True) * standard_normal(network, inputs)
+    found = {a: gradients_at(network, inputs + a * noise) for a in AMPLITUDES if a}
+    return {0.0: network.passed.input_gradients[0]} | found
+
+
+def standard_normal(network: Network, like: Tensor) -> Tensor:
+    """Standard normal numbers of that shape, the same for every call."""
+    return torch.from_numpy(network.draw(NOISE).standard_normal(tuple(like.shape))).to(like)
+
+
+def gradients_at(network: Network, source: Tensor) -> Tensor:
+    """The gradients (B, T, d) at the first block's input if it is `source` (B, T, d)."""
+    found: list[Tensor] = []
+    with network.untouched():
+        for start in range(0, len(source), network.chunk):
+            part = slice(start, min(start + network.chunk, len(source)))
+            seen = network.trace(part, source[part])
+            loss = network.part_loss(seen.output, part)
+            found += torch.autograd.grad(loss, seen.inputs[:1])
+    return torch.cat(found)
+
+
+@contextmanager
+def train_mode_dropout(model: nn.Module, seed: int, part: slice, run: int = 0) -> Iterator[None]:
+    """A context in which the model drops out as in train mode.
+
+    `part` of the batch goes through: every input has the same masks however the batch is split.
+    `run` tells passes with masks of their own apart.
+    """
+    handles = [
+        place.register_forward_hook(partial(_drop, (seed, _STREAM, run, index), rate, part))
+        for index, (place, rate) in enumerate(_dropped_modules(model))
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _dropped_modules(model: nn.Module) -> list[tuple[nn.Module, float]]:
+    """The modules whose output is dropped, and the share that is."""
+    found: list[tuple[nn.Module, float]] = []
+    for module in model.modules():
+        if type(module) in _DROPPED:
+            found.append((module.get_submodule(_DROPPED[type(module)]), RATE))
+        elif isinstance(module, nn.Dropout) and module.p > 0:
+            found.append((module, module.p))
+    return found
+
+
+def kept(entropy: tuple[int, ...], shape: torch.Size, rate: float = RATE) -> Tensor:
+    """One input's mask: 0 where a value is dropped, else 1 over the share that is not."""
+    state = np.random.SeedSequence(list(entropy)).generate_state(1, np.uint32)
+    generator = torch.Generator().manual_seed(int(state[0]))
+    drawn = torch.rand(shape, generator=generator, dtype=torch.float64)
+    return (drawn >= rate).double() / (1 - rate or 1.0)  # a rate of 1 drops all there is
+
+
+def _drop(
+    entropy: tuple[int, ...], rate: float, part: slice, _: nn.Module, __: Any, output: Tensor
+) -> Tensor:
+    places = range(part.start, part.stop)
+    if len(output) != len(places):  # of a given model, not one row for each input
+        return output * kept(entropy, output.shape, rate).to(output)
+    masks = torch.stack([kept((*entropy, i), output.shape[1:], rate) for i in places])
+    return output * masks.to(output)

@@ -1,8 +1,8 @@
 """Proxies as the authors' public code computes them, where it differs from their papers or ours.
 
-Each is called as ours with `-released` and runs on the recipe's own batch (`released_batch`) unless
-another one is chosen. Models run with dropout (`released_dropout`), as the released code leaves
-them in train mode.
+Each is called as ours with `-released` and runs on the recipe's own batch
+(`measurements.released_batch`) unless another one is chosen. Models run with dropout
+(`passes.train_mode_dropout`), as the released code leaves them in train mode.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
+from lpzero.proxies.families.pruning import hessian_products, nuclear_norm
+from lpzero.proxies.flow import FlowedMatrix
 from lpzero.proxies.network import Network
+from lpzero.proxies.passes import train_mode_dropout
 from lpzero.proxies.registry import get, proxy, register
-from lpzero.proxies.released_dropout import train_mode_dropout
-from lpzero.proxies.released_flow import FlowedMatrix
-from lpzero.proxies.saliency import hessian_products, nuclear_norm
 from lpzero.statistics.default_loss import next_token
 from lpzero.statistics.trace import by_token
 from spaces.taps import Tap
@@ -100,8 +100,8 @@ def _dss_parts(network: Network) -> tuple[list[FlowedMatrix], list[FlowedMatrix]
 
 
 _PARTS = get("dss-diversity-released"), get("dss-saliency-released")
-register(Combined("dss-released", _PARTS, "sum", paper="code of Zhou et al. 2022"))
-register(Combined("dss++-released", _PARTS, "rank-sum", paper="code of Zhou et al. 2022"))
+register(Combined("dss-released", _PARTS, "sum", paper="code of Zhou et al. 2022"), __name__)
+register(Combined("dss++-released", _PARTS, "rank-sum", paper="code of Zhou et al. 2022"), __name__)
 
 
 @proxy(needs=Needs.FORWARD, paper=_LPZERO, has_own_batch=True, version=3)

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
+from lpzero.proxies.families.pruning import nuclear_norm
 from lpzero.proxies.network import Network, flat
 from lpzero.proxies.registry import get, proxy, register
-from lpzero.proxies.saliency import nuclear_norm
 from lpzero.statistics.trace import Part
 from spaces.initialisation import DrawnAs, drawn_as
 
@@ -107,5 +107,5 @@ def _log_share(weight: Tensor, gradient: Tensor, factor: float) -> float:
 
 
 _PARTS = get("dss-diversity"), get("dss-saliency")
-register(Combined("dss", _PARTS, "sum", paper=_TRAZOR))
-register(Combined("dss++", _PARTS, "rank-sum", paper=_TRAZOR))
+register(Combined("dss", _PARTS, "sum", paper=_TRAZOR), __name__)
+register(Combined("dss++", _PARTS, "rank-sum", paper=_TRAZOR), __name__)

@@ -1,4 +1,7 @@
-"""Sample-wise activation patterns: SWAP (Peng et al. 2024).
+"""Patterns of positive activations: TE-NAS (Chen et al. 2021) and SWAP (Peng et al. 2024).
+
+TE-NAS adds up the ranks of the number of linear regions, the patterns of tokens, and of the
+condition of the tangent kernel.
 
 A unit's pattern says for which inputs of the batch it is positive; SWAP counts the distinct
 patterns of all units. A unit is an FFN's activation at a token, as in the authors' code for
@@ -23,8 +26,8 @@ from torch import Tensor
 
 from lpzero.proxies.base import Needs, SizeProxy
 from lpzero.proxies.combined import Combined
-from lpzero.proxies.forward_pass import positive_activations
 from lpzero.proxies.network import Network
+from lpzero.proxies.passes import positive_activations
 from lpzero.proxies.registry import get, proxy, register
 from spaces.base import Space
 
@@ -34,6 +37,10 @@ _DRAWN = 1000  # architectures whose sizes are those of the space
 _WORD = 8  # bytes
 
 WordArray = npt.NDArray[np.uint64]  # bits of patterns, 64 to a word
+
+
+_TE_NAS = get("ntk-condition"), get("linear-regions")
+register(Combined("te-score", _TE_NAS, "rank-sum", paper="Chen et al. 2021 (TE-NAS)"), __name__)
 
 
 @proxy(needs=Needs.FORWARD | Needs.TAPS, paper=_PAPER, n_inputs=_MANY_INPUTS)
@@ -76,4 +83,4 @@ _FACTOR = SizeProxy(
     _PAPER,
     only_spaces="it compares a size with those of a search space, and a model has none",
 )
-register(Combined("swap-regularised", (get("swap"), _FACTOR), "product", paper=_PAPER))
+register(Combined("swap-regularised", (get("swap"), _FACTOR), "product", paper=_PAPER), __name__)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from lpzero.proxies import sizes as sizes  # registers `sept`
 from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.registry import get, proxy, register
@@ -63,4 +62,4 @@ def zico(network: Network) -> Terms:
     return [[next(terms) for _ in block] for block in network.matrices]
 
 
-register(Combined("ntsr", (get("ntkt"), get("sept")), "rank-mean", paper="ETAS"))
+register(Combined("ntsr", (get("ntkt"), get("sept")), "rank-mean", paper="ETAS"), __name__)

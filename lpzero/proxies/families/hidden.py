@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lpzero.proxies.base import Needs, Terms
-from lpzero.proxies.jacobian import K
+from lpzero.proxies.families.activations import K
 from lpzero.proxies.network import Network, incoming
 from lpzero.proxies.registry import proxy
 

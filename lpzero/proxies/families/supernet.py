@@ -71,18 +71,20 @@ class ReleasedSupernetProxy(Proxy):
         return measurements.released_selector(space).scores(archs)
 
 
-register(ReleasedSupernetProxy())
+register(ReleasedSupernetProxy(), __name__)
 register(
     SupernetProxy(
         "supernet-snip",
         False,
         "sum |dL/dW * W| over the matrices of the blocks, W and dL/dW slices of the supernet's",
-    )
+    ),
+    __name__,
 )
 register(
     SupernetProxy(
         "supernet-snip-normalised",
         True,
         "sum over blocks of supernet-snip over the supernet's own of that block",
-    )
+    ),
+    __name__,
 )
