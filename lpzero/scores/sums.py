@@ -18,7 +18,7 @@ from lpzero.scores.columns import ColumnFacts, Columns, is_product
 from lpzero.scores.products import of_columns, search
 from lpzero.scores.score_trees import tree_values
 from primitives.formula import Formula
-from primitives.score import AnyFormula, Column, Join, ScoreTree, Transform, nodes, signed
+from primitives.score import AnyFormula, Column, Join, ScoreTree, Transform, signed
 
 SIGNS = (Fraction(1), Fraction(-1))
 SignedPart = tuple[int, ScoreTree]
@@ -79,11 +79,6 @@ def parts_of(formula: AnyFormula) -> list[SignedPart] | None:
     if isinstance(formula, Formula) or not _is_sum(formula.tree):
         return None
     return _parts(formula.tree, 1)
-
-
-def columns_in(tree: ScoreTree) -> list[str]:
-    """The names of the columns below a node."""
-    return [node.name for node in nodes(tree) if isinstance(node, Column)]
 
 
 def is_summand(tree: ScoreTree) -> bool:
