@@ -151,7 +151,7 @@ BUGS = (
         ("math.sqrt(space.width(arch))", "space.width(arch)", "depth times width"),
         ("(T + 1) * math.log(d)", "T * math.log(d)", "the separation rank one token short"),
     ]),
-    Bugs("lpzero/judgement/permutations.py", [_T + "judgement/test_permutations.py"], [
+    Bugs("lpzero/scores/floor.py", [_T + "scores/test_floor.py"], [
         ("np.random.SeedSequence([seed, number])", "np.random.SeedSequence([seed])", "every permutation is the same"),
     ]),
     Bugs("lpzero/discover/table_fitness.py", [_T + "discover/test_table_fitness.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [

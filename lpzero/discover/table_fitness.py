@@ -27,7 +27,7 @@ from lpzero.judgement.measures import (
     RankMeasures,
 )
 from lpzero.judgement.ranks import rank_targets
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
@@ -86,7 +86,7 @@ class TableFitness:
         self.chains = surviving(min(2, max(1, settings.unaries)))
         self.settings = settings
         self.rows = fitness_rows(self.table, parts, settings)
-        self._judged = JudgedTable(self.table, parts)
+        self._judged = TableJudge(self.table, parts)
         self.measures = self._judged.measures(self.rows)
         if RHO_GIVEN_PARAMS in settings.objectives and not self.measures.has_parameters:
             raise InputError(
@@ -123,6 +123,10 @@ class TableFitness:
         return TermLanguage(statistics=statistics)
 
     @cached_property
+    def _second_seed_sketches(self) -> Sequence[Sketch] | None:
+        return None if self._make_repeated is None else self._make_repeated()
+
+    @cached_property
     def repeated(self) -> Repeated:
         """What terms are read from, with other seeds too if the choice looks at stability."""
         only = self.settings.columns_only
@@ -132,8 +136,8 @@ class TableFitness:
         again = None if self._columns.repeated is None else self._columns.repeated().values
         if only:
             return Repeated(first, None if again is None else TermSource(None, again))
-        assert self._make_repeated is not None
-        sketches = self._make_repeated()
+        sketches = self._second_seed_sketches
+        assert sketches is not None
         made = branch_table(sketches, self.chains, None, self.workers, self.label)
         return Repeated(first, TermSource(made, self.columns.values if again is None else again))
 
@@ -186,9 +190,9 @@ class TableFitness:
         columns = self._columns.repeated
         if self.settings.columns_only:
             return None if columns is None else ColumnEvaluator(columns().values)
-        if self._make_repeated is None:
+        sketches = self._second_seed_sketches
+        if sketches is None:
             return None
-        sketches = self._make_repeated()
         beside = (self.columns if columns is None else columns()).values
         if self.settings.terms > 1 and self.repeated.second is not None:
             table = self.repeated.second.branches
