@@ -61,7 +61,7 @@ CLASSICS: tuple[Classic, ...] = (
     Classic("jacobian-covariance", "eigenvalues of the correlations of J", "sum(matmul(J, J))",
             _KIN, "J times its transpose is the Gram matrix; eigenvalues are not a primitive."),
     Classic("head-importance", "|Att * dL/dAtt|", None, _NONE,
-            "The gradient at the attention output is not a statistic; nor are those of A, H and S."),
+            "The gradient at the attention output is not a statistic, nor that at A, H or S."),
     Classic("grasp", "-(Hessian dL/dW) * W", None, _NONE,
             "A Hessian product needs a second backward pass; the paper leaves it out as well."),
     Classic("activation-distance", "Hamming distance of activation patterns", None, _NONE,

@@ -22,7 +22,6 @@ from lpzero.scores.products import (
     Factors,
     Searched,
     is_new_pair,
-    n_pairs,
     search,
     search_tables,
 )
@@ -137,7 +136,7 @@ def all_pairs(n_terms: int) -> list[tuple[int, int, Fraction]]:
 
 def test_pairs_hold_every_product_of_two_once() -> None:
     found = all_pairs(7)
-    assert len(found) == len(set(found)) == n_pairs(7)
+    assert len(found) == len(set(found)) == 3 * 7 * 6
     ratios = set()
     for a, b, exponent in found:
         ratios.add((a, b, exponent))
@@ -251,3 +250,12 @@ def test_tables_share_terms_and_keep_those_that_repeat(evaluator: FormulaEvaluat
     assert sizes
     assert set(sizes) <= {str(term) for term in kept.terms}
     assert len(kept) < len(everything) / 2
+
+
+def test_terms_that_differ_by_a_factor_or_a_power_are_one() -> None:
+    rng = np.random.default_rng(2)
+    one, other = rng.uniform(1, 9, size=(2, 20))
+    columns = {"one": one, "tripled": 3 * one, "squared": one**2, "inverted": 1 / one}
+    columns |= {"other": other, "both": one * other}
+    found = term_table(None, columns=columns)
+    assert [str(term) for term in found.terms] == ["one", "other", "both"]
