@@ -67,7 +67,7 @@ BUGS = (
     Bugs("lpzero/exhaust/results.py", [_T + "exhaust/test_exhaust.py"], [
         ("signed = measures.negated() if sign < 0 else measures", "signed = measures", "a formula that ranks in reverse has negative measures"),
         ("used.isdisjoint(query.without)", "True", "--without has no effect"),
-        ("other = 1 - REDUCTIONS.index(query.reduction)", "other = REDUCTIONS.index(query.reduction)", "--reduction shows the other one"),
+        ("other = 1 - PAPER_REDUCTIONS.index(query.reduction)", "other = PAPER_REDUCTIONS.index(query.reduction)", "--reduction shows the other one"),
     ]),
     Bugs("lpzero/discover/report.py", [_T + "discover/test_report.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
         ("\"rho\": {part: min(found[part] for found in rhos.values()) for part in parts}", "\"rho\": {part: max(found[part] for found in rhos.values()) for part in parts}", "the highest rho over the tables"),
