@@ -16,10 +16,8 @@ import dataclasses
 import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
-
-from spaces.errors import ArchitectureError, shown
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from spaces.supernet import Supernet
 
 A = TypeVar("A")
-T = TypeVar("T")
 EMBEDDING, HEAD = ENDS = ("embedding", "head")  # the positions beside the blocks
 Sizes = dict[str, int]  # by the names of the sizes: params, width, ffn, heads
 
@@ -191,7 +188,7 @@ class Space(ABC, Generic[A]):
 
     def draw_batch(self, shape: tuple[int, int], seed: int) -> Tensor:
         """Token ids of that shape, int64 (B, T): text for byte spaces, else Zipf."""
-        from spaces.batches import text_tokens, zipf_tokens
+        from spaces.minibatch import text_tokens, zipf_tokens
 
         if self.reads_text:
             return text_tokens(shape, seed)
@@ -204,57 +201,3 @@ class Space(ABC, Generic[A]):
     def traits(self, arch: A) -> dict[str, float]:
         """Further numbers that describe an architecture, by name, for surrogates and distances."""
         return {}
-
-
-def require(allowed: Sequence[T] | range, value: T, field: str, space: str) -> None:
-    """Raise ArchitectureError unless `value` is one of the allowed ones."""
-    # 2.0 equals 2, but a model cannot have 2.0 heads.
-    is_float = isinstance(value, float) and not any(isinstance(one, float) for one in allowed)
-    if isinstance(value, bool) or is_float or value not in allowed:
-        expected = _summary(allowed)
-        raise ArchitectureError(
-            f"{field} = {shown(value)} is outside space {space}: use {expected}"
-        )
-
-
-def _summary(allowed: Sequence[Any] | range) -> str:
-    if isinstance(allowed, range):
-        step = f" step {allowed.step}" if allowed.step != 1 else ""
-        return f"{allowed[0]} to {allowed[-1]}{step}"
-    return "one of " + ", ".join(str(value) for value in allowed)
-
-
-def read_fields(fields: Any, kind: type[Any], where: str) -> dict[str, Any]:
-    """The mapping; raises ArchitectureError unless it has exactly the dataclass's fields."""
-    expected = [field.name for field in dataclasses.fields(kind)]
-    if not isinstance(fields, Mapping) or set(fields) != set(expected):
-        given = sorted(map(str, fields)) if isinstance(fields, Mapping) else fields
-        raise ArchitectureError(
-            f"{where}: got {shown(given)}, expected an object with the fields {', '.join(expected)}"
-        )
-    return dict(fields)
-
-
-def read_layers(given: Any, kind: type[T]) -> tuple[T, ...]:
-    """The layers of an architecture from a list of objects with the dataclass's fields."""
-    if not isinstance(given, (list, tuple)):
-        raise ArchitectureError(f"layers: got {shown(given)}, expected a list of objects")
-    return tuple(
-        kind(**read_fields(layer, kind, f"layers[{index}]")) for index, layer in enumerate(given)
-    )
-
-
-def flip_layers(first: Sequence[T], second: Sequence[T], rng: random.Random) -> tuple[T, ...]:
-    """As many layers as the first has, each from either parent at random where both have one."""
-    shared = [flip(*pair, rng) for pair in zip(first, second, strict=False)]
-    return (*shared, *first[len(shared) :])
-
-
-def flip(first: T, second: T, rng: random.Random) -> T:
-    """One of the two at random, with equal probability."""
-    return first if rng.random() < 0.5 else second
-
-
-def redraw(current: T, choices: Sequence[T], probability: float, rng: random.Random) -> T:
-    """A fresh draw with the given probability, else the current value."""
-    return rng.choice(choices) if rng.random() < probability else current

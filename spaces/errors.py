@@ -41,6 +41,10 @@ class FieldError(ArchitectureError):
         return FieldError, (self.field, self.reason)
 
 
+class DeclarationError(SpaceError, ValueError):
+    """A user's space is declared with choices, a name or a batch that make none."""
+
+
 class BatchError(SpaceError, ValueError):
     """A minibatch that cannot be made: a wrong size, or a corpus that cannot be read."""
 

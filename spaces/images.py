@@ -1,4 +1,4 @@
-"""Image batches, and the base class of vision spaces.
+"""Image batches, the base class of vision spaces, and tokens as a square grid.
 
 No image files are needed: a batch is Gaussian noise of several octaves, which like photographs has
 most of its contrast in large patches. Labels, for losses that need them, are drawn too. NumPy's
@@ -7,11 +7,13 @@ Philox stream is the same on every platform.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaces.base import A, Space
+from spaces.base import A
+from spaces.choices import ChoiceSpace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +22,7 @@ _OCTAVES = (1, 2, 4, 8, 16, 32)  # sides of the squares of one value, in pixels
 _LABELS = 1  # the random stream of the labels, apart from the pixels'
 
 
-class ImageSpace(Space[A]):
+class ImageSpace(ChoiceSpace[A]):
     """A space whose models take images (B, 3, image, image); `image` and `n_images` are fields.
 
     `batch_shape` is (images, tokens in the first block), so that it has the same meaning as for
@@ -62,3 +64,17 @@ def random_labels(n_images: int, n_classes: int, seed: int) -> Tensor:
     stream = np.random.SeedSequence([seed, _LABELS])
     generator = np.random.Generator(np.random.Philox(stream))
     return torch.from_numpy(generator.integers(0, n_classes, n_images))
+
+
+def as_grid(x: Tensor) -> Tensor:
+    """(B, g g, d) to (B, d, g, g)."""
+    g = math.isqrt(x.shape[1])
+    grid: Tensor = x.transpose(1, 2).unflatten(2, (g, g))
+    return grid
+
+
+def as_tokens(x: Tensor) -> Tensor:
+    """(B, d, g, g) to (B, g g, d)."""
+    # Not flatten and transpose: of a batch of one, their gradient has strides with which torch 2.13
+    # computes wrong gradients of a BatchNorm in eval mode.
+    return x.permute(0, 2, 3, 1).flatten(1, 2)

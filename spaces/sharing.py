@@ -17,6 +17,8 @@ from spaces.base import A
 if TYPE_CHECKING:
     from torch import nn
 
+    from spaces.choices import ChoiceSpace
+
 Shape = tuple[int, ...]
 Box = tuple[slice, ...]
 Choices = Mapping[str, tuple[Any, ...]]  # by factor, the choice of every place
@@ -44,13 +46,16 @@ class WeightSharing(ABC, Generic[A]):
     # gives isomers, of equal size. Empty where permutations are not possible.
     parts: ClassVar[Mapping[str, str]] = {}
 
-    @abstractmethod
+    def __init__(self, space: ChoiceSpace[A]) -> None:
+        self.space = space
+
     def largest(self) -> A:
         """The architecture that contains every other one of the space."""
+        return self.space.chosen(lambda _, values: max(values))
 
-    @abstractmethod
     def smallest(self) -> A:
         """The architecture that every other one of the space contains."""
+        return self.space.chosen(lambda _, values: min(values))
 
     @abstractmethod
     def layout(self, arch: A) -> nn.Module:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.report.figures import style
+from lpzero.report import style
 
 RULE = "stable"
 

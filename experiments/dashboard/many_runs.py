@@ -16,10 +16,11 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from lpzero.discover.candidate import Candidate, is_candidate
 from lpzero.discover.discovery import Campaign
-from lpzero.discover.journal_tally import JournalTally
+from lpzero.discover.hall_of_fame import Tally
 from lpzero.discover.settings import Settings
-from lpzero.discover.storage import campaign_config, is_candidate
+from lpzero.discover.storage import campaign_config
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import HALL, HISTORY
 from lpzero.sketches.sketch import SketchOptions
@@ -70,10 +71,10 @@ def write_campaign(folder: Path, evaluations: int, seed: int) -> None:
     settings = Settings(seed=seed, generations=evaluations // _PER_GENERATION + 10)
     config = campaign_config(settings, [_TABLE], 0, SketchOptions().to_json())
     with RunDirectory(folder, config, False, is_candidate) as directory:
-        tally, lines = JournalTally(), records(evaluations, random.Random(seed))
+        tally, lines = Tally(), records(evaluations, random.Random(seed))
         while batch := list(islice(lines, 5000)):
             directory.journal.append(batch)
-            tally.count(batch)
+            tally.count([Candidate.from_json(line) for line in batch])
         directory.write_json(HALL, tally.hall.rows([_TABLE["name"]]))
         directory.write_csv(HISTORY, tally.history)
 

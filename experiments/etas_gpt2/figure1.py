@@ -20,7 +20,7 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.cli.options import data_option, jobs_option
-from lpzero.report.figures import style
+from lpzero.report import style
 from lpzero.search import Resources
 from lpzero.search.comparison import compare, curve_rows
 

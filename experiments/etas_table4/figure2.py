@@ -23,7 +23,7 @@ from lpzero.cli.options import data_option, jobs_option
 from lpzero.judgement.correlation import kendall_many, spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get, rank_mean
-from lpzero.report.figures import style
+from lpzero.report import style
 from spaces.tables import load
 
 TABLES = {

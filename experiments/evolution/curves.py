@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from experiments.evolution.arms import BUDGET, Arm
-from lpzero.report.figures import convergence, style
+from lpzero.report import drawn_chart, style
+from lpzero.report.chart import Chart
+from lpzero.report.figures import convergence
 from lpzero.runs import layout
 
 GRID = np.arange(80, BUDGET + 1, 10)
@@ -47,12 +49,10 @@ def draw(
             for n, column in zip(GRID, arm.fitness.T, strict=True):
                 numbers = [column.mean(), column.min(), column.max()]
                 writer.writerow([arm.name, n, *(f"{number:.5f}" for number in numbers)])
-    with style.look():
-        figure = style.new(16, 5)
-        panels = figure.subplots(1, len(PANELS), sharey=True)
-        for axes, (number, title) in zip(panels, PANELS.items(), strict=True):
-            names = {arm.name for arm in arms if number in arm.figure.split()}
-            shown = tuple(arm for arm in found.arms if arm.name in names)
-            convergence.draw(replace(found, arms=shown), axes)
-            axes.set_title(title)
-    style.save(figure, picture)
+    panels = []
+    for number, title in PANELS.items():
+        names = {arm.name for arm in arms if number in arm.figure.split()}
+        shown = tuple(arm for arm in found.arms if arm.name in names)
+        panels.append(convergence.panel(replace(found, arms=shown), title))
+    chart = Chart(name="curves", caption="", words="", panels=panels, columns=len(panels))
+    style.save(drawn_chart.draw(chart), picture)

@@ -37,14 +37,14 @@ from experiments.faults.made_tables import register, write
 from experiments.faults.workload import KILLED, READ_AFTER_KILLS, RUNS, TARGETS, Place, Target
 from lpzero.files import write_json
 from lpzero.judgement import bootstrap, differences
-from lpzero.report.figures import style
+from lpzero.report import style
 from lpzero.runs.journal import Journal
 from spaces.training import tasks
 
 FAILURES = ("silent difference", "differs after repair", "traceback", "hang", "crash", "failed")
 KILLS = 130  # asked for; some come after the end
 PARTS = 20  # of the cases, more than there are processes
-_OPTIONAL = ("lpzero.parallel.dask", "lpzero.parallel.dask_connection", "lpzero.parallel.ray")
+_OPTIONAL = ("lpzero.parallel.dask", "lpzero.parallel.ray")
 
 
 @dataclass(frozen=True)

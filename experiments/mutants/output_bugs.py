@@ -34,7 +34,7 @@ BUGS = (
         ("entries[number - 1 : number]", "entries[number : number + 1]", "positions are counted from 0"),
         ("return [replace(one, options=replace(one.options, limit=None)) for one in entries]", "return list(entries)", "--exact has no effect"),
     ]),
-    Bugs("lpzero/report/hall_of_fame.py", _REPORT, [
+    Bugs("lpzero/report/formulas.py", _REPORT, [
         ("lowest = min(parts, key=lambda part: float(part[\"rho\"]), default=None)", "lowest = max(parts, key=lambda part: float(part[\"rho\"]), default=None)", "the best table on the page instead of the lowest"),
         ("number(line.get(\"rho\", {}).get(\"valid\"))", "number(line.get(\"rho\", {}).get(\"train\"))", "train printed as valid"),
         ("for key in (RHO, RHO_GIVEN_PARAMS)]", "for key in (RHO_GIVEN_PARAMS, RHO)]", "two columns are swapped"),
@@ -55,10 +55,10 @@ BUGS = (
         ("n = max(run[\"evaluations\"] for run in runs)", "n = min(run[\"evaluations\"] for run in runs)", "curves end with the shortest run"),
     ]),
     Bugs("lpzero/report/figures/front.py", [_T + "report/test_kinds.py"], [
-        ("if not found or point.fitness > found[-1].fitness:", "if not found or point.fitness >= 0:", "the front has formulas that a smaller one beats"),
-        ("return found if found and found.complexity < self.chosen.complexity else None", "return found", "the winner is offered as simpler than itself"),
+        ("if not steps or point.fitness > steps[-1].fitness:", "if not steps or point.fitness >= 0:", "the front has formulas that a smaller one beats"),
+        ("return smallest if is_smaller else None", "return smallest", "the winner is offered as simpler than itself"),
     ]),
-    Bugs("lpzero/report/figures/plotly_spec.py", [_T + "report/test_kinds.py"], [
+    Bugs("lpzero/report/plotly_chart.py", [_T + "report/test_kinds.py"], [
         ("escape(line, quote=False)", "line", "names of files are markup in figures"),
     ]),
     Bugs("lpzero/report/ranking_differences.py", [_T + "report/test_kinds.py"], [
@@ -67,7 +67,7 @@ BUGS = (
     Bugs("lpzero/exhaust/results.py", [_T + "exhaust/test_exhaust.py"], [
         ("signed = measures.negated() if sign < 0 else measures", "signed = measures", "a formula that ranks in reverse has negative measures"),
         ("used.isdisjoint(query.without)", "True", "--without has no effect"),
-        ("other = 1 - REDUCTIONS.index(query.reduction)", "other = REDUCTIONS.index(query.reduction)", "--reduction shows the other one"),
+        ("other = 1 - PAPER_REDUCTIONS.index(query.reduction)", "other = PAPER_REDUCTIONS.index(query.reduction)", "--reduction shows the other one"),
     ]),
     Bugs("lpzero/discover/report.py", [_T + "discover/test_report.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
         ("\"rho\": {part: min(found[part] for found in rhos.values()) for part in parts}", "\"rho\": {part: max(found[part] for found in rhos.values()) for part in parts}", "the highest rho over the tables"),

@@ -10,19 +10,24 @@ _SPACES, _MODELS = _T + "test_spaces.py", _T + "test_models.py"
 
 BUGS = (
     Bugs("spaces/base.py", [_T + "test_variation.py", _SPACES], [
-        ("rng.choice(choices) if rng.random() < probability else current", "rng.choice(choices) if rng.random() < probability / 2 else current",
+        ("return self.with_block(arch, index, self.blocks(drawn)[index])", "return drawn", "redrawing a block redraws everything"),
+    ]),
+    Bugs("spaces/choices.py", [_T + "test_variation.py", _T + "pit/test_pit.py", _SPACES, _T + "test_draws.py"], [
+        ("current is None or rng.random() < probability else current", "current is None or rng.random() < probability / 2 else current",
          "fields change half as often as asked"),
         ("return first if rng.random() < 0.5 else second", "return first", "a child takes every field from one parent"),
-        ("return self.with_block(arch, index, self.blocks(drawn)[index])", "return drawn", "redrawing a block redraws everything"),
         ("isinstance(value, bool) or is_float or value not in allowed", "is_float or value not in allowed", "True counts as 1"),
+        ("missing = layers[:n], (None,) * (n - len(layers))", "missing = layers[:n], layers[-1:] * (n - len(layers)) or (None,) * (n - len(layers))", "added layers repeat the last one"),
+        ("kept, missing = layers[:n], ", "kept, missing = layers[-n:], ", "the first layers go when an architecture shrinks"),
+        ("n = choose(None if value is None else len(value), self.counts)", "n = choose(None, self.counts) if value is None else len(value)", "a mutation that never changes the number of layers"),
+        ("return pair[base] if self.of_base else flip(*pair, rng)", "return pair[base] if self.of_base else pair[0]", "single values always come from the first parent"),
+        ("if stage and not self._fits(given[stage - 1 : stage + 1]):", "if False:", "heads that do not fit the stage before are accepted"),
+        ("varied = (*before, choose(varied[stage], values), *after)", "varied = (*before, varied[stage] or choose(None, values), *after)", "a mutation that never changes depths"),
     ]),
     Bugs("spaces/flexibert/space.py", [_T + "test_variation.py", _SPACES], [
-        ("redraw(layer.stacks, self.stacks, probability, rng)", "layer.stacks", "a mutation that never changes FFN stacks"),
-        ("redraw(layer.heads, self.heads, probability, rng)", "layer.heads", "a mutation that never changes heads"),
-        ("layers += [self.sample_layer(rng) for _ in range(n_layers - len(layers))]", "layers += [layers[-1] for _ in range(n_layers - len(layers))]",
-         "added layers repeat the last one"),
-        ("for layer in arch.layers[:n_layers]]", "for layer in arch.layers[-n_layers:]]", "the first layers go when an architecture shrinks"),
-        ("FlexiBertArch(flip(first.hidden, second.hidden, rng), layers)", "FlexiBertArch(base.hidden, layers)", "the width always comes with the layers"),
+        ("Choice(\"stacks\", self.stacks),", "Choice(\"stacks\", self.stacks[:1], self.stacks),", "FFN stacks never vary"),
+        ("Choice(\"heads\", self.heads),", "Choice(\"heads\", self.heads[:1], self.heads),", "heads never vary"),
+        ("Choice(\"hidden\", self.hidden), Layers", "Choice(\"hidden\", self.hidden, of_base=True), Layers", "the width always comes with the layers"),
         ("(2 if layer.operation == \"dft\" else 1) * transform", "transform", "a Fourier transform costs as much as a cosine transform"),
         ("return 4 if layer.operation == \"wma\" or kernel_size(layer) else 3", "return 3", "the projection that wma adds is not counted"),
         ("layers = tuple(replace(layer, ffn=UPSTREAM_FFN) for layer in arch.layers)", "layers = arch.layers", "the published dimensions leave the FFN as it is"),
@@ -35,11 +40,10 @@ BUGS = (
         ("self.kernels(span * q)", "self.kernels(span)", "kernels that do not depend on the query"),
     ]),
     Bugs("spaces/gpt2/space.py", [_T + "test_variation.py", _SPACES], [
-        ("kept = {x for parent in parents if parent.d_model == d for x in parent.d_inner}", "kept = {x for parent in parents for x in parent.d_inner}", "layers of a narrower parent stay narrow"),
-        ("return tuple(x if x in kept else max(x, least) for x in inner)", "return tuple(max(x, least) for x in inner)", "widened untouched layers"),
-        ("redraw(arch.div_val, self.div_val, probability, rng)", "arch.div_val", "a mutation that never changes div_val"),
-        ("heads += [rng.choice(self.n_head) for _ in range(n - len(heads))]", "heads += [heads[-1] for _ in range(n - len(heads))]", "added layers repeat the last heads"),
-        ("flip(first.d_embed, second.d_embed, rng)", "first.d_embed", "the embedding always comes from the first parent"),
+        ("kept = {x for parent in parents if parent.d_model == child.d_model for x in parent.d_inner}", "kept = {x for parent in parents for x in parent.d_inner}", "layers of a narrower parent stay narrow"),
+        ("x if x in kept else max(x, least) for x in", "max(x, least) for x in", "widened untouched layers"),
+        ("Choice(\"div_val\", self.div_val),", "Choice(\"div_val\", self.div_val[:1], self.div_val),", "div_val never varies"),
+        ("Choice(\"d_embed\", self.d_embed, ", "Choice(\"d_embed\", self.d_embed[:1], ", "the embedding never varies"),
         ("return block.d_inner in self.inner_choices(arch.d_model)", "return True", "a block is exchanged that is too narrow for its model"),
         ("4 * T * d * d + 2 * T * T * d + 2 * T * d * inner", "4 * T * d * d + T * T * d + 2 * T * d * inner", "one of two attention products is not counted"),
     ]),
@@ -59,8 +63,7 @@ BUGS = (
         ("(self.projection(images) + self.position)", "self.projection(images)", "patches without positions"),
     ]),
     Bugs("spaces/pit/space.py", [_T + "pit/test_pit.py", _T + "test_variation.py", _SPACES], [
-        ("if stage and heads % arch.heads[stage - 1]:", "if False:", "heads that do not fit the stage before are accepted"),
-        ("redraw(depth, choices, probability, rng)", "depth", "a mutation that never changes depths"),
+        (", is_multiple=True)", ")", "the heads of stages are drawn apart"),
     ]),
     Bugs("spaces/autoformer/model.py", [_MODELS], [
         ("scores = q @ k.transpose(-1, -2) + self.key_positions.scores(q)", "scores = q @ k.transpose(-1, -2)", "keys without relative positions"),
@@ -72,7 +75,7 @@ BUGS = (
         ("parameter.fill_(1.0 if id(parameter) in norm_weights else 0.0)", "parameter.fill_(0.0)", "norms start at zero"),
         ("return next((value for end, value in other_stds.items() if name.endswith(end)), std)", "return std", "every matrix has the same spread"),
     ]),
-    Bugs("spaces/batches.py", [_SPACES, _T + "test_batches.py"], [
+    Bugs("spaces/minibatch.py", [_SPACES, _T + "test_minibatch.py"], [
         ("weights = 1.0 / (np.arange(vocabulary) + 2.7)", "weights = np.ones(vocabulary)", "words are drawn uniformly"),
         ("text[start : start + length]", "text[:length]", "every window is the first one"),
     ]),

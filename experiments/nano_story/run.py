@@ -27,8 +27,9 @@ from experiments.student import half_width
 from lpzero.cli.options import jobs_option
 from lpzero.discover.discovery import Campaign
 from lpzero.judgement import counters
-from lpzero.report.figures import style
-from lpzero.report.search_curves import draw
+from lpzero.report import style
+from lpzero.report.drawn_chart import draw
+from lpzero.report.figures.convergence import search_curves
 from lpzero.search import Constraints, Request, Resources, run
 from lpzero.search.comparison import curve_rows
 from spaces.tables import load
@@ -114,7 +115,7 @@ def main(seeds: int, training_steps: int | None, out: Path, jobs: int) -> None:
         ),
     )
     (out / "story.md").write_text(text, encoding="utf-8")
-    style.save(draw(curve_rows(found), "target", threshold=None), out / "story.png")
+    style.save(draw(search_curves(curve_rows(found), "target", threshold=None)), out / "story.png")
     print("\n" + text)
 
 

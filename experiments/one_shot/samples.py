@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from matplotlib.figure import Figure
 
-from lpzero.report.figures import style
+from lpzero.report import style
 from spaces.training import characters
 
 ROWS, COLUMNS, SIDE = 3, 18, 16

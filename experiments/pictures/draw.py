@@ -18,9 +18,9 @@ import tempfile
 from pathlib import Path
 
 from lpzero.files import write_json
-from lpzero.report import write
+from lpzero.report import style, write
 from lpzero.report.contents import content_of
-from lpzero.report.figures import style
+from lpzero.report.drawn_chart import draw
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import open_run
 
@@ -35,9 +35,9 @@ def main(folder: str) -> None:
     run = open_run(folder)
     assert isinstance(run, FormulaRun), "a campaign has these figures"
     assert run.best is not None, "it is finished"
-    drawn = {one.name: one for one in content_of(run).figures}
+    charts = {chart.name: chart for chart in content_of(run).figures}
     written = [
-        style.save(drawn[name].figure, FOLDER / f"{target}.svg") for name, target in FIGURES.items()
+        style.save(draw(charts[name]), FOLDER / f"{target}.svg") for name, target in FIGURES.items()
     ]
     page = write(run).page
     written += [photograph(page, FOLDER / f"page-{name}.png", name) for name in SCHEMES]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.report.figures import style
+from lpzero.report import style
 
 
 def bars(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], path: Path) -> None:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import kendall_many
-from lpzero.report.figures import style
+from lpzero.report import style
 
 COLUMNS = 3
 

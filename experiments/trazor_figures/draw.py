@@ -16,7 +16,7 @@ from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.judgement.correlation import kendall_many
 from lpzero.judgement.ranks import rank
-from lpzero.report.figures import style
+from lpzero.report import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,20 +9,20 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.options import given_settings, options_of
-from lpzero.export.forms import FORMS
+from lpzero.export.exporter import EXPORTERS
 from lpzero.options import shared_options
 
 if TYPE_CHECKING:
-    from lpzero.export.record import Formulas
+    from lpzero.export.exported import Formulas
 
-_OWN = shared_options({name: form.options for name, form in FORMS.items()})
-_KINDS = "; ".join(f"{name}: {form.help}" for name, form in FORMS.items())
+_OWN = shared_options({name: form.options for name, form in EXPORTERS.items()})
+_KINDS = "; ".join(f"{name}: {form.help}" for name, form in EXPORTERS.items())
 
 
 @click.command()
 @click.argument("source", metavar="DIR|FILE|FORMULA|NAME")
 @click.option(
-    "--to", "form", type=click.Choice(list(FORMS)), required=True, help=f"The form. {_KINDS}."
+    "--to", "form", type=click.Choice(list(EXPORTERS)), required=True, help=f"The form. {_KINDS}."
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The output file.  [default: stdout]")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -71,7 +71,7 @@ def export(
 
     from lpzero.export import Choice, Selection, select
     from lpzero.export import export as write
-    from lpzero.export.forms import write_file
+    from lpzero.export.exporter import write_file
     from lpzero.export.source import exact as with_whole_tensors
     from lpzero.export.untrusted import check_text
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from lpzero.dashboard.progress import state
 from lpzero.dashboard.summary import Summary
+from lpzero.report.chart import Chart
 from lpzero.report.figures import convergence
-from lpzero.report.figures.drawn import Drawn
+from lpzero.report.formulas import shown
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.mathematics import shown
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import NOTHING, Cell, table
 from lpzero.runs.formula_run import FormulaRun
@@ -23,7 +22,7 @@ Pair = tuple[Summary, Run | None]
 def beside(runs: Sequence[Pair], base: str) -> Content:
     """The content of the page of these runs; `base` is the address of the list."""
     names = ", ".join(line.name for line, _ in runs)
-    parts: list[Markup | Drawn] = [_facts(runs, base), *_figures(runs)]
+    parts: list[Markup | Chart] = [_facts(runs, base), *_figures(runs)]
     settings = _differences(runs)
     more = [Section("settings", "What differs?", [settings])] if settings is not None else []
     return Content(names, [], [Section("beside", "Runs", parts), *more])
@@ -56,7 +55,7 @@ def _formula(run: Run | None) -> Child:
     return shown(str(run.hall[0]["formula"])) if run.hall else NOTHING
 
 
-def _figures(runs: Sequence[Pair]) -> list[Drawn]:
+def _figures(runs: Sequence[Pair]) -> list[Chart]:
     """The best so far of the runs of each kind that have a history."""
     found: dict[str, dict[str, Any]] = {}
     for line, run in runs:
@@ -66,15 +65,14 @@ def _figures(runs: Sequence[Pair]) -> list[Drawn]:
     return [_figure(kind, histories) for kind, histories in found.items()]
 
 
-def _figure(kind: str, histories: Mapping[str, Any]) -> Drawn:
+def _figure(kind: str, histories: Mapping[str, Any]) -> Chart:
     counted = "formulas evaluated" if kind == "campaign" else "architectures"
     data = convergence.convergence(histories, counted=counted, measured="best so far")
-    return Drawn(
+    return convergence.chart(
+        data,
         f"beside-{kind.replace(' ', '-')}",
         f"The best so far of each {kind} against {counted}; of a campaign the fitness, in sample.",
         f"Line chart with a line for each of {', '.join(histories)}.",
-        convergence.spec(data),
-        partial(convergence.draw, data),
     )
 
 

@@ -22,7 +22,7 @@ def live_page(view: View, name: str, base: str, address: str) -> bytes:
     parts = [
         element("nav", way, class_="above", aria_label="Where this page is"),
         element("p", class_="connection", role="status", id="connection", hidden=True),
-        *body(view.content, with_pictures=False),
+        *body(view.content, pictures={}),
         data_block("figures", view.content.specs()),
     ]
     return _document(

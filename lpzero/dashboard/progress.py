@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from lpzero.dashboard.summary import RUNNING, UNREADABLE, Summary
+from lpzero.report.chart import Chart
 from lpzero.report.figures import convergence
-from lpzero.report.figures.drawn import Drawn
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.sections import Section
 from lpzero.runs.live_run import Now
@@ -28,7 +27,7 @@ def with_progress(
     facts: dict[str, Child] = {"state": state(line.state), **now.facts}
     if share < 1:
         facts["journal"] = f"{share:.0%} read"
-    parts: list[Markup | Drawn | None] = [_tiles(facts), *_figure(now)]
+    parts: list[Markup | Chart | None] = [_tiles(facts), *_figure(now)]
     kept = list(sections)
     if line.state == "finished":
         command = element("code", f"lpzero report {shlex.quote(folder)}")
@@ -55,11 +54,11 @@ def _tiles(facts: dict[str, Child]) -> Markup:
     return element("dl", *tiles, class_="tiles")
 
 
-def _is_watched(part: Markup | Drawn | None) -> bool:
-    return isinstance(part, Drawn) and part.name.startswith(_WATCHED_FIGURES)
+def _is_watched(part: Markup | Chart | None) -> bool:
+    return isinstance(part, Chart) and part.name.startswith(_WATCHED_FIGURES)
 
 
-def _figure(now: Now) -> list[Drawn]:
+def _figure(now: Now) -> list[Chart]:
     if not now.history:
         return []
     data = convergence.convergence(
@@ -67,11 +66,10 @@ def _figure(now: Now) -> list[Drawn]:
     )
     last = now.history[-1]
     return [
-        Drawn(
+        convergence.chart(
+            data,
             "so-far",
             f"{now.measured.capitalize()} against {now.counted}.",
             f"Line chart; {last['fitness']:.6g} after {last['evaluated']:,.0f}.",
-            convergence.spec(data),
-            partial(convergence.draw, data),
         )
     ]

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.generation import State
-from lpzero.discover.hall_of_fame import HallOfFame, admit
+from lpzero.discover.hall_of_fame import HallOfFame, Tally
 from lpzero.discover.objective import Objective
 from lpzero.discover.storage import Storage
-from lpzero.discover.tally import Tally
 
 _SAVE_SECONDS = 0.5
 _PUBLISH_SECONDS = 10.0
@@ -59,9 +58,13 @@ class CampaignOutcome:
 
     state: State
     tally: Tally
-    hall: HallOfFame = field(default_factory=HallOfFame)
     stopped: str | None = None
     seconds: float = 0.0
+
+    @property
+    def hall(self) -> HallOfFame:
+        """The best formulas and the front."""
+        return self.tally.hall
 
 
 def run(
@@ -75,7 +78,7 @@ def run(
     rng = random.Random(evolution.settings.seed)
     state = storage.restore(rng)
     outcome = CampaignOutcome(state or State(), Tally())
-    _add_candidates(outcome, outcome.state.tried)
+    outcome.tally.count(outcome.state.tried)
     unsaved = storage.after_checkpoint()
     objective.known_verdicts = {c.key: c.verdict() for c in unsaved if c.key is not None}
     objective.prepare()
@@ -100,11 +103,6 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
-def _add_candidates(outcome: CampaignOutcome, candidates: Sequence[Candidate]) -> None:
-    outcome.tally.count(candidates)
-    outcome.hall = admit(outcome.hall, candidates)
-
-
 class _Loop:
     def __init__(
         self,
@@ -126,7 +124,7 @@ class _Loop:
         while outcome.state.generation <= last and not outcome.state.exhausted:
             outcome.state = self.evolution.step(outcome.state, self.rng)
             self.storage.record(outcome.state)
-            _add_candidates(outcome, outcome.state.tried)
+            outcome.tally.count(outcome.state.tried)
             now = time.monotonic()
             if now - saved > _SAVE_SECONDS:
                 self.storage.save(outcome.state, self.rng)

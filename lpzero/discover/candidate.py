@@ -1,20 +1,23 @@
-"""A candidate: a formula with its lineage and the result of its evaluation."""
+"""A candidate: the text of a formula with its lineage and the result of its evaluation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
-from lpzero.judgement.measures import MEASURES, Measures
+from lpzero.judgement.measures import Measures
+from primitives.canonical import canonical
+from primitives.changes import on_change
+from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, with_sign
-from primitives.score_canonical import canonical
+
+_FIELDS = {"id", "generation", "operator", "parents", "formula"}
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The fitted sign, the measures on each table with that sign, and the resulting fitness."""
 
     sign: int
@@ -25,29 +28,34 @@ class Verdict:
 class Judge(Protocol):
     """Evaluates formulas."""
 
-    def __call__(self, formulas: Sequence[AnyFormula]) -> list[Verdict | Rejected]: ...
+    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A formula as variation produced it, with the fitted sign once it has been evaluated.
+class Candidate(NamedTuple):
+    """The text of a formula as variation produced it, with the fitted sign once evaluated.
 
     It was evaluated (`fitness`), `rejected` by a rule, or it `repeats` an earlier candidate, whose
     id is given. `key` is the canonical form without its sign, set only on the first candidate that
-    has it; `complexity` counts the nodes of that form.
+    has it; `complexity` counts the nodes of that form. The text is parsed only where the formula is
+    needed: a journal has hundreds of thousands of lines.
     """
 
     id: int
     generation: int
     operator: str
     parents: tuple[int, ...]
-    formula: AnyFormula
+    text: str
     key: str | None = None
     complexity: int = 0
     rejected: str | None = None
     repeats: int | None = None
     measures: tuple[Measures, ...] = ()
     fitness: tuple[float, ...] = ()
+
+    @property
+    def formula(self) -> Formula:
+        """The formula that the text spells."""
+        return _parsed(self.text)
 
     @property
     def is_scored(self) -> bool:
@@ -61,7 +69,7 @@ class Candidate:
             "generation": self.generation,
             "operator": self.operator,
             "parents": list(self.parents),
-            "formula": str(self.formula),
+            "formula": self.text,
         }
         if self.key is not None:
             line |= {"key": self.key, "complexity": self.complexity}
@@ -69,41 +77,69 @@ class Candidate:
             line["rejected"] = self.rejected
         if self.repeats is not None:
             line["repeats"] = self.repeats
-        if self.is_scored:
+        if self.fitness:
             line["fitness"] = list(self.fitness)
             line["train"] = {
-                table: found._asdict() for table, found in zip(tables, self.measures, strict=True)
+                table: measures._asdict()
+                for table, measures in zip(tables, self.measures, strict=True)
             }
         return line
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Candidate:
-        """The candidate of a journal's line."""
+        """The candidate of a journal's line that `is_candidate` accepts."""
+        get = line.get
         return cls(
-            int(line["id"]),
-            int(line["generation"]),
-            str(line["operator"]),
-            tuple(int(parent) for parent in line["parents"]),
-            parse(line["formula"]),
-            line.get("key"),
-            int(line.get("complexity", 0)),
-            line.get("rejected"),
-            line.get("repeats"),
-            tuple(
-                Measures(*(float(found[name]) for name in MEASURES))
-                for found in line.get("train", {}).values()
-            ),
-            tuple(float(value) for value in line.get("fitness", ())),
+            line["id"],
+            line["generation"],
+            line["operator"],
+            tuple(line["parents"]),
+            line["formula"],
+            get("key"),
+            get("complexity", 0),
+            get("rejected"),
+            get("repeats"),
+            tuple([Measures(**measures) for measures in get("train", {}).values()]),
+            tuple(get("fitness", ())),
         )
 
     def verdict(self) -> Verdict | Rejected:
         """The judge's verdict, as the journal has it."""
         if self.rejected is not None:
             return Rejected(self.rejected, "as recorded in the journal")
-        if self.key == str(canonical(self.formula)):  # evaluated with its own sign
+        formula = self.formula
+        reduced = canonical(formula)
+        if self.key == str(reduced):  # evaluated with its own sign
             return Verdict(1, self.measures, self.fitness)
-        plain = with_sign(self.formula, 1)
         # The judge evaluated the key, which may be the formula with the opposite sign.
-        is_key = self.key == str(plain)
-        sign = self.formula.sign if is_key else canonical(self.formula).sign
-        return Verdict(sign, self.measures, self.fitness)
+        is_key = self.key == str(formula.with_sign(1))
+        return Verdict(formula.sign if is_key else reduced.sign, self.measures, self.fitness)
+
+
+def is_candidate(record: dict[str, Any], number: int) -> bool:
+    """Whether the record is a candidate that can stand at that line of a campaign's journal."""
+    if record.get("id") != number or not record.keys() >= _FIELDS:
+        return False
+    if type(record["generation"]) is not int or type(record["formula"]) is not str:
+        return False
+    if "fitness" not in record:
+        return True
+    values, train = record["fitness"], record.get("train")
+    return (
+        type(values) is list
+        and len(values) > 0
+        and all(type(value) is float and math.isfinite(value) for value in values)
+        and type(record.get("complexity")) is int
+        and type(train) is dict
+        and all(measures.keys() == _MEASURES for measures in train.values())
+    )
+
+
+_MEASURES = set(Measures._fields)
+_parsed = lru_cache(maxsize=4096)(parse)  # parents are asked for their formula many times
+on_change(_parsed.cache_clear)
+
+
+def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Sorted by the first objective; the simpler, then the older, comes first among equals."""
+    return sorted(candidates, key=lambda c: (-c.fitness[0], c.complexity, c.id))

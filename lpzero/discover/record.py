@@ -1,30 +1,39 @@
-"""Reads a campaign's directory: its settings, its results, and remarks on what is missing."""
+"""Reads a campaign's directory: its settings, its results, and remarks on what is missing.
+
+`read` reads the whole journal. `watch` follows a campaign that is running: its journal is read as
+it grows, and that of a finished campaign, whose other files have digests, only where it is short.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections import Counter
+import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lpzero.discover.candidate import Candidate
-from lpzero.discover.hall_of_fame import HallOfFame, admit
-from lpzero.discover.storage import is_candidate
-from lpzero.discover.tally import Tally
+from lpzero.discover.candidate import Candidate, is_candidate
+from lpzero.discover.hall_of_fame import Tally
 from lpzero.errors import InputError
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.journal import read_journal
+from lpzero.runs.journal_follower import JournalFollower
 from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT, SCORES, place
-from lpzero.runs.run import read_file
+from lpzero.runs.live_run import Now, Stamp, stamp
+from lpzero.runs.run import read_file, report_unexpected_content
 from primitives.parser import parse
-from primitives.sizes import SpaceSize, measure
+from primitives.space_size import SpaceSize, measure
 from primitives.statistics import STATISTICS
+
+_TAIL = 1 << 16  # bytes; the last line is in them
+_SMALL = 8 << 20  # bytes of a journal that is read as a whole, for the figures of pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +86,7 @@ class CampaignRun(FormulaRun):
 
 def read(config: StoredConfig) -> CampaignRun:
     """The campaign with that config."""
-    folder, tables = config.folder, tables_of(config)
+    folder = config.folder
     remarks: list[str] = []
     lines, torn = read_journal(folder / JOURNAL, is_candidate, place(config.hash, JOURNAL))
     if torn:
@@ -86,37 +95,60 @@ def read(config: StoredConfig) -> CampaignRun:
             " changed, and were ignored."
         )
     result = read_file(config, RESULT, remarks)
-    remarks += on_result(folder, result, len(lines))
-    is_whole = result is not None and result.get("tried") == len(lines)
-    digests = result.get("digests", {}) if result is not None and is_whole else {}
-    changed = [name for name in DIGESTED if file_digest(folder / name) != digests.get(name)]
-    if is_whole:
+    remarks += _on_result(folder, result, len(lines))
+    if result is not None and result.get("tried") == len(lines):
         remarks += [
-            f"{name} is missing or was changed; it was made again from {JOURNAL}."
-            for name in changed
+            f"{name} is missing or was changed; it was rebuilt from {JOURNAL}."
+            for name in _changed(folder, result)
         ]
-    hall, history = (None, None) if changed else (stored_hall(folder), stored_history(folder))
-    if hall is None or history is None:
-        hall, history = _from_journal(lines, [table["name"] for table in tables])
+    tally = Tally()
+    tally.count([Candidate.from_json(line) for line in lines])
+    return _from_tally(config, result, remarks, tally, lines)
+
+
+def _from_tally(
+    config: StoredConfig,
+    result: Row | None,
+    remarks: list[str],
+    tally: Tally,
+    lines: Sequence[Row] = (),
+) -> CampaignRun:
+    """The campaign with the numbers of the tally."""
+    hall = tally.hall.rows([table["name"] for table in _tables(config)])
+    unreadable = len(tally.hall.entries) - len(hall)
+    if unreadable:
+        remarks.append(f"{unreadable:,} of the best formulas of {JOURNAL} cannot be read.")
+    return _campaign(
+        config, result, remarks, hall, tally.history, tally.counts, tally.rejected, lines
+    )
+
+
+def _campaign(
+    config: StoredConfig,
+    result: Row | None,
+    remarks: list[str],
+    hall: Sequence[Row],
+    history: Sequence[Row],
+    counts: dict[str, int],
+    rejected: Mapping[str, int],
+    lines: Sequence[Row] = (),
+) -> CampaignRun:
+    scores = read_file(config, SCORES, remarks) if result is not None else None
     return CampaignRun(
         config,
         result,
         remarks,
-        tables,
-        read_file(config, SCORES, remarks) if result is not None else None,
+        _tables(config),
+        scores,
         hall,
-        history,
-        {
-            "tried": len(lines),
-            "evaluated": sum("key" in line for line in lines),
-            "repeats": sum("repeats" in line for line in lines),
-        },
-        dict(Counter(str(line["rejected"]) for line in lines if "rejected" in line)),
+        list(history),
+        counts,
+        dict(rejected),
         lines,
     )
 
 
-def tables_of(config: StoredConfig) -> list[dict[str, str]]:
+def _tables(config: StoredConfig) -> list[dict[str, str]]:
     """Name, space, target and digest of each table of the request."""
     try:
         return [
@@ -127,7 +159,7 @@ def tables_of(config: StoredConfig) -> list[dict[str, str]]:
         raise InputError(f"{config.folder / CONFIG} does not name its tables") from error
 
 
-def on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
+def _on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
     """Remarks on a result that is missing or older than the journal."""
     resume = f"lpzero discover --out {folder} --resume"
     if result is None:
@@ -143,7 +175,7 @@ def on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
     return []
 
 
-def stored_hall(folder: Path) -> list[Row] | None:
+def _stored_hall(folder: Path) -> list[Row] | None:
     """The hall of fame as the campaign wrote it; None if it is missing or incomplete."""
     try:
         rows = json.loads((folder / HALL).read_text(encoding="utf-8"))
@@ -156,21 +188,133 @@ def stored_hall(folder: Path) -> list[Row] | None:
     return rows if is_whole else None
 
 
-def stored_history(folder: Path) -> list[Row] | None:
+def _stored_history(folder: Path) -> list[Row] | None:
     """The rows of the history as the campaign wrote it; None if it is missing or incomplete."""
     try:
         text = (folder / HISTORY).read_text(encoding="utf-8")
         rows: list[Row] = list(csv.DictReader(io.StringIO(text)))
         for row in rows:
-            float(row["evaluated"]), float(row["fitness"])
+            int(row["tried"]), int(row["evaluated"]), float(row["fitness"])
     except (FileNotFoundError, ValueError, KeyError, TypeError, csv.Error):
         return None
     return rows
 
 
-def _from_journal(lines: Sequence[Row], tables: Sequence[str]) -> tuple[list[Row], list[Row]]:
-    """Hall of fame and history, rebuilt from what was tried."""
-    candidates = [Candidate.from_json(line) for line in lines]
-    tally = Tally()
-    tally.count(candidates)
-    return list(admit(HallOfFame(), candidates).rows(tables)), list(tally.history)
+def _changed(folder: Path, result: Row) -> list[str]:
+    """The files that are missing or not those that the result was written with."""
+    digests = result.get("digests", {})
+    return [name for name in DIGESTED if file_digest(folder / name) != digests.get(name)]
+
+
+class LiveCampaign:
+    """The campaign as it was last read."""
+
+    def __init__(self, config: StoredConfig) -> None:
+        self.config, self.share = config, 1.0
+        path = config.folder / JOURNAL
+        self._journal = JournalFollower(path, is_candidate, place(config.hash, JOURNAL))
+        self._tally = Tally()
+        self._stamp: Stamp | None = None
+        self._run: CampaignRun | None = None
+
+    def update(self, seconds: float) -> CampaignRun:
+        """The campaign with what is new, after about that many seconds at most."""
+        now = stamp(self.config.folder)
+        if self._run is None or now != self._stamp or self._journal.is_behind:
+            with report_unexpected_content(self.config.folder):
+                self._run = self._read(time.monotonic() + seconds)
+            self._stamp = now
+        return self._run
+
+    def now(self) -> Now:
+        """The last generation, and what was counted."""
+        run = self._run
+        if run is None:
+            return Now()
+        counts, history = run.counts, run.history
+        last = int(history[-1]["generation"]) if history else None
+        planned = run.settings["generations"]
+        facts = {
+            "generation": "-" if last is None else f"{last:,} of {max(planned, last):,}",
+            "formulas evaluated": f"{counts['evaluated']:,}",
+            "rejected": f"{sum(run.rejected.values()):,}",
+            "repeats": f"{counts['repeats']:,}",
+        }
+        if history:
+            facts["best fitness"] = f"{float(history[-1]['fitness']):.4f}"
+        return Now(facts)
+
+    def _read(self, deadline: float) -> CampaignRun:
+        remarks: list[str] = []
+        result = read_file(self.config, RESULT, remarks)
+        finished = None if result is None else self._finished(result, remarks)
+        if finished is not None:
+            self.share = 1.0
+            return finished
+        self._follow(deadline)
+        published = self._published(result, remarks) if self._journal.is_behind else None
+        return published or self._so_far(result, remarks)
+
+    def _finished(self, result: Row, remarks: list[str]) -> CampaignRun | None:
+        """The campaign from its result; None unless the other files are those it was made with."""
+        folder = self.config.folder
+        if result.get("tried") != _n_tried(folder / JOURNAL) or _changed(folder, result):
+            return None
+        if (folder / JOURNAL).stat().st_size <= _SMALL:
+            return read(self.config)
+        hall, history = _stored_hall(folder), _stored_history(folder)
+        if hall is None or history is None:
+            return None
+        counts = {name: int(result[name]) for name in ("tried", "evaluated", "repeats")}
+        return _campaign(self.config, result, remarks, hall, history, counts, result["rejected"])
+
+    def _follow(self, deadline: float) -> None:
+        """Read the journal until it ends or time is up."""
+        while True:
+            piece = self._journal.read()
+            if piece.is_first:
+                self._tally = Tally()
+            self._tally.count([Candidate.from_json(record) for record in piece.records])
+            if not self._journal.is_behind or time.monotonic() > deadline:
+                break
+        size = self._journal.size
+        self.share = self._journal.offset / size if self._journal.is_behind else 1.0
+
+    def _published(self, result: Row | None, remarks: list[str]) -> CampaignRun | None:
+        """The campaign as it last published itself, to show while a long journal is read."""
+        hall, history = _stored_hall(self.config.folder), _stored_history(self.config.folder)
+        if not hall or not history or len(history) < len(self._tally.history):
+            return None
+        counts = {name: int(history[-1][name]) for name in self._tally.counts}
+        rejected = {"any rule": int(history[-1]["rejected"])}
+        waiting = "The journal is being read; until then this is what the campaign last published."
+        shown = [*remarks, waiting]
+        return _campaign(self.config, result, shown, hall, history, counts, rejected)
+
+    def _so_far(self, result: Row | None, remarks: list[str]) -> CampaignRun:
+        """The campaign as far as its journal was read."""
+        journal, tally = self._journal, self._tally
+        if journal.remark:
+            remarks.append(f"Not all of the journal is read: {journal.remark}.")
+        if not journal.is_behind:
+            remarks += _on_result(self.config.folder, result, tally.tried)
+        return _from_tally(self.config, result, remarks, tally)
+
+
+def watch(config: StoredConfig) -> LiveCampaign:
+    """What follows the campaign with that config."""
+    return LiveCampaign(config)
+
+
+def _n_tried(journal: Path) -> int | None:
+    """How many formulas the journal has, by its last line; None if that line is torn."""
+    with suppress(OSError, ValueError, TypeError, LookupError):
+        handle = os.open(journal, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        try:
+            start = max(0, os.fstat(handle).st_size - _TAIL)
+            tail = os.pread(handle, _TAIL, start)
+        finally:
+            os.close(handle)
+        if tail.endswith(b"\n"):
+            return int(json.loads(tail.splitlines()[-1])["id"]) + 1
+    return None

@@ -9,14 +9,9 @@ from typing import Any
 
 from deap import base, tools
 
-from lpzero.discover.candidate import Candidate
+from lpzero.discover.candidate import Candidate, best_first
 
 _TOURNAMENT = 3
-
-
-def best_first(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Sorted by the first objective; the simpler, then the older, comes first among equals."""
-    return sorted(candidates, key=lambda c: (-c.fitness[0], c.complexity, c.id))
 
 
 def by_front(candidates: Sequence[Candidate], k: int) -> list[Candidate]:

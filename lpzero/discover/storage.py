@@ -19,9 +19,9 @@ from lpzero.discover.settings import Settings
 from lpzero.runs.config import RunConfig
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import HALL, HALL_CSV, HISTORY
+from primitives.errors import FormulaError
 
 KIND = "campaign"
-_FIELDS = {"id", "generation", "operator", "parents", "formula"}
 Rows = list[dict[str, Any]]
 
 
@@ -51,11 +51,6 @@ def campaign_config(
         request["primitives"] = plugins.own_primitives()
         request["plugins"], growing = plugins.given(), (*growing, ("plugins",))
     return RunConfig(KIND, request, growing=growing)
-
-
-def is_candidate(record: dict[str, Any], number: int) -> bool:
-    """Whether the record is valid at that line of a campaign's journal."""
-    return record.get("id") == number and record.keys() >= _FIELDS
 
 
 class Storage(Protocol):
@@ -119,7 +114,7 @@ class InDirectory:
     def _restored(self, found: Mapping[str, Any], rng: random.Random) -> State | None:
         journal = self.directory.journal
         try:
-            lines = self._candidates(0, found["journal_lines"])
+            lines = [Candidate.from_json(r) for r in journal.records(0, found["journal_lines"])]
             if len(lines) < found["journal_lines"]:
                 return None
             kind, numbers, gauss = found["random"]
@@ -132,30 +127,31 @@ class InDirectory:
                 found["exhausted"],
             )
             rng.setstate((kind, tuple(numbers), gauss))
-        except (KeyError, IndexError, TypeError, ValueError):
+        except (LookupError, AttributeError, TypeError, ValueError):
             return None  # valid JSON, but not a valid checkpoint
         journal.go_to(len(lines))
         return state
 
     def after_checkpoint(self) -> list[Candidate]:
-        """The candidates that an earlier process recorded after its last checkpoint."""
-        return self._candidates(self.directory.journal.position)
+        """The candidates that an earlier process recorded after its last checkpoint.
 
-    def _candidates(self, start: int, stop: int | None = None) -> list[Candidate]:
-        """The candidates of these lines; the journal is cut at a line that is none."""
+        The journal is cut at a line whose formula cannot be read.
+        """
         journal = self.directory.journal
-        found = []
-        for number, record in enumerate(journal.records(start, stop), start):
+        start, candidates = journal.position, []
+        for number, record in enumerate(journal.records(start), start):
+            candidate = Candidate.from_json(record)
             try:
-                found.append(Candidate.from_json(record))
-            except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+                _ = candidate.formula
+            except (FormulaError, RecursionError):
                 journal.cut(number)
                 self.remarks.append(
                     f"{journal.path}: line {number + 1} is not a formula that was tried: it and the"
                     " lines after it were cut off and are computed again"
                 )
                 break
-        return found
+            candidates.append(candidate)
+        return candidates
 
     def record(self, state: State) -> None:
         """Append the candidates of the last step to the journal."""

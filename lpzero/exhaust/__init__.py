@@ -6,11 +6,11 @@ The package can be called: `lpzero.exhaust("nano-gpt2")` is `lpzero.python.funct
 from lpzero.callable_package import make_callable
 from lpzero.exhaust.report import choose, report, scores
 from lpzero.exhaust.results import Entry, Query, Results
-from lpzero.exhaust.run import Exhaustion, exhaust
+from lpzero.exhaust.run import ExhaustSettings, exhaust
 
 __all__ = [
     "Entry",
-    "Exhaustion",
+    "ExhaustSettings",
     "Query",
     "Results",
     "choose",

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
+from lpzero.export.exported import Exported, Figures, Provenance
 from lpzero.export.exporter import Exporter
-from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.export.untrusted import check_text, read_text
 from lpzero.files import guarded, to_csv, unguarded
 from lpzero.judgement.table import SPLIT_PARTS

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.export import trial
+from lpzero.export import synthetic_networks
+from lpzero.export.exported import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.exporter import Exporter
-from lpzero.export.record import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
@@ -27,7 +27,6 @@ from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
-from primitives.score import AnyFormula
 from spaces.minibatch import PATHS, Minibatch
 
 ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
@@ -67,15 +66,15 @@ def to_value(one: Exported) -> dict[str, Any]:
         "sketch": _sketch(one.options),
         "batches": [asdict(batch) for batch in one.batches],
         "provenance": asdict(one.provenance),
-        "trial": {"limit": trial.LIMIT, "scores": list(one.trial)},
+        "trial": {"limit": synthetic_networks.LIMIT, "scores": list(one.trial)},
     }
     value = json.loads(json.dumps(value, allow_nan=False))
     return {**value, "sha256": _digest(value)}
 
 
-def _reduction(formula: AnyFormula) -> str | None:
+def _reduction(formula: Formula) -> str | None:
     """The reduction of a single term; None where each term has its own."""
-    return formula.reduction if isinstance(formula, Formula) else None
+    return formula.term.reduction if formula.is_term else None
 
 
 def load(path: str | Path) -> Formulas:
@@ -155,7 +154,7 @@ def _exported(value: dict[str, Any], where: str) -> Exported:
     tried.done()
     fields.done()
     theirs = [None if s is None else check_number(s, f"{where}: trial") for s in scores]
-    if limit != trial.LIMIT or not trial.agree(one.trial, theirs):
+    if limit != synthetic_networks.LIMIT or not synthetic_networks.agree(one.trial, theirs):
         raise InputError(
             f"{where}: this version computes other scores than lpzero {one.provenance.engine} did"
             " when the file was written; use that version, or export the formula again"
@@ -172,12 +171,12 @@ def _check_digest(value: dict[str, Any], fields: Fields) -> None:
         )
 
 
-def _formula(fields: Fields) -> AnyFormula:
+def _formula(fields: Fields) -> Formula:
     text = fields.take("formula")
     formula = parse(text)
     if str(formula) != text:
         raise InputError(f"{fields.where}: the formula is not in canonical spelling: {formula}")
-    if isinstance(formula, Formula):
+    if formula.is_term:
         reduction: Any = fields.choice("reduction", list(POSITION_REDUCTIONS))
     else:
         reduction = fields.take("reduction")

@@ -8,8 +8,8 @@ from typing import Any
 
 import spaces
 from lpzero.export import json_form
+from lpzero.export.exported import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.latex_form import CounterFigures
-from lpzero.export.record import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.untrusted import Fields, check_number, check_text
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS

@@ -1,50 +1,67 @@
-"""The runtime of exported modules; needs only torch.
+"""The runtime of exported modules: how they score; needs only torch.
 
-The exporter copies the source of what a formula needs and replaces the constants, operations and
-`block_value` below, which are those of the formula sum(W).
+The exporter copies what a formula needs and puts its constants, operations and terms in the place
+of those here, which are of the formula mul(sum(W), depth). A line that ends in `# with ends` (or
+sizes, columns, inputs, taps, gradients) is copied only for a formula that reads them.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from lpzero.export.model_statistics import SOURCES, USES, Block, Loss, statistics
-from lpzero.export.trial import networks
+from lpzero.export.model_statistics import (
+    ENDS,
+    SIZES,
+    SOURCES,
+    USES,
+    Loss,
+    Position,
+    statistics,
+)
+from lpzero.export.synthetic_networks import network_ends, network_sizes, networks
 
-REDUCTION = "sum"  # over blocks
 SIGN = 1
 LIMIT: int | None = 4096  # elements kept of each tensor; None keeps all
+COLUMNS: tuple[str, ...] = ("depth",)  # numbers in the formula that no network gives
 TRIAL_LIMIT = 40
 TRIAL_TENSORS = {"W": "W"}  # which of the synthetic tensors each statistic reads
+TRIAL_COLUMNS: tuple[dict[str, float], ...] = ()
 TRIAL_SCORES: tuple[float | None, ...] = ()
 TOLERANCE = 1e-5
 
 
-def score(blocks: Sequence[Block], limit: int | None = LIMIT) -> float:
-    """The network's score, larger is better; nan where a number exceeds float64.
+def score(
+    blocks: Sequence[Position],
+    limit: int | None = LIMIT,
+    ends: Mapping[str, Position] | None = None,  # with ends
+    columns: Mapping[str, float] | None = None,  # with columns
+) -> float:
+    """The network's score, larger is better; nan where a number exceeds float64 or is undefined.
 
-    blocks[i]["W"] lists the block's tensors of the statistic W: weights and their gradients
-    as the model stores them, all others (..., features). The engine keeps `limit` elements of
-    each tensor, in whole columns; None keeps the whole tensors.
+    blocks[i]["W"] lists the block's tensors of the statistic W: weights and gradients at them as
+    the model stores them, all others (..., features); sizes as blocks[i]["params"] are numbers.
+    The engine keeps `limit` elements of each tensor, in whole columns; None keeps all.
     """
     if not blocks:
         raise ValueError("no blocks were given; expected at least one")
+    given = {name: column(columns or {}, name) for name in COLUMNS}  # with columns
     try:
-        values = [
-            float(block_value({name: [cut(x, limit, name) for x in block[name]] for name in USES}))
-            for block in blocks
-        ]
-        total = math.fsum(values)
+        read = {"blocks": [cut_all(b, "blocks", f"block {i}", limit) for i, b in enumerate(blocks)]}
+        for end in ENDS:  # with ends
+            read[end] = [cut_all((ends or {}).get(end, {}), end, f"the {end}", limit)]  # with ends
+        value = formula_value(
+            read,
+            given,  # with columns
+        )
     except (OutOfRangeError, OverflowError):
         return math.nan
-    result = SIGN * (total / len(values) if REDUCTION == "mean" else total)
-    return result if math.isfinite(result) else math.nan
+    return SIGN * value
 
 
 def score_model(
@@ -54,9 +71,34 @@ def score_model(
     blocks: Sequence[nn.Module] | None = None,
     taps: dict[str, Sequence[str]] | None = None,
     limit: int | None = LIMIT,
+    ends: Mapping[str, Sequence[Any]] | None = None,  # with ends
+    sizes: Mapping[str, Any] | None = None,  # with sizes
+    columns: Mapping[str, float] | None = None,  # with columns
 ) -> float:
     """The score of an untrained model on a batch; see `statistics`."""
-    return score(statistics(model, inputs, loss, blocks, taps), limit)
+    taken: Any = statistics(
+        model,
+        inputs,
+        loss,
+        blocks,
+        taps,
+        ends,  # with ends
+        sizes,  # with sizes
+    )
+    taken, at_ends = taken  # with ends
+    return score(
+        taken,
+        limit,
+        at_ends,  # with ends
+        columns,  # with columns
+    )
+
+
+def column(columns: Mapping[str, float], name: str) -> float:
+    """The column's value."""
+    if name not in columns:
+        raise ValueError(f"the formula has the column {name}: give columns={{{name!r}: ...}}")
+    return float(columns[name])
 
 
 class CutMatrix(NamedTuple):
@@ -71,8 +113,25 @@ class CutMatrix(NamedTuple):
         return self.true_columns / self.values.shape[1]
 
 
+Matrices = dict[str, list[CutMatrix]]
+Value = Callable[[Matrices], Tensor]
+
+
 class OutOfRangeError(ArithmeticError):
-    """A number exceeds the range of float64."""
+    """A number exceeds the range of float64, or an operation is not defined there."""
+
+
+def cut_all(position: Position, kind: str, where: str, limit: int | None) -> Matrices:
+    """The tensors and sizes that the formula reads at a block or an end, cut."""
+    names = USES[kind]
+    names += SIZES[kind]  # with sizes
+    for name in names:
+        if name not in position or position[name] in ([], ()):
+            raise ValueError(f"{where} has no {name}, which the formula reads there")
+    found = {name: [cut(x, limit, name) for x in position[name]] for name in USES[kind]}
+    for name in SIZES[kind]:  # with sizes
+        found[name] = [size(position[name], f"{where}: {name}")]  # with sizes
+    return found
 
 
 def cut(tensor: Tensor, limit: int | None, statistic: str) -> CutMatrix:
@@ -93,6 +152,13 @@ def kept_columns(true: int, kept: int) -> Tensor:
     return places.floor().long()
 
 
+def size(value: float, where: str) -> CutMatrix:
+    """The size as a matrix."""
+    if not value >= 1:
+        raise ValueError(f"{where} is {value!r}, expected at least 1")
+    return scalar(torch.tensor(float(value), dtype=torch.float64))
+
+
 def finite(values: Tensor) -> Tensor:
     """The values, all finite."""
     if not bool(torch.isfinite(values).all()):
@@ -106,7 +172,7 @@ def scalar(value: Tensor) -> CutMatrix:
 
 
 def each(operation: Any, matrices: list[CutMatrix]) -> list[CutMatrix]:
-    """A matrix of the same shape for each."""
+    """The operation on each matrix, which keeps its shape."""
     return [CutMatrix(finite(operation(x.values)), x.true_columns) for x in matrices]
 
 
@@ -126,8 +192,8 @@ def one_scalar(matrices: list[CutMatrix]) -> list[CutMatrix]:
     return [scalar(block_mean(matrices))]
 
 
-def with_scalar(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
-    """The operation where one side has one number per tensor, or one for the whole block."""
+def pairwise(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
+    """The operation on matrices of equal shape, or with a number per tensor or per block."""
     n = max(len(left), len(right))
     left, right = (side * n if len(side) == 1 else side for side in (left, right))
     return [
@@ -136,14 +202,13 @@ def with_scalar(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -
     ]
 
 
-def of_equals(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
+def of_matrices(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
     """The operation element by element, or on the means where the true shapes differ."""
     results = []
     for a, b in paired(left, right):
-        if a.values.shape == b.values.shape and a.true_columns == b.true_columns:
-            results.append(CutMatrix(finite(operation(a.values, b.values)), a.true_columns))
-        else:
-            results += with_scalar(operation, one_scalar([a]), one_scalar([b]))
+        is_equal = a.values.shape == b.values.shape and a.true_columns == b.true_columns
+        sides = ([a], [b]) if is_equal else (one_scalar([a]), one_scalar([b]))
+        results += pairwise(operation, *sides)
     return results
 
 
@@ -158,7 +223,7 @@ def matrix_product(left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMat
         elif a.true_columns == b.true_columns and kept == other:
             results.append(CutMatrix(finite(a.values @ b.values.T * a.column_scale), rows))
         else:
-            results += with_scalar(torch.mul, one_scalar([a]), one_scalar([b]))
+            results += pairwise(torch.mul, one_scalar([a]), one_scalar([b]))
     return results
 
 
@@ -169,22 +234,120 @@ def paired(left: list[CutMatrix], right: list[CutMatrix]) -> list[tuple[CutMatri
     return list(zip(left, right, strict=True))
 
 
-def block_value(block: dict[str, list[CutMatrix]]) -> Tensor:
-    """The formula's value on one block."""
+def over_sum(value: Value, blocks: list[Matrices]) -> float:
+    """The sum over all blocks."""
+    return number(math.fsum([float(value(block)) for block in blocks]))
+
+
+def over_mean(value: Value, blocks: list[Matrices]) -> float:
+    """The mean over all blocks."""
+    return number(math.fsum([float(value(block)) for block in blocks]) / len(blocks))
+
+
+def over_inner(value: Value, blocks: list[Matrices]) -> float:
+    """The sum over all blocks but the last; of a single block half of it."""
+    return over_sum(value, blocks[:-1]) if len(blocks) > 1 else number(float(value(blocks[0])) / 2)
+
+
+def over_first(value: Value, positions: list[Matrices]) -> float:
+    """The value at the first position, or at an end."""
+    return number(float(value(positions[0])))
+
+
+def over_last(value: Value, blocks: list[Matrices]) -> float:
+    """The value of the last block."""
+    return number(float(value(blocks[-1])))
+
+
+def number(value: float) -> float:
+    """The value, if it is finite."""
+    if not math.isfinite(value):
+        raise OutOfRangeError
+    return value
+
+
+def outer_sqrt(x: float) -> float:
+    """The root of a number that is not negative."""
+    return math.sqrt(x) if x >= 0 else number(math.nan)
+
+
+def outer_log(x: float) -> float:
+    """The logarithm of a positive number."""
+    return math.log(x) if x > 0 else number(math.nan)
+
+
+def outer_inverse(x: float) -> float:
+    """1/x of a number that is not zero."""
+    return number(1.0 / x if x else math.nan)
+
+
+def outer_square(x: float) -> float:
+    """The square."""
+    return number(x * x)
+
+
+def outer_abs(x: float) -> float:
+    """The absolute value."""
+    return abs(x)
+
+
+def outer_signed_log(x: float) -> float:
+    """sgn(x) log(1 + |x|)."""
+    return math.copysign(math.log1p(abs(x)), x)
+
+
+def outer_mul(*factors: float) -> float:
+    """The product."""
+    return number(math.prod(factors))
+
+
+def outer_add(*summands: float) -> float:
+    """The sum."""
+    return number(sum(summands))
+
+
+def outer_sub(x: float, y: float) -> float:
+    """The difference."""
+    return number(x - y)
+
+
+def term_1(block: Matrices) -> Tensor:
+    """The value of the first term at one position."""
     return block_mean(block["W"])
+
+
+def formula_value(read: dict[str, list[Matrices]], columns: Mapping[str, float]) -> float:
+    """The formula without its sign."""
+    t1 = over_sum(term_1, read["blocks"])
+    return outer_mul(t1, number(columns["depth"]))
 
 
 def self_test() -> list[tuple[float, float]]:
     """Pairs of this module's score and the engine's on synthetic networks."""
     pairs = []
-    for network, expected in zip(networks(), TRIAL_SCORES, strict=True):
-        tensors: list[Block] = [
-            {name: [torch.tensor(rows) for rows in block[TRIAL_TENSORS[name]]] for name in USES}
-            for block in network
-        ]
+    for i, expected in enumerate(TRIAL_SCORES):
+        blocks = [synthetic(block) for block in networks()[i]]
+        ends = {end: synthetic(at_end) for end, at_end in network_ends()[i].items()}  # with ends
+        for block, sizes in zip(blocks, network_sizes()[i]["blocks"], strict=True):  # with sizes
+            block.update(sizes)  # with sizes
+        for end in ends:  # with ends sizes
+            ends[end].update(network_sizes()[i][end][0])  # with ends sizes
         if expected is not None:
-            pairs.append((score(tensors, TRIAL_LIMIT), expected))
+            found = score(
+                blocks,
+                TRIAL_LIMIT,
+                ends,  # with ends
+                TRIAL_COLUMNS[i],  # with columns
+            )
+            pairs.append((found, expected))
     return pairs
+
+
+def synthetic(position: Mapping[str, Any]) -> dict[str, Any]:
+    """The tensors at a synthetic position."""
+    return {
+        name: [torch.tensor(rows) for rows in position[own]] for name, own in TRIAL_TENSORS.items()
+    }
 
 
 def main() -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lpzero.errors import InputError
 from lpzero.export import csv_form, json_form, sympy_form
+from lpzero.export.exported import Exported, Formulas, Provenance
 from lpzero.export.latex_form import CounterFigures
-from lpzero.export.record import Exported, Formulas, Provenance
 from lpzero.export.run_records import RunRecords
 from lpzero.export.untrusted import read_text
 from lpzero.runs.formula_run import FormulaRun
@@ -120,8 +120,7 @@ def read_file(path: Path) -> Formulas:
     if path.suffix == ".csv":
         return Formulas(csv_form.load(path))
     if path.suffix != ".json" and read_text(path).startswith("# lpzero-sympy"):
-        formula = sympy_form.load(path).formula
-        return Formulas([Exported(path.stem, formula, Provenance("file"))])
+        return sympy_form.load(path)
     return json_form.load(path)
 
 

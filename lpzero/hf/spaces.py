@@ -30,10 +30,10 @@ from torch import nn
 from lpzero.errors import InputError
 from lpzero.hf.models import build as build_model
 from lpzero.hf.models import checked_fields
-from lpzero.own.choices import DEPTHS
-from lpzero.own.configuration import Configuration
-from lpzero.own.space import OwnSpace, space
+from lpzero.own import space
 from spaces.errors import ArchitectureError, shown
+from spaces.own.configuration import DEPTHS, Configuration
+from spaces.own.space import OwnSpace
 from spaces.regular_files import NotRegularError, read_regular
 
 _LARGEST = 1 << 20  # bytes of a space
@@ -73,15 +73,18 @@ class HfSpace(OwnSpace):
         return {**super().identity(), **own}
 
     def sample(self, rng: random.Random) -> Configuration:
-        return self._buildable(lambda: self.choices.sample(rng))
+        draw = super().sample
+        return self._buildable(lambda: draw(rng))
 
     def mutate(self, arch: Configuration, probability: float, rng: random.Random) -> Configuration:
-        return self._buildable(lambda: self.choices.mutate(arch, probability, rng), arch)
+        draw = super().mutate
+        return self._buildable(lambda: draw(arch, probability, rng), arch)
 
     def crossover(
         self, first: Configuration, second: Configuration, rng: random.Random
     ) -> Configuration:
-        return self._buildable(lambda: self.choices.crossover(first, second, rng), first)
+        draw = super().crossover
+        return self._buildable(lambda: draw(first, second, rng), first)
 
     def validate(self, arch: Configuration) -> None:
         super().validate(arch)

@@ -85,7 +85,7 @@ def search(
     `lpzero search`, the constants of the loop among them.
     """
     from lpzero.search.constraints import COSTS
-    from spaces.addresses import address_of
+    from spaces.user_modules import address_of
 
     for cost, pair in (bounds or {}).items():
         if cost not in COSTS:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from lpzero.report.figures import learning_curves, trainings
-from lpzero.report.figures.drawn import FOUND, HOLDS, SEARCHED, Drawn
+from lpzero.report.chart import Chart
+from lpzero.report.figures import FOUND, HOLDS, SEARCHED, trainings
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
@@ -28,13 +27,14 @@ def content(run: Run) -> Content:
     """What the page of a table build says, finished or not."""
     lines, _ = read_journal(run.folder / JOURNAL, is_training, place(run.config.hash, JOURNAL))
     data = trainings.trainings(lines)
+    targets = trainings.target_chart(data) if data.by_arch else None
     plan = run.request["plan"]
     name = str(plan.get("name") or plan.get("address"))
     return Content(
         f"{name}: trained table",
         run.remarks,
         [
-            Section(FOUND, "What was trained?", [_counts(lines, data), *_figure(data)], "Result"),
+            Section(FOUND, "What was trained?", [_counts(lines, data), targets], "Result"),
             Section(HOLDS, "Do trainings repeat?", _noise(run, data), "Noise"),
             Section(SEARCHED, "How did they learn?", _curves(lines), "Learning"),
             Section("failures", "What failed?", [_failures(lines)], "Failures"),
@@ -65,44 +65,15 @@ def _counts(lines: Sequence[Mapping[str, Any]], data: trainings.Trainings) -> Ma
     return pairs("The build so far", values)
 
 
-def _figure(data: trainings.Trainings) -> list[Drawn]:
-    if not data.by_arch:
-        return []
-    return [
-        Drawn(
-            "trainings",
-            "The target of every training, architectures in the order of their mean. Where one was"
-            " trained from several seeds, the distance between its dots is the noise that no proxy"
-            " can predict.",
-            f"Chart of {data.n} targets of {len(data.by_arch)} architectures.",
-            trainings.spec(data),
-            partial(trainings.draw, data),
-        )
-    ]
-
-
-def _curves(lines: Sequence[Mapping[str, Any]]) -> list[Markup | Drawn]:
+def _curves(lines: Sequence[Mapping[str, Any]]) -> list[Markup | Chart]:
     """The training loss of every network against its steps."""
-    data = learning_curves.learning_curves(lines)
+    data = trainings.learning_curves(lines)
     if not data.networks:
         return [element("p", "No training has a learning curve in its journal.")]
-    some = "" if data.n == len(data.networks) else f" {len(data.networks):,} of {data.n:,} are"
-    shown = f"{some} drawn, from the lowest to the highest target." if some else ""
-    losses = [curve[-1][1] for one in data.networks for curve in one.curves.values()]
-    return [
-        Drawn(
-            "learning-curves",
-            "The training loss against the step, a line for each network and seed; each point is"
-            f" the mean since the point before.{shown}",
-            f"Line chart of {data.n:,} networks; their last losses are between"
-            f" {min(losses):.3f} and {max(losses):.3f}.",
-            learning_curves.spec(data),
-            partial(learning_curves.draw, data),
-        )
-    ]
+    return [trainings.curve_chart(data)]
 
 
-def _noise(run: Run, data: trainings.Trainings) -> list[Markup | Drawn]:
+def _noise(run: Run, data: trainings.Trainings) -> list[Markup | Chart]:
     """The spread within and between architectures, the ceiling of the finished table, each seed."""
     if not data.repeated:
         return [element("p", "No architecture has been trained from several seeds yet.")]
@@ -118,13 +89,13 @@ def _noise(run: Run, data: trainings.Trainings) -> list[Markup | Drawn]:
 
 def _by_seed(data: trainings.Trainings) -> Markup:
     """The final target of each seed, where an architecture has several; the best mean first."""
-    seeds = sorted({seed for found in data.by_arch.values() for seed in found})
+    seeds = sorted({seed for by_seed in data.by_arch.values() for seed in by_seed})
     rows: list[list[Child | Cell]] = []
     for index in reversed(data.order):
-        found = data.by_arch[index]
+        by_seed = data.by_arch[index]
         if index in data.repeated:
-            spread = float(np.std(list(found.values()), ddof=1))
-            targets = [number(found[s]) if s in found else NOTHING for s in seeds]
+            spread = float(np.std(list(by_seed.values()), ddof=1))
+            targets = [number(by_seed[s]) if s in by_seed else NOTHING for s in seeds]
             rows.append([number(index), *targets, number(spread, 4)])
     heads = ["architecture", *(f"seed {seed}" for seed in seeds), "standard deviation"]
     return table("Final targets by seed", [heads], rows, sortable=True)
@@ -132,10 +103,10 @@ def _by_seed(data: trainings.Trainings) -> Markup:
 
 def _stored_noise(run: Run) -> Mapping[str, Any]:
     try:
-        found = json.loads(read_regular(run.folder / TABLE, _LARGEST_TABLE))["noise"]
+        noise = json.loads(read_regular(run.folder / TABLE, _LARGEST_TABLE))["noise"]
     except (FileNotFoundError, NotRegularError, ValueError, KeyError, TypeError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return noise if isinstance(noise, dict) else {}
 
 
 def _failures(lines: Sequence[Mapping[str, Any]]) -> Markup:

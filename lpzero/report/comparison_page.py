@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-from lpzero.report import search_curves
-from lpzero.report.figures.drawn import FOUND, SEARCHED, Drawn
+from lpzero.report.chart import Chart
+from lpzero.report.figures import FOUND, SEARCHED
+from lpzero.report.figures.convergence import search_curves
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
@@ -18,7 +18,7 @@ def content(run: ComparisonRun) -> Content:
     """What the page of a comparison says."""
     arms = run.request["arms"]
     result = [element("p", "There is no result: run the command again with --resume.")]
-    figure: list[Drawn] = []
+    figure: list[Chart] = []
     if run.result is not None:
         result, figure = [_rows(run.result)], [_curves(run.result)]
     settings = {key.replace("_", " "): str(arms[0][key]) for key in ("space", "evaluator", "table")}
@@ -59,14 +59,5 @@ def _rows(result: Any) -> Markup:
     return table(f"Arms by their best {result['evaluator']['target']}", [header], rows, True)
 
 
-def _curves(result: Any) -> Drawn:
-    given = result["curves"], str(result["evaluator"]["target"]), result["threshold"]
-    last = {row["arm"]: row["mean"] for row in result["curves"]}
-    words = "; ".join(f"{arm} {mean:.6g}" for arm, mean in last.items())
-    return Drawn(
-        "curves",
-        "The best so far against evaluations: the mean over seeds and its 95% interval.",
-        f"Line chart; at the end: {words}.",
-        search_curves.spec(*given),
-        partial(search_curves.draw, *given),
-    )
+def _curves(result: Any) -> Chart:
+    return search_curves(result["curves"], str(result["evaluator"]["target"]), result["threshold"])

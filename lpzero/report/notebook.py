@@ -17,8 +17,8 @@ from lpzero.discover.record import CampaignRun
 from lpzero.errors import InputError
 from lpzero.files import write_text
 from lpzero.report.contents import content_of
-from lpzero.report.figures.plotly_spec import coloured
 from lpzero.report.page import document
+from lpzero.report.plotly_chart import coloured, spec
 from lpzero.runs.config import StoredConfig, versions
 from lpzero.runs.run import Run, open_run
 
@@ -46,7 +46,7 @@ class Page:
 
 def figure_names(source: Source) -> list[str]:
     """The names of the figures that the source has the data for, in the order of the page."""
-    return [drawn.name for drawn in content_of(run_of(source)).figures]
+    return [chart.name for chart in content_of(run_of(source)).figures]
 
 
 def plot(
@@ -58,13 +58,13 @@ def plot(
     """
     from plotly.graph_objects import Figure
 
-    drawn = list(content_of(run_of(source)).figures)
-    found = next((one for one in drawn if one.name.startswith(name or "")), None)
-    if found is None:
-        known = ", ".join(one.name for one in drawn) or "none yet"
-        raise InputError(f"there is no figure {name!r}; there are: {known}")
-    spec = coloured(found.spec, palette)
-    return Figure(data=spec["data"], layout={**spec["layout"], "title": {"text": ""}})
+    charts = list(content_of(run_of(source)).figures)
+    chart = next((chart for chart in charts if chart.name.startswith(name or "")), None)
+    if chart is None:
+        names = ", ".join(chart.name for chart in charts) or "none yet"
+        raise InputError(f"there is no figure {name!r}; there are: {names}")
+    figure = coloured(spec(chart), palette)
+    return Figure(data=figure["data"], layout={**figure["layout"], "title": {"text": ""}})
 
 
 def page(source: Source) -> Page:
@@ -83,19 +83,19 @@ def run_of(source: Source) -> Run:
     return open_run(source.out) if source.out is not None else _in_memory(source)
 
 
-def _in_memory(found: Campaign) -> CampaignRun:
+def _in_memory(campaign: Campaign) -> CampaignRun:
     """The campaign as a run, without a directory."""
-    outcome, config = found.outcome_, found.config
+    outcome, config = campaign.outcome_, campaign.config
     request: dict[str, Any] = json.loads(json.dumps(config.request))
-    names = [table.name for table in found.tables]
+    names = [table.name for table in campaign.tables]
     tally = outcome.tally
     return CampaignRun(
         StoredConfig(Path("DIR"), config.kind, config.hash, versions(), request),
-        found.result_,
-        list(found.remarks_),
+        campaign.result_,
+        list(campaign.remarks_),
         [{key: str(t[key]) for key in ("name", "space", "target", "digest")}
          for t in request["tables"]],
-        campaign_report.scores(found.tables, found.objective, found.result_),
+        campaign_report.scores(campaign.tables, campaign.objective, campaign.result_),
         list(outcome.hall.rows(names)),
         list(tally.history),
         {"tried": tally.tried, "evaluated": tally.evaluated, "repeats": tally.repeats},

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from lpzero.judgement import counters
 from lpzero.proxies.ranking_record import RankingRun
-from lpzero.report.figures import bars, ranks, scatter
-from lpzero.report.figures.drawn import FOUND, HOLDS, Drawn
+from lpzero.report.chart import Chart
+from lpzero.report.figures import FOUND, HOLDS, ranking, scores
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
@@ -36,7 +35,7 @@ def content(run: RankingRun) -> Content:
     )
 
 
-def _found(run: RankingRun) -> list[Markup | Drawn | None]:
+def _found(run: RankingRun) -> list[Markup | Chart | None]:
     if not run.rows:
         return [element("p", "There is no result: see the remarks above.")]
     name, first = str(run.table["name"]), run.rows[0]
@@ -45,11 +44,11 @@ def _found(run: RankingRun) -> list[Markup | Drawn | None]:
     beside = None
     if counted and counted[0] is not first:
         beside = f"The best counter is {counted[0]['proxy']} with ρ {_around(counted[0])}."
-    figure = bars.drawn(
-        "proxies",
-        bars.bars(run.rows, f"{name}, all {first['n']} rows"),
-        "Every proxy on the whole table. Nothing was chosen here but the sign that each proxy"
-        " declares; a proxy that was chosen on this table is marked in the table below.",
+    figure = ranking.chart(
+        ranking.ranking(run.rows),
+        f"Every proxy on all {first['n']} rows of {name}. Nothing was chosen here but the"
+        " sign that each proxy declares; a proxy that was chosen on this table is marked in the"
+        " table below.",
     )
     return [
         element("p", said, class_="headline"),
@@ -82,7 +81,7 @@ def _table(run: RankingRun) -> Markup:
     return table(f"{len(rows)} proxies, best first", [header], rows, sortable=True)
 
 
-def _best(run: RankingRun) -> list[Markup | Drawn | None]:
+def _best(run: RankingRun) -> list[Markup | Chart | None]:
     """Score against target and rank against rank of the best proxy."""
     if run.scores is None:
         return [element("p", "The scores of single architectures were not saved.")]
@@ -91,8 +90,8 @@ def _best(run: RankingRun) -> list[Markup | Drawn | None]:
     kept = [i for i, score in enumerate(column["score"]) if score is not None]
     if len(kept) < 2:
         return [element("p", "The best proxy has hardly any score.")]
-    about = {key: [found[i] for i in kept] for key, found in scatter.about(column).items()}
-    data = scatter.scores(
+    about = {key: [values[i] for i in kept] for key, values in scores.about(column).items()}
+    data = scores.scores(
         str(run.scores["formula"]),
         name,
         str(run.table["target"]),
@@ -102,19 +101,11 @@ def _best(run: RankingRun) -> list[Markup | Drawn | None]:
         about,
     )
     return [
-        Drawn(
-            "scores",
-            f"Score of {data.proxy} against the target, one point per architecture.",
-            f"Scatter plot of score against {data.target}; rho: {data.rhos}.",
-            scatter.spec(data),
-            partial(scatter.draw, data),
+        scores.scatter(
+            data, "scores", f"Score of {data.proxy} against the target, one point per architecture."
         ),
-        Drawn(
-            "ranks",
-            f"Rank by {data.proxy} against the true rank.",
-            f"Scatter plot of rank by score against rank by target; rho: {data.rhos}.",
-            ranks.spec(data),
-            partial(ranks.draw, data),
+        scores.rank_panels(
+            data, "ranks", f"Rank by {data.proxy} against the true rank; 1 is the best."
         ),
     ]
 

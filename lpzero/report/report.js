@@ -1,6 +1,6 @@
 "use strict";
-// Without this script the page says everything, with pictures of its figures. With it figures can
-// be pointed at, tables sort and filter, long tables start short, and rows can be copied.
+// Without this script the page shows everything, with static pictures of its figures. With it
+// figures are interactive, tables sort and filter, long tables start short, and rows can be copied.
 (() => {
   const FIRST_ROWS = 10;
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -179,9 +179,10 @@
   const stack = (made) => {
     const { grid } = made.layout;
     const before = grid.rows;
-    Object.assign(grid, { rows: made.data.length, columns: 1, ygap: 0.35 });
+    const panels = Object.keys(made.layout).filter((key) => key.startsWith("xaxis"));
+    Object.assign(grid, { rows: panels.length, columns: 1, ygap: 0.35 });
     made.layout.height *= grid.rows / before;
-    for (const trace of made.data) trace.textfont.size = 9;
+    for (const trace of made.data) if (trace.textfont) trace.textfont.size = 9;
   };
 
   const isNarrow = (plot) => plot.clientWidth < 520;

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
-from lpzero.report.figures import convergence
-from lpzero.report.figures.drawn import FOUND, SEARCHED, Drawn
+from lpzero.report.chart import Chart
+from lpzero.report.figures import FOUND, SEARCHED, convergence
+from lpzero.report.formulas import shown
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.mathematics import shown
 from lpzero.report.provenance import reproduce
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
@@ -45,7 +44,7 @@ def _of_the_loop(run: SearchRun) -> list[str]:
     return [] if run.result is None else list(run.result.get("remarks", ()))
 
 
-def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
+def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Chart]:
     """The best so far; searches that differ in their seed alone are one line."""
     runs = [run, *(other for other in beside if other.history)]
     if not run.history:
@@ -60,12 +59,11 @@ def drawings(run: SearchRun, beside: Sequence[SearchRun] = ()) -> list[Drawn]:
     )
     last = run.history[-1]
     return [
-        Drawn(
+        convergence.chart(
+            data,
             "convergence",
             f"The best so far against {counted}.{convergence.several(len(runs), 'searches')}",
             f"Line chart; best {last['fitness']:.6g} after {last['evaluated']:,.0f}.",
-            convergence.spec(data),
-            partial(convergence.draw, data),
         )
     ]
 
@@ -93,21 +91,21 @@ def _result(run: SearchRun) -> Markup:
 
 def _how_known(result: Mapping[str, Any]) -> str:
     """Where the target comes from, since a prediction is not a measurement."""
-    found = result["evaluator"]
-    if found["evaluator"] == "proxy":
+    evaluator = result["evaluator"]
+    if evaluator["evaluator"] == "proxy":
         return "Nothing was evaluated: only the proxy was used, whose score is not a target."
-    if found["evaluator"] == "surrogate":
+    if evaluator["evaluator"] == "surrogate":
         return (
-            f"The target is predicted by a surrogate fitted to {found['table']}"
-            f" ({found['n']} architectures; {found['folds']}-fold cross-validated rmse"
-            f" {found['rmse']:.4g}, ρ {found['rho']:.3f}), not measured."
+            f"The target is predicted by a surrogate fitted to {evaluator['table']}"
+            f" ({evaluator['n']} architectures; {evaluator['folds']}-fold cross-validated rmse"
+            f" {evaluator['rmse']:.4g}, ρ {evaluator['rho']:.3f}), not measured."
         )
-    if found["evaluator"] == "table":
-        return f"The target is looked up in {found['table']}: the search was restricted to it."
-    if found["evaluator"] == "supernet":
+    if evaluator["evaluator"] == "table":
+        return f"The target is looked up in {evaluator['table']}: the search was restricted to it."
+    if evaluator["evaluator"] == "supernet":
         return (
-            f"The target is the {found['dataset']} measure of the architecture with the weights of"
-            " a trained supernet, not of a network trained alone."
+            f"The target is the {evaluator['dataset']} measure of the architecture with the weights"
+            " of a trained supernet, not of a network trained alone."
         )
     return "The target was measured by training."
 

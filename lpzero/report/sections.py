@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lpzero.report.figures.drawn import Drawn
-from lpzero.report.figures.plotly_spec import PALETTES
+from lpzero.report import plotly_chart
+from lpzero.report.chart import Chart
 from lpzero.report.markup import Markup, element, joined
+
+Pictures = Mapping[str, bytes]  # figures as SVG by name; a live page has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,16 +28,13 @@ class Section:
 
     name: str
     title: str
-    parts: Sequence[Markup | Drawn | None]
+    parts: Sequence[Markup | Chart | None]
     short: str | None = None
 
-    def body(self, with_pictures: bool) -> Markup:
+    def body(self, pictures: Pictures) -> Markup:
         """The section's markup below its heading."""
         return joined(
-            *(
-                figure(part, with_pictures) if isinstance(part, Drawn) else part
-                for part in self.parts
-            )
+            *(figure(part, pictures) if isinstance(part, Chart) else part for part in self.parts)
         )
 
 
@@ -48,16 +47,16 @@ class Content:
     sections: Sequence[Section]
 
     @property
-    def figures(self) -> Iterator[Drawn]:
+    def figures(self) -> Iterator[Chart]:
         """Every figure, in the order of the page."""
         for section in self.sections:
-            yield from (part for part in section.parts if isinstance(part, Drawn))
+            yield from (part for part in section.parts if isinstance(part, Chart))
 
     def specs(self) -> dict[str, Any]:
         """The palettes and the specification of every figure by name: what the script draws."""
         return {
-            "palettes": PALETTES,
-            "figures": {drawn.name: drawn.spec for drawn in self.figures},
+            "palettes": plotly_chart.PALETTES,
+            "figures": {chart.name: plotly_chart.spec(chart) for chart in self.figures},
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -65,26 +64,26 @@ class Content:
         return {
             "title": self.title,
             "remarks": list(self.remarks),
-            "sections": {s.name: s.body(with_pictures=False) for s in self.sections},
+            "sections": {s.name: s.body({}) for s in self.sections},
             **self.specs(),
         }
 
 
-def figure(drawn: Drawn, with_picture: bool) -> Markup:
-    """The figure's place on the page: the picture, which the script replaces by the live figure."""
+def figure(chart: Chart, pictures: Pictures) -> Markup:
+    """The figure's place on the page: its picture, which the script replaces by the live figure."""
     picture = None
-    if with_picture:
-        data = base64.b64encode(drawn.svg).decode()
+    if chart.name in pictures:
+        data = base64.b64encode(pictures[chart.name]).decode()
         source = f"data:image/svg+xml;base64,{data}"
-        picture = element("img", src=source, alt=drawn.words, loading="lazy")
-    plot = element("div", class_="plot", role="img", aria_label=drawn.words, hidden=True)
+        picture = element("img", src=source, alt=chart.words, loading="lazy")
+    plot = element("div", class_="plot", role="img", aria_label=chart.words, hidden=True)
     return element(
         "figure",
         picture,
         plot,
-        element("figcaption", drawn.caption),
-        id=f"figure-{drawn.name}",
-        data_figure=drawn.name,
+        element("figcaption", chart.caption),
+        id=f"figure-{chart.name}",
+        data_figure=chart.name,
     )
 
 

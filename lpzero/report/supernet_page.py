@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lpzero.report.figures import plotly_spec as plotly
-from lpzero.report.figures import style
-from lpzero.report.figures.drawn import FOUND, SEARCHED, Drawn
+from lpzero.report.chart import Axis, Chart, Line, Panel
+from lpzero.report.figures import FOUND, SEARCHED
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.provenance import reproduce
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import Cell, number, pairs, table
-from lpzero.supernet.record import SupernetRun
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-Lines = Sequence[Sequence[float]]
+from lpzero.supernet.trained import SupernetRun
 
 
 def content(run: SupernetRun) -> Content:
     """What the page of a training says."""
-    trained: list[Markup | Drawn] = [*drawings(run), pairs("Settings", _settings(run))]
+    trained: list[Markup | Chart] = [*drawings(run), pairs("Settings", _settings(run))]
     return Content(
         f"{run.request['space']}: supernet training",
         run.remarks,
@@ -36,65 +29,48 @@ def content(run: SupernetRun) -> Content:
     )
 
 
-def drawings(run: SupernetRun) -> list[Drawn]:
+def drawings(run: SupernetRun) -> list[Chart]:
     """The loss, and the measure of every network, against the steps."""
     if not run.history:
         return []
-    steps, last = [entry["step"] for entry in run.history], run.history[-1]
+    last = run.history[-1]
+    lowest, highest = min(last["valid"]), max(last["valid"])
     networks = list(zip(*(entry["valid"] for entry in run.history), strict=True))
-    curves: list[tuple[str, str, Lines, str]] = [
-        (
+    return [
+        _curves(
+            run,
             "loss",
             "training loss",
             [[entry["loss"] for entry in run.history]],
             f"after {last['step']:,} steps it is {last['loss']:.3f}",
         ),
-        (
+        _curves(
+            run,
             "networks",
             "held-out measure",
             networks,
-            f"between {min(last['valid']):.3f} and {max(last['valid']):.3f} at the end",
+            f"between {lowest:.3f} and {highest:.3f} at the end",
         ),
     ]
-    return [
-        Drawn(
-            f"curves-{name}",
-            f"The {label} against the step; a line for each network that is measured."
-            if name == "networks"
-            else f"The {label} against the step.",
-            f"Line chart of the {label}; {words}.",
-            _spec(steps, lines, label),
-            partial(_draw, steps, lines, label),
-        )
-        for name, label, lines, words in curves
-    ]
 
 
-def _spec(steps: Sequence[int], lines: Lines, label: str) -> plotly.Spec:
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": list(steps),
-            "y": list(line),
-            "line": {"color": plotly.colour(0), "width": 1.5},
-            "hovertemplate": "%{y:.4f} after %{x:,}<extra></extra>",
-        }
-        for line in lines
-    ]
-    axes = {"xaxis": plotly.axis("step"), "yaxis": plotly.axis(label)}
-    return plotly.spec(traces, height=320, showlegend=False, **axes)
-
-
-def _draw(steps: Sequence[int], lines: Lines, label: str) -> Figure:
-    with style.look():
-        figure = style.new()
-        axes = figure.subplots()
-        for line in lines:
-            axes.plot(steps, line, color=style.COLOURS[0], linewidth=1.0)
-        axes.set_xlabel("step")
-        axes.set_ylabel(label)
-    return figure
+def _curves(
+    run: SupernetRun, name: str, label: str, lines: Sequence[Sequence[float]], end: str
+) -> Chart:
+    steps = [entry["step"] for entry in run.history]
+    each = "; a line for each network that is measured" if len(lines) > 1 else ""
+    return Chart(
+        name=f"curves-{name}",
+        caption=f"The {label} against the step{each}.",
+        words=f"Line chart of the {label}; {end}.",
+        panels=[
+            Panel(
+                series=[Line(x=steps, y=line) for line in lines],
+                x=Axis(title="step"),
+                y=Axis(title=label),
+            )
+        ],
+    )
 
 
 def _result(run: SupernetRun) -> Markup:

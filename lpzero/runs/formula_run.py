@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from lpzero.runs.run import Run
 from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
-from primitives.score import AnyFormula
-from primitives.sizes import SpaceSize
+from primitives.formula import Formula
+from primitives.space_size import SpaceSize
 
 Row = Mapping[str, Any]
 ONE_SIDED = "one-sided"
@@ -106,7 +106,7 @@ class FormulaRun(Run, ABC):
         return [line for line in lines if line["table"] == table]
 
 
-def pairs_in(formula: AnyFormula, rho: float) -> Iterator[PairRho]:
+def pairs_in(formula: Formula, rho: float) -> Iterator[PairRho]:
     """The pairs of statistics in each term of a formula, under the term's outermost operation.
 
     In a term of one binary the pair is that of its branches; in deeper terms every pair of

@@ -42,7 +42,7 @@ class Journal:
     def __init__(self, path: Path, fits: Check, place: str = "") -> None:
         self.path, self._first = path, first_seal(place)
         data = read_bytes(path)
-        lines = whole_lines(data, fits, place)
+        lines = next_lines(data, self._first, 0, fits).lines
         self._ends = array("q", accumulate(map(len, lines)))
         self._last = seal_in(lines[-1]) if lines else self._first
         self.remark = _remark(path, len(lines), data[self._end(len(lines)) :])
@@ -71,7 +71,7 @@ class Journal:
 
     def records(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The records of these lines."""
-        return [_record(line) for line in self._lines(*slice(start, stop).indices(len(self))[:2])]
+        return _records(self._lines(*slice(start, stop).indices(len(self))[:2]))
 
     def seal(self, line: int) -> str:
         """The seal of the journal's first `line` lines."""
@@ -163,8 +163,8 @@ class JournalText(NamedTuple):
 def read_journal(path: Path, fits: Check, place: str = "") -> JournalText:
     """The journal's content, without opening it for writing."""
     data = read_bytes(path)
-    lines = whole_lines(data, fits, place)
-    return JournalText([_record(line) for line in lines], len(data) - sum(map(len, lines)))
+    found = next_lines(data, first_seal(place), 0, fits)
+    return JournalText(found.records, len(data) - found.n_bytes)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -177,24 +177,17 @@ def read_bytes(path: Path) -> bytes:
         raise RunError(f"{path} is {error}: remove it, or choose another directory") from None
 
 
-def whole_lines(data: bytes, fits: Check, place: str = "") -> list[bytes]:
-    """The lines before the first one that is torn, was changed or is out of order."""
-    lines: list[bytes] = []
-    seal = first_seal(place)
-    for line in data.splitlines(keepends=True):
-        if line[-_TAIL:] != _tail(seal, line[:-_TAIL]) or not _fits(line, len(lines), fits):
-            break
-        seal = seal_in(line)
-        lines.append(line)
-    return lines
-
-
 class NextLines(NamedTuple):
-    """Records that continue a journal, how many bytes they take, and the seal of the last."""
+    """Records that continue a journal, the lines that hold them, and the seal of the last."""
 
     records: list[dict[str, Any]]
-    n_bytes: int
+    lines: list[bytes]
     seal: bytes
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes the lines take."""
+        return sum(map(len, self.lines))
 
 
 def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLines:
@@ -216,7 +209,7 @@ def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLine
             del records[place:]
             break
     whole = lines[: len(records)]
-    return NextLines(records, sum(map(len, whole)), seal_in(whole[-1]) if whole else before)
+    return NextLines(records, whole, seal_in(whole[-1]) if whole else before)
 
 
 def _records(lines: list[bytes]) -> list[Any]:
@@ -239,7 +232,7 @@ def _records(lines: list[bytes]) -> list[Any]:
 def _is_fitting(record: Any, number: int, fits: Check) -> bool:
     try:
         return isinstance(record, dict) and fits(record, number)
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, AttributeError):
         return False
 
 
@@ -256,13 +249,6 @@ def seal_in(line: bytes) -> bytes:
 def _tail(before: bytes, body: bytes) -> bytes:
     """The end of a line: its seal covers the seal of the line before it."""
     return _MARK + hashlib.sha256(before + body).hexdigest()[:_DIGITS].encode() + _END
-
-
-def _fits(line: bytes, number: int, fits: Check) -> bool:
-    try:
-        return fits(_record(line), number)
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return False
 
 
 def _record(line: bytes) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from lpzero.runs.journal_follower import JournalFollower
 from lpzero.runs.layout import JOURNAL, TABLE, place
 from lpzero.runs.live_run import Now, OpenedAgain
 from lpzero.runs.run import Run
-from spaces.training.loss_curve import POINTS
 from spaces.training.recipes import Plan
 from spaces.training.table_rows import to_table, train_one
+from spaces.training.trainer import POINTS
 
 KIND = "table build"
 _FIELDS = {"index", "seed", "target", "seconds"}

@@ -47,8 +47,9 @@ def run(request: Request, screen: Screen) -> Outcome:
 def result_of(found: Comparison, out: Path | None) -> dict[str, Any]:
     """Rows and curves of a comparison; they are written to the directory if there is one."""
     from lpzero import files
-    from lpzero.report.figures import style
-    from lpzero.report.search_curves import draw
+    from lpzero.report import style
+    from lpzero.report.drawn_chart import draw
+    from lpzero.report.figures.convergence import search_curves
     from lpzero.search.comparison import curve_rows
 
     curves = curve_rows(found.results)
@@ -56,7 +57,7 @@ def result_of(found: Comparison, out: Path | None) -> dict[str, Any]:
     if out is not None:
         files.write_csv(out / "curves.csv", curves)
         files.write_csv(out / "comparison.csv", found.rows)
-        figure = draw(curves, example["target"], found.threshold)
+        figure = draw(search_curves(curves, example["target"], found.threshold))
         for form in ("pdf", "png"):
             style.save(figure, out / f"curves.{form}")
     rows = {"threshold": found.threshold, "evaluator": example, "rows": found.rows}

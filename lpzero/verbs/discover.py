@@ -265,7 +265,7 @@ def read(config: StoredConfig) -> Run:
 
 def follow(config: StoredConfig) -> LiveRun:
     """The campaign while it works."""
-    from lpzero.discover.live_campaign import LiveCampaign
+    from lpzero.discover.record import LiveCampaign
 
     return LiveCampaign(config)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.exhaust.results import Query
-from lpzero.exhaust.run import KIND, Exhaustion
-from lpzero.judgement.permutations import PERMUTATIONS
+from lpzero.exhaust.run import KIND, ExhaustSettings
 from lpzero.options import FOLDER, Switch, Whole, argument, group, option
 from lpzero.runs.layout import RESULT, SHARDS
 from lpzero.runs.line import FINISHED, STOPPED, Line, n_files, tables, test_rho
 from lpzero.runs.run import Run, read_file
+from lpzero.scores.floor import PERMUTATIONS
 from lpzero.statistics.definitions import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
@@ -45,7 +45,7 @@ class Request:
     """
 
     table: Any = argument("TABLE")
-    settings: Exhaustion = group(Exhaustion)
+    settings: ExhaustSettings = group(ExhaustSettings)
     split_seed: int = groups.split_seed()
     upstream_dims: bool = groups.upstream_dims()
     out: str | None = option(
@@ -66,11 +66,11 @@ class Request:
 def run(request: Request, screen: Screen) -> Outcome:
     """The best formulas and what they are compared with; also in the run's directory."""
     from lpzero import exhaust as engine
-    from lpzero.exhaust.floor import floors
+    from lpzero.exhaust.report import floors
     from lpzero.exhaust.run import exhaustive_config
-    from lpzero.judgement.permutations import check_permutations
     from lpzero.runs.directory import RunDirectory
     from lpzero.scores.best_count import best_count
+    from lpzero.scores.floor import check_permutations
     from lpzero.sketches.builder import Builder, sketches
     from lpzero.sketches.store import Store
     from primitives.statistics import gradient_statistics
@@ -161,6 +161,6 @@ def line(config: StoredConfig) -> Line:
 def page(run: Any, *others: Any) -> Content:
     """The page of an exhaustive run."""
     from lpzero.report import formula_page
-    from lpzero.report.figures.drawn import Material
+    from lpzero.report.figures import Material
 
     return formula_page.content(Material(run, *others))

@@ -61,7 +61,7 @@ class TableFile:
     @property
     def reading(self) -> Any:
         """How the file is read, or None if no option says anything about it."""
-        from spaces.tables.reading import Reading
+        from spaces.tables.readers import Reading
 
         found = Reading(self.target, self.smaller_is_better, self.ids, self.task)
         return None if found == Reading() else found

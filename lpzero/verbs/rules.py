@@ -26,15 +26,14 @@ class Request:
 
 def run(request: Request, screen: Screen) -> Outcome:
     """A row per rule, and the sizes of the spaces."""
-    from primitives.pruning import RULES, without
-    from primitives.score_pruning import SCORE_RULES
-    from primitives.sizes import measure, removed_alone
+    from primitives.pruning import OUTER_RULES, RULES, without
+    from primitives.space_size import measure, removed_alone
 
     active, paired = without(*request.off), request.same_statistic
     lengths = [1, 2] if request.unaries is None else [request.unaries]
     sizes = [measure(length, paired, active) for length in lengths]
     rows = []
-    for rule in (*RULES.values(), *SCORE_RULES.values()):
+    for rule in (*RULES.values(), *OUTER_RULES.values()):
         is_term = rule.name in RULES
         row: dict[str, Any] = {
             "rule": rule.name,

@@ -322,10 +322,10 @@ def given(request: Request) -> dict[str, Any]:
 def _hf_space(path: str) -> str:
     """The name under which the space of configurations is known from now on."""
     from lpzero import hf
-    from spaces import addresses
+    from spaces import user_modules
 
     space = hf.read_space(path)
-    addresses.remember(str(path), space)
+    user_modules.remember_space(str(path), space)
     return str(space.name)
 
 

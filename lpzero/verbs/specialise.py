@@ -29,8 +29,8 @@ class Request:
 
 def run(request: Request, screen: Screen) -> Outcome:
     """The architecture that was chosen, its size, and its measures on held-out data."""
-    from lpzero.supernet import specialisation
-    from lpzero.supernet.record import open_supernet
+    from lpzero.supernet.trained import of_architecture, open_supernet, write
+    from lpzero.supernet.trained import specialise as best_of
 
     path = Path(request.out or "")
     if path.suffix != ".safetensors":
@@ -45,11 +45,11 @@ def run(request: Request, screen: Screen) -> Outcome:
         )
 
     found = (
-        specialisation.specialise(trained, allows)
+        best_of(trained, allows)
         if request.arch is None
-        else specialisation.of_architecture(trained, _arch(space, request.arch))
+        else of_architecture(trained, _arch(space, request.arch))
     )
-    specialisation.write(found, path)
+    write(found, path)
     interval = [found.test.value + sign * 1.96 * found.test.error for sign in (-1, 1)]
     arch = space.to_json(found.arch)
     row: dict[str, Any] = {

@@ -67,7 +67,7 @@ def _say_what_fits(request: Any, start: Path, screen: Screen) -> None:
 
 def read(config: StoredConfig) -> Run:
     """The training with that config."""
-    from lpzero.supernet.record import read
+    from lpzero.supernet.trained import read
 
     return read(config)
 

@@ -138,9 +138,8 @@ def run(request: Request, screen: Screen) -> Outcome:
 
 def _plan(request: Request) -> Plan:
     """The space's own training, or the recipe of the nano table of that name."""
-    from spaces.addresses import is_address
-    from spaces.training.own_plan import own_plan
-    from spaces.training.recipes import plan_named
+    from spaces.training.recipes import own_plan, plan_named
+    from spaces.user_modules import is_address
 
     seeds = request.seeds
     if is_address(request.space):

@@ -7,7 +7,7 @@ of each; AutoFormer stores the three in one matrix of interleaved rows (query, k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,21 +22,8 @@ if TYPE_CHECKING:
 class AutoFormerSharing(WeightSharing[AutoFormerArch]):
     """The first blocks, heads and features; heads and ratios of layers are independent."""
 
+    space: AutoFormerSpace
     parts: ClassVar[Mapping[str, str]] = {"heads": "attention", "ratio": "feed-forward"}
-
-    def __init__(self, space: AutoFormerSpace) -> None:
-        self.space = space
-
-    def largest(self) -> AutoFormerArch:
-        return self._extreme(max)
-
-    def smallest(self) -> AutoFormerArch:
-        return self._extreme(min)
-
-    def _extreme(self, pick: Callable[..., Any]) -> AutoFormerArch:
-        space = self.space
-        layer = AutoFormerLayer(pick(space.heads), pick(space.ratios))
-        return AutoFormerArch(pick(space.hidden), (layer,) * pick(space.n_layers))
 
     def layout(self, arch: AutoFormerArch) -> AutoFormer:
         from spaces.autoformer.model import AutoFormer

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Sizes, flip, flip_layers, read_fields, read_layers, redraw, require
+from spaces.base import Sizes
+from spaces.choices import Choice, Layers
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
     """
 
     version: ClassVar[int] = 1
+    kind: ClassVar[type[Any]] = AutoFormerArch
+    crossed_first: ClassVar[tuple[str, ...]] = ("layers",)
 
     name: str = "autoformer-tiny"
     hidden: tuple[int, ...] = (192, 216, 240)
@@ -71,65 +74,14 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
     def batch_shape(self) -> tuple[int, int]:
         return self.n_images, self.grid**2 + 1
 
-    def validate(self, arch: AutoFormerArch) -> None:
-        require(self.hidden, arch.hidden, "hidden", self.name)
-        require(self.n_layers, len(arch.layers), "number of layers", self.name)
-        for index, layer in enumerate(arch.layers):
-            require(self.heads, layer.heads, f"layers[{index}].heads", self.name)
-            require(self.ratios, layer.ratio, f"layers[{index}].ratio", self.name)
-
-    def cardinality(self) -> int:
-        per_layer = len(self.heads) * len(self.ratios)
-        stacked: int = sum(per_layer**n for n in self.n_layers)
-        return len(self.hidden) * stacked
-
-    def sample(self, rng: random.Random) -> AutoFormerArch:
-        hidden, n_layers = rng.choice(self.hidden), rng.choice(self.n_layers)
-        return AutoFormerArch(hidden, tuple(self.sample_layer(rng) for _ in range(n_layers)))
-
-    def sample_layer(self, rng: random.Random) -> AutoFormerLayer:
-        """A uniformly drawn layer."""
-        return AutoFormerLayer(rng.choice(self.heads), rng.choice(self.ratios))
-
-    def mutate(
-        self, arch: AutoFormerArch, probability: float, rng: random.Random
-    ) -> AutoFormerArch:
-        hidden = redraw(arch.hidden, self.hidden, probability, rng)
-        n_layers = redraw(len(arch.layers), self.n_layers, probability, rng)
-        layers = [
-            AutoFormerLayer(
-                redraw(layer.heads, self.heads, probability, rng),
-                redraw(layer.ratio, self.ratios, probability, rng),
-            )
-            for layer in arch.layers[:n_layers]
-        ]
-        layers += [self.sample_layer(rng) for _ in range(n_layers - len(layers))]
-        return AutoFormerArch(hidden, tuple(layers))
-
-    def crossover(
-        self, first: AutoFormerArch, second: AutoFormerArch, rng: random.Random
-    ) -> AutoFormerArch:
-        base = flip(first, second, rng)
-        other = second if base is first else first
-        layers = flip_layers(base.layers, other.layers, rng)
-        return AutoFormerArch(flip(first.hidden, second.hidden, rng), layers)
-
-    def blocks(self, arch: AutoFormerArch) -> tuple[AutoFormerLayer, ...]:
-        return arch.layers
-
-    def with_block(
-        self, arch: AutoFormerArch, index: int, block: AutoFormerLayer
-    ) -> AutoFormerArch:
-        return replace(arch, layers=(*arch.layers[:index], block, *arch.layers[index + 1 :]))
+    @cached_property
+    def fields(self) -> tuple[Choice, Layers]:
+        of_layer = Choice("heads", self.heads), Choice("ratio", self.ratios)
+        layers = Layers("layers", self.n_layers, AutoFormerLayer, of_layer)
+        return Choice("hidden", self.hidden), layers
 
     def redraw_block(self, arch: AutoFormerArch, index: int, rng: random.Random) -> AutoFormerArch:
-        return self.with_block(arch, index, self.sample_layer(rng))
-
-    def from_json(self, fields: Mapping[str, Any]) -> AutoFormerArch:
-        given = read_fields(fields, AutoFormerArch, "architecture")
-        arch = AutoFormerArch(given["hidden"], read_layers(given["layers"], AutoFormerLayer))
-        self.validate(arch)
-        return arch
+        return self.draw_block(arch, index, rng)
 
     def build(self, arch: AutoFormerArch, seed: int) -> AutoFormer:
         from spaces.autoformer.model import build
@@ -191,9 +143,6 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
             attention = 2 * T * T * q + 4 * g**3 * q  # and the relative positions
             total += T * (4 * h * q + 2 * h * self.inner(arch, layer)) + attention
         return total
-
-    def depth(self, arch: AutoFormerArch) -> int:
-        return len(arch.layers)
 
     def width(self, arch: AutoFormerArch) -> int:
         return arch.hidden

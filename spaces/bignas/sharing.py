@@ -6,7 +6,7 @@ weights in common; their statistics are recomputed for every architecture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -26,21 +26,7 @@ _STAGED = ("channels", "depths", "kernels")
 class BigNasSharing(WeightSharing[BigNasArch]):
     """Leading channels, centres of kernels, first blocks of stages; there are no isomers."""
 
-    def __init__(self, space: BigNasSpace) -> None:
-        self.space = space
-
-    def largest(self) -> BigNasArch:
-        return self._extreme(max)
-
-    def smallest(self) -> BigNasArch:
-        return self._extreme(min)
-
-    def _extreme(self, pick: Callable[..., Any]) -> BigNasArch:
-        space = self.space
-        staged = {field: tuple(map(pick, getattr(space, field))) for field in _STAGED}
-        return BigNasArch(
-            pick(space.resolutions), pick(space.stems), last=pick(space.lasts), **staged
-        )
+    space: BigNasSpace
 
     def layout(self, arch: BigNasArch) -> BigNas:
         from spaces.bignas.model import BigNas

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from spaces.base import Sizes, flip, read_fields, redraw, require
-from spaces.errors import ArchitectureError, shown
+from spaces.base import Sizes
+from spaces.choices import Choice, PerStage
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
     from spaces.bignas.model import BigNas
     from spaces.bignas.sharing import BigNasSharing
-
-_PER_STAGE = ("channels", "depths", "kernels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +59,8 @@ class BigNasSpace(ImageSpace[BigNasArch]):
     """The allowed values; `image` is the side of the default batch, which networks resize."""
 
     version: ClassVar[int] = 1
+    kind: ClassVar[type[Any]] = BigNasArch
+    crossed_first: ClassVar[tuple[str, ...]] = ("channels", "kernels")
     shares_blocks: ClassVar[bool] = True
     absent_statistics: ClassVar[frozenset[str]] = frozenset({"H", "S"})
 
@@ -109,55 +109,15 @@ class BigNasSpace(ImageSpace[BigNasArch]):
                 before = c
         return found
 
-    def validate(self, arch: BigNasArch) -> None:
-        require(self.resolutions, arch.resolution, "resolution", self.name)
-        require(self.stems, arch.stem, "stem", self.name)
-        require(self.lasts, arch.last, "last", self.name)
-        for field in _PER_STAGE:
-            given, allowed = getattr(arch, field), getattr(self, field)
-            require((len(allowed),), len(given), f"number of {field}", self.name)
-            for stage, (value, choices) in enumerate(zip(given, allowed, strict=True)):
-                require(choices, value, f"{field}[{stage}]", self.name)
-
-    def cardinality(self) -> int:
-        total = len(self.resolutions) * len(self.stems) * len(self.lasts)
-        for field in _PER_STAGE:
-            total *= math.prod(map(len, getattr(self, field)))
-        return total
-
-    def sample(self, rng: random.Random) -> BigNasArch:
-        resolution, stem = rng.choice(self.resolutions), rng.choice(self.stems)
-        staged = {f: tuple(rng.choice(c) for c in getattr(self, f)) for f in _PER_STAGE}
-        return BigNasArch(resolution, stem, last=rng.choice(self.lasts), **staged)
-
-    def mutate(self, arch: BigNasArch, probability: float, rng: random.Random) -> BigNasArch:
-        resolution = redraw(arch.resolution, self.resolutions, probability, rng)
-        stem = redraw(arch.stem, self.stems, probability, rng)
-        staged = {
-            field: tuple(
-                redraw(value, choices, probability, rng)
-                for value, choices in zip(getattr(arch, field), getattr(self, field), strict=True)
-            )
-            for field in _PER_STAGE
-        }
-        last = redraw(arch.last, self.lasts, probability, rng)
-        return BigNasArch(resolution, stem, last=last, **staged)
-
-    def crossover(self, first: BigNasArch, second: BigNasArch, rng: random.Random) -> BigNasArch:
-        """Depths from one parent, every other field of every stage from either."""
-        staged = {
-            field: tuple(
-                flip(*pair, rng)
-                for pair in zip(getattr(first, field), getattr(second, field), strict=True)
-            )
-            for field in ("channels", "kernels")
-        }
-        return BigNasArch(
-            flip(first.resolution, second.resolution, rng),
-            flip(first.stem, second.stem, rng),
-            depths=flip(first.depths, second.depths, rng),
-            last=flip(first.last, second.last, rng),
-            **staged,
+    @cached_property
+    def fields(self) -> tuple[Choice | PerStage, ...]:
+        return (
+            Choice("resolution", self.resolutions),
+            Choice("stem", self.stems),
+            PerStage("channels", self.channels),
+            PerStage("depths", self.depths, is_together=True),
+            PerStage("kernels", self.kernels),
+            Choice("last", self.lasts),
         )
 
     def blocks(self, arch: BigNasArch) -> tuple[BigNasBlock, ...]:
@@ -180,17 +140,6 @@ class BigNasSpace(ImageSpace[BigNasArch]):
         stage = self.plans(arch)[index].stage
         drawn = rng.choice(self.channels[stage]), rng.choice(self.kernels[stage])
         return self.with_block(arch, index, BigNasBlock(stage, *drawn))
-
-    def from_json(self, fields: Mapping[str, Any]) -> BigNasArch:
-        given = read_fields(fields, BigNasArch, "architecture")
-        for name in _PER_STAGE:
-            values = given[name]
-            if not isinstance(values, (list, tuple)) or not all(type(v) is int for v in values):
-                raise ArchitectureError(f"{name}: got {shown(values)}, expected a list of integers")
-            given[name] = tuple(values)
-        arch = BigNasArch(**given)
-        self.validate(arch)
-        return arch
 
     def build(self, arch: BigNasArch, seed: int) -> BigNas:
         from spaces.bignas.model import build

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Sizes, Space, flip, flip_layers, read_fields, read_layers, redraw, require
+from spaces.base import Sizes
+from spaces.choices import Choice, ChoiceSpace, Layers
 
 if TYPE_CHECKING:
     from spaces.flexibert.model import FlexiBert
@@ -35,7 +35,7 @@ class FlexiBertArch:
 
 
 @dataclass(frozen=True)
-class FlexiBertSpace(Space[FlexiBertArch]):
+class FlexiBertSpace(ChoiceSpace[FlexiBertArch]):
     """The allowed values; the defaults are the paper's space.
 
     `upstream_dims` builds and counts every architecture with h = 256 and f = 1024, as the
@@ -43,6 +43,8 @@ class FlexiBertSpace(Space[FlexiBertArch]):
     """
 
     version: ClassVar[int] = 1
+    kind: ClassVar[type[Any]] = FlexiBertArch
+    crossed_first: ClassVar[tuple[str, ...]] = ("layers",)
 
     name: str = "flexibert"
     hidden: tuple[int, ...] = (128, 256)
@@ -58,70 +60,15 @@ class FlexiBertSpace(Space[FlexiBertArch]):
     upstream_dims: bool = False
     reads_text: bool = False
 
-    def validate(self, arch: FlexiBertArch) -> None:
-        require(self.hidden, arch.hidden, "hidden", self.name)
-        require(self.n_layers, len(arch.layers), "number of layers", self.name)
-        for index, layer in enumerate(arch.layers):
-            where = f"layers[{index}]"
-            require(self.operations, layer.operation, f"{where}.operation", self.name)
-            require(self.heads, layer.heads, f"{where}.heads", self.name)
-            require(self.ffn, layer.ffn, f"{where}.ffn", self.name)
-            require(self.stacks, layer.stacks, f"{where}.stacks", self.name)
-
-    def cardinality(self) -> int:
-        per_layer = len(self.operations) * len(self.heads) * len(self.ffn) * len(self.stacks)
-        stacked: int = sum(per_layer**n for n in self.n_layers)
-        return len(self.hidden) * stacked
-
-    def sample(self, rng: random.Random) -> FlexiBertArch:
-        hidden, n_layers = rng.choice(self.hidden), rng.choice(self.n_layers)
-        return FlexiBertArch(hidden, tuple(self.sample_layer(rng) for _ in range(n_layers)))
-
-    def sample_layer(self, rng: random.Random) -> Layer:
-        """A uniformly drawn layer."""
-        return Layer(
-            rng.choice(self.operations),
-            rng.choice(self.heads),
-            rng.choice(self.ffn),
-            rng.choice(self.stacks),
+    @cached_property
+    def fields(self) -> tuple[Choice, Layers]:
+        of_layer = (
+            Choice("operation", self.operations),
+            Choice("heads", self.heads),
+            Choice("ffn", self.ffn),
+            Choice("stacks", self.stacks),
         )
-
-    def mutate(self, arch: FlexiBertArch, probability: float, rng: random.Random) -> FlexiBertArch:
-        hidden = redraw(arch.hidden, self.hidden, probability, rng)
-        n_layers = redraw(len(arch.layers), self.n_layers, probability, rng)
-        layers = [self.mutate_layer(layer, probability, rng) for layer in arch.layers[:n_layers]]
-        layers += [self.sample_layer(rng) for _ in range(n_layers - len(layers))]
-        return FlexiBertArch(hidden, tuple(layers))
-
-    def mutate_layer(self, layer: Layer, probability: float, rng: random.Random) -> Layer:
-        """The layer with each field redrawn with the given probability."""
-        return Layer(
-            redraw(layer.operation, self.operations, probability, rng),
-            redraw(layer.heads, self.heads, probability, rng),
-            redraw(layer.ffn, self.ffn, probability, rng),
-            redraw(layer.stacks, self.stacks, probability, rng),
-        )
-
-    def crossover(
-        self, first: FlexiBertArch, second: FlexiBertArch, rng: random.Random
-    ) -> FlexiBertArch:
-        base = flip(first, second, rng)
-        other = second if base is first else first
-        layers = flip_layers(base.layers, other.layers, rng)
-        return FlexiBertArch(flip(first.hidden, second.hidden, rng), layers)
-
-    def blocks(self, arch: FlexiBertArch) -> tuple[Layer, ...]:
-        return arch.layers
-
-    def with_block(self, arch: FlexiBertArch, index: int, block: Layer) -> FlexiBertArch:
-        layers = (*arch.layers[:index], block, *arch.layers[index + 1 :])
-        return replace(arch, layers=layers)
-
-    def from_json(self, fields: Mapping[str, Any]) -> FlexiBertArch:
-        given = read_fields(fields, FlexiBertArch, "architecture")
-        arch = FlexiBertArch(given["hidden"], read_layers(given["layers"], Layer))
-        self.validate(arch)
-        return arch
+        return Choice("hidden", self.hidden), Layers("layers", self.n_layers, Layer, of_layer)
 
     def build(self, arch: FlexiBertArch, seed: int) -> FlexiBert:
         from spaces.flexibert.model import build
@@ -175,9 +122,6 @@ class FlexiBertSpace(Space[FlexiBertArch]):
             multiply_adds += mixing_multiply_adds(h, layer, T)
             multiply_adds += T * (2 * h * f + (layer.stacks - 1) * f * f)
         return 2 * multiply_adds
-
-    def depth(self, arch: FlexiBertArch) -> int:
-        return len(arch.layers)
 
     def width(self, arch: FlexiBertArch) -> int:
         return self.as_built(arch).hidden

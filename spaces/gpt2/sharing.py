@@ -7,7 +7,7 @@ another number of heads is another reading of the same weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,22 +22,8 @@ if TYPE_CHECKING:
 class Gpt2Sharing(WeightSharing[Gpt2Arch]):
     """The first blocks and features of each of queries, keys and values."""
 
+    space: Gpt2Space
     parts: ClassVar[Mapping[str, str]] = {"n_head": "attention", "d_inner": "feed-forward"}
-
-    def __init__(self, space: Gpt2Space) -> None:
-        self.space = space
-
-    def largest(self) -> Gpt2Arch:
-        return self._extreme(max)
-
-    def smallest(self) -> Gpt2Arch:
-        return self._extreme(min)
-
-    def _extreme(self, pick: Callable[..., Any]) -> Gpt2Arch:
-        space, n = self.space, pick(self.space.n_layers)
-        d = pick(space.d_model)
-        inner = pick(space.inner_choices(d))
-        return Gpt2Arch(d, (pick(space.n_head),) * n, (inner,) * n, EMBED_LIKE_MODEL, 1)
 
     def layout(self, arch: Gpt2Arch) -> Gpt2:
         from spaces.gpt2.model import Gpt2

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Sizes, Space, flip, flip_layers, read_fields, redraw, require
-from spaces.errors import ArchitectureError, shown
+from spaces.base import Sizes
+from spaces.choices import Choice, ChoiceSpace, Columns, Layers
 
 if TYPE_CHECKING:
     from spaces.gpt2.model import Gpt2
@@ -37,7 +38,7 @@ class Gpt2Arch:
 
 
 @dataclass(frozen=True)
-class Gpt2Space(Space[Gpt2Arch]):
+class Gpt2Space(ChoiceSpace[Gpt2Arch]):
     """The allowed values; the defaults are the paper's space.
 
     `sample` stays in the paper's ranges and makes every layer at least `min_ratio` times the
@@ -45,6 +46,8 @@ class Gpt2Space(Space[Gpt2Arch]):
     """
 
     version: ClassVar[int] = 1
+    kind: ClassVar[type[Any]] = Gpt2Arch
+    crossed_first: ClassVar[tuple[str, ...]] = ("layers",)
 
     name: str = "gpt2"
     n_layers: Sequence[int] = range(2, 17)
@@ -62,15 +65,21 @@ class Gpt2Space(Space[Gpt2Arch]):
     batch_shape: tuple[int, int] = (2, 64)
     reads_text: bool = False
 
-    def validate(self, arch: Gpt2Arch) -> None:
-        require(self.accepted_d_model, arch.d_model, "d_model", self.name)
-        require(self.n_layers, len(arch.d_inner), "number of layers", self.name)
-        require([len(arch.d_inner)], len(arch.n_head), "length of n_head", self.name)
-        for index, (heads, inner) in enumerate(zip(arch.n_head, arch.d_inner, strict=True)):
-            require(self.n_head, heads, f"n_head[{index}]", self.name)
-            require(self.accepted_d_inner, inner, f"d_inner[{index}]", self.name)
-        require((EMBED_LIKE_MODEL, *self.d_embed), arch.d_embed, "d_embed", self.name)
-        require(self.div_val, arch.div_val, "div_val", self.name)
+    @cached_property
+    def fields(self) -> tuple[Choice | Layers, ...]:
+        of_layer = (
+            Choice("n_head", self.n_head),
+            Choice("d_inner", self._inner_values, self.accepted_d_inner),
+        )
+        return (
+            Choice("d_model", self.d_model, self.accepted_d_model),
+            Columns("layers", self.n_layers, Gpt2Layer, of_layer, by_column=True),
+            Choice("d_embed", self.d_embed, (EMBED_LIKE_MODEL, *self.d_embed)),
+            Choice("div_val", self.div_val),
+        )
+
+    def _inner_values(self, drawn: Mapping[str, Any]) -> Sequence[int]:
+        return self.inner_choices(drawn["d_model"])
 
     def cardinality(self) -> int:
         total = 0
@@ -83,74 +92,26 @@ class Gpt2Space(Space[Gpt2Arch]):
         """The inner widths that `sample` may return for this model width."""
         return [inner for inner in self.d_inner if inner >= self.min_ratio * d_model]
 
-    def sample(self, rng: random.Random) -> Gpt2Arch:
-        d, n = rng.choice(self.d_model), rng.choice(self.n_layers)
-        inner = self.inner_choices(d)
-        return Gpt2Arch(
-            d,
-            tuple(rng.choice(self.n_head) for _ in range(n)),
-            tuple(rng.choice(inner) for _ in range(n)),
-            rng.choice(self.d_embed),
-            rng.choice(self.div_val),
-        )
-
     def mutate(self, arch: Gpt2Arch, probability: float, rng: random.Random) -> Gpt2Arch:
-        d = redraw(arch.d_model, self.d_model, probability, rng)
-        n = redraw(len(arch.d_inner), self.n_layers, probability, rng)
-        choices = self.inner_choices(d)
-        heads = [redraw(x, self.n_head, probability, rng) for x in arch.n_head[:n]]
-        inner = [redraw(x, choices, probability, rng) for x in arch.d_inner[:n]]
-        heads += [rng.choice(self.n_head) for _ in range(n - len(heads))]
-        inner += [rng.choice(choices) for _ in range(n - len(inner))]
-        embed = redraw(arch.d_embed, self.d_embed, probability, rng)
-        div = redraw(arch.div_val, self.div_val, probability, rng)
-        return Gpt2Arch(d, tuple(heads), self._lift(inner, (arch,), d), embed, div)
+        return self._widened(super().mutate(arch, probability, rng), arch)
 
     def crossover(self, first: Gpt2Arch, second: Gpt2Arch, rng: random.Random) -> Gpt2Arch:
-        base = flip(first, second, rng)
-        other = second if base is first else first
-        layers = flip_layers(self.blocks(base), self.blocks(other), rng)
-        d = flip(first.d_model, second.d_model, rng)
-        return Gpt2Arch(
-            d,
-            tuple(layer.n_head for layer in layers),
-            self._lift([layer.d_inner for layer in layers], (first, second), d),
-            flip(first.d_embed, second.d_embed, rng),
-            flip(first.div_val, second.div_val, rng),
-        )
+        return self._widened(super().crossover(first, second, rng), first, second)
 
-    def _lift(self, inner: list[int], parents: Sequence[Gpt2Arch], d: int) -> tuple[int, ...]:
-        """Inner widths raised to the least allowed one where the model became wider.
+    def _widened(self, child: Gpt2Arch, *parents: Gpt2Arch) -> Gpt2Arch:
+        """The child with inner widths raised to the least allowed one where the model became wider.
 
         A width that a parent had with this model width is kept, because released tables contain
         narrower layers than `sample` returns.
         """
-        least = self.inner_choices(d)[0]
-        kept = {x for parent in parents if parent.d_model == d for x in parent.d_inner}
-        return tuple(x if x in kept else max(x, least) for x in inner)
-
-    def blocks(self, arch: Gpt2Arch) -> tuple[Gpt2Layer, ...]:
-        return tuple(Gpt2Layer(*pair) for pair in zip(arch.n_head, arch.d_inner, strict=True))
-
-    def with_block(self, arch: Gpt2Arch, index: int, block: Gpt2Layer) -> Gpt2Arch:
-        heads, inner = list(arch.n_head), list(arch.d_inner)
-        heads[index], inner[index] = block.n_head, block.d_inner
-        return replace(arch, n_head=tuple(heads), d_inner=tuple(inner))
+        least = self.inner_choices(child.d_model)[0]
+        kept = {x for parent in parents if parent.d_model == child.d_model for x in parent.d_inner}
+        return replace(
+            child, d_inner=tuple(x if x in kept else max(x, least) for x in child.d_inner)
+        )
 
     def takes_block(self, arch: Gpt2Arch, block: Gpt2Layer) -> bool:
         return block.d_inner in self.inner_choices(arch.d_model)
-
-    def from_json(self, fields: Mapping[str, Any]) -> Gpt2Arch:
-        given = read_fields(fields, Gpt2Arch, "architecture")
-        for name in ("n_head", "d_inner"):
-            if not isinstance(given[name], (list, tuple)):
-                raise ArchitectureError(
-                    f"{name}: got {shown(given[name])}, expected a list of integers"
-                )
-            given[name] = tuple(given[name])
-        arch = Gpt2Arch(**given)
-        self.validate(arch)
-        return arch
 
     def build(self, arch: Gpt2Arch, seed: int) -> Gpt2:
         from spaces.gpt2.model import build
@@ -237,9 +198,6 @@ class Gpt2Space(Space[Gpt2Arch]):
         for inner in arch.d_inner:
             multiply_adds += 4 * T * d * d + 2 * T * T * d + 2 * T * d * inner
         return 2 * multiply_adds
-
-    def depth(self, arch: Gpt2Arch) -> int:
-        return len(arch.d_inner)
 
     def width(self, arch: Gpt2Arch) -> int:
         return arch.d_model

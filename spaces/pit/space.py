@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Sizes, flip, read_fields, redraw, require
-from spaces.errors import ArchitectureError, shown
+from spaces.base import Sizes
+from spaces.choices import Choice, PerStage
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class PitSpace(ImageSpace[PitArch]):
     """The allowed values; `depths` are those of each stage, `heads` those of every stage."""
 
     version: ClassVar[int] = 1
+    kind: ClassVar[type[Any]] = PitArch
+    crossed_first: ClassVar[tuple[str, ...]] = ("heads",)
     shares_blocks: ClassVar[bool] = True
 
     name: str = "pit"
@@ -78,68 +81,18 @@ class PitSpace(ImageSpace[PitArch]):
         stages = zip(self.widths(arch), arch.depths, strict=True)
         return tuple(width for width, depth in stages for _ in range(depth))
 
-    def validate(self, arch: PitArch) -> None:
-        require(self.base_dims, arch.base_dim, "base_dim", self.name)
-        require(self.ratios, arch.ratio, "ratio", self.name)
-        for field in ("depths", "heads"):
-            n_given, n_stages = len(getattr(arch, field)), len(self.depths)
-            require((n_stages,), n_given, f"number of {field}", self.name)
-        for stage, (depth, heads) in enumerate(zip(arch.depths, arch.heads, strict=True)):
-            require(self.depths[stage], depth, f"depths[{stage}]", self.name)
-            require(self.heads, heads, f"heads[{stage}]", self.name)
-            if stage and heads % arch.heads[stage - 1]:
-                raise ArchitectureError(
-                    f"heads[{stage}] = {heads} is outside space {self.name}: "
-                    f"use a multiple of the {arch.heads[stage - 1]} of the stage before"
-                )
+    @cached_property
+    def fields(self) -> tuple[Choice, Choice, PerStage, PerStage]:
+        return (
+            Choice("base_dim", self.base_dims),
+            Choice("ratio", self.ratios),
+            PerStage("depths", self.depths),
+            PerStage("heads", (self.heads,) * len(self.depths), is_multiple=True),
+        )
 
     def head_choices(self) -> list[tuple[int, ...]]:
         """The allowed combinations of heads of the stages."""
-        drawn = itertools.product(self.heads, repeat=len(self.depths))
-        return [heads for heads in drawn if all(b % a == 0 for a, b in itertools.pairwise(heads))]
-
-    def cardinality(self) -> int:
-        total = len(self.base_dims) * len(self.ratios) * len(self.head_choices())
-        for choices in self.depths:
-            total *= len(choices)
-        return total
-
-    def sample(self, rng: random.Random) -> PitArch:
-        return PitArch(
-            rng.choice(self.base_dims),
-            rng.choice(self.ratios),
-            tuple(rng.choice(choices) for choices in self.depths),
-            rng.choice(self.head_choices()),
-        )
-
-    def mutate(self, arch: PitArch, probability: float, rng: random.Random) -> PitArch:
-        """Each field redrawn with the probability, heads among those that fit their neighbours."""
-        base_dim = redraw(arch.base_dim, self.base_dims, probability, rng)
-        ratio = redraw(arch.ratio, self.ratios, probability, rng)
-        depths = tuple(
-            redraw(depth, choices, probability, rng)
-            for depth, choices in zip(arch.depths, self.depths, strict=True)
-        )
-        heads = arch.heads
-        fitting = self.head_choices()
-        for stage in range(len(heads)):
-            here = [h[stage] for h in fitting if _alike_elsewhere(h, heads, stage)]
-            drawn = redraw(heads[stage], here, probability, rng)
-            heads = (*heads[:stage], drawn, *heads[stage + 1 :])
-        return PitArch(base_dim, ratio, depths, heads)
-
-    def crossover(self, first: PitArch, second: PitArch, rng: random.Random) -> PitArch:
-        """Each stage from either parent; where only one parent's heads fit, from that one."""
-        heads: list[int] = []
-        for pair in zip(first.heads, second.heads, strict=True):
-            fitting = [h for h in pair if not heads or h % heads[-1] == 0]
-            heads.append(flip(fitting[0], fitting[-1], rng))
-        return PitArch(
-            flip(first.base_dim, second.base_dim, rng),
-            flip(first.ratio, second.ratio, rng),
-            tuple(flip(*pair, rng) for pair in zip(first.depths, second.depths, strict=True)),
-            tuple(heads),
-        )
+        return self.fields[3].combinations()
 
     def blocks(self, arch: PitArch) -> tuple[PitBlock, ...]:
         stages = zip(arch.heads, arch.depths, strict=True)
@@ -173,17 +126,6 @@ class PitSpace(ImageSpace[PitArch]):
         """The architecture with the width of a head and the depths redrawn; heads are of blocks."""
         drawn = self.mutate(arch, 0.5, rng)
         return replace(arch, base_dim=drawn.base_dim, depths=drawn.depths)
-
-    def from_json(self, fields: Mapping[str, Any]) -> PitArch:
-        given = read_fields(fields, PitArch, "architecture")
-        for name in ("depths", "heads"):
-            values = given[name]
-            if not isinstance(values, (list, tuple)) or not all(type(v) is int for v in values):
-                raise ArchitectureError(f"{name}: got {shown(values)}, expected a list of integers")
-            given[name] = tuple(values)
-        arch = PitArch(**given)
-        self.validate(arch)
-        return arch
 
     def build(self, arch: PitArch, seed: int) -> Pit:
         from spaces.pit.model import build
@@ -253,11 +195,6 @@ class PitSpace(ImageSpace[PitArch]):
 def attention_parameters(w: int) -> int:
     """Parameters of a block's attention, its norm left out."""
     return 4 * w * w + 4 * w
-
-
-def _alike_elsewhere(heads: Sequence[int], others: Sequence[int], stage: int) -> bool:
-    """Whether the two differ at that stage at most."""
-    return all(a == b for i, (a, b) in enumerate(zip(heads, others, strict=True)) if i != stage)
 
 
 def _joints(widths: Sequence[int], grids: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from spaces.base import Sizes, flip, flip_layers, read_fields, read_layers, redraw, require
-from spaces.errors import ArchitectureError, shown
+from spaces.base import Sizes
+from spaces.choices import Choice, Stages
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class ShuntedSpace(ImageSpace[ShuntedArch]):
     """The allowed values; `depths` and `reductions` are those of each stage."""
 
     version: ClassVar[int] = 1
+    kind: ClassVar[type[Any]] = ShuntedArch
 
     name: str = "shunted"
     bases: tuple[int, ...] = (48, 64, 80)
@@ -82,64 +83,11 @@ class ShuntedSpace(ImageSpace[ShuntedArch]):
     def block_widths(self, arch: ShuntedArch) -> tuple[int, ...]:
         return tuple(self.widths(arch)[stage] for stage, _ in _numbered(arch))
 
-    def validate(self, arch: ShuntedArch) -> None:
-        require(self.bases, arch.base, "base", self.name)
-        require(self.stems, arch.stem, "stem", self.name)
-        require((len(self.depths),), len(arch.stages), "number of stages", self.name)
-        for stage, layers in enumerate(arch.stages):
-            require(self.depths[stage], len(layers), f"depth of stages[{stage}]", self.name)
-            for index, layer in enumerate(layers):
-                require(self.heads, layer.heads, f"stages[{stage}][{index}].heads", self.name)
-                require(self.ratios, layer.ratio, f"stages[{stage}][{index}].ratio", self.name)
-
-    def cardinality(self) -> int:
-        per_block = len(self.heads) * len(self.ratios)
-        stacked: int = sum(per_block ** sum(depths) for depths in product(*self.depths))
-        return len(self.bases) * len(self.stems) * stacked
-
-    def sample(self, rng: random.Random) -> ShuntedArch:
-        base, stem = rng.choice(self.bases), rng.choice(self.stems)
-        depths = [rng.choice(choices) for choices in self.depths]
-        stages = tuple(tuple(self.sample_block(rng) for _ in range(depth)) for depth in depths)
-        return ShuntedArch(base, stem, stages)
-
-    def sample_block(self, rng: random.Random) -> ShuntedBlock:
-        """A uniformly drawn block."""
-        return ShuntedBlock(rng.choice(self.heads), rng.choice(self.ratios))
-
-    def mutate(self, arch: ShuntedArch, probability: float, rng: random.Random) -> ShuntedArch:
-        base = redraw(arch.base, self.bases, probability, rng)
-        stem = redraw(arch.stem, self.stems, probability, rng)
-        stages = []
-        for layers, choices in zip(arch.stages, self.depths, strict=True):
-            depth = redraw(len(layers), choices, probability, rng)
-            kept = [
-                ShuntedBlock(
-                    redraw(layer.heads, self.heads, probability, rng),
-                    redraw(layer.ratio, self.ratios, probability, rng),
-                )
-                for layer in layers[:depth]
-            ]
-            stages.append((*kept, *(self.sample_block(rng) for _ in range(depth - len(kept)))))
-        return ShuntedArch(base, stem, tuple(stages))
-
-    def crossover(self, first: ShuntedArch, second: ShuntedArch, rng: random.Random) -> ShuntedArch:
-        """Depths from one parent, every other field from either."""
-        longer = flip(first, second, rng)
-        other = second if longer is first else first
-        pairs = zip(longer.stages, other.stages, strict=True)
-        return ShuntedArch(
-            flip(first.base, second.base, rng),
-            flip(first.stem, second.stem, rng),
-            tuple(flip_layers(*pair, rng) for pair in pairs),
-        )
-
-    def blocks(self, arch: ShuntedArch) -> tuple[ShuntedBlock, ...]:
-        return tuple(layer for layers in arch.stages for layer in layers)
-
-    def with_block(self, arch: ShuntedArch, index: int, block: ShuntedBlock) -> ShuntedArch:
-        blocks = iter((*self.blocks(arch)[:index], block, *self.blocks(arch)[index + 1 :]))
-        return replace(arch, stages=tuple(tuple(next(blocks) for _ in s) for s in arch.stages))
+    @cached_property
+    def fields(self) -> tuple[Choice, Choice, Stages]:
+        of_block = Choice("heads", self.heads), Choice("ratio", self.ratios)
+        stages = Stages("stages", self.depths, ShuntedBlock, of_block)
+        return Choice("base", self.bases), Choice("stem", self.stems), stages
 
     def redraw_shape(self, arch: ShuntedArch, rng: random.Random) -> ShuntedArch:
         """The architecture with width, stem and depths redrawn; blocks stay in their stage."""
@@ -147,15 +95,6 @@ class ShuntedSpace(ImageSpace[ShuntedArch]):
         stages = zip(arch.stages, drawn.stages, strict=True)
         kept = tuple((*own[: len(new)], *new[len(own) :]) for own, new in stages)
         return replace(drawn, stages=kept)
-
-    def from_json(self, fields: Mapping[str, Any]) -> ShuntedArch:
-        given = read_fields(fields, ShuntedArch, "architecture")
-        if not isinstance(given["stages"], (list, tuple)):
-            raise ArchitectureError(f"stages: got {shown(given['stages'])}, expected a list")
-        given["stages"] = tuple(read_layers(layers, ShuntedBlock) for layers in given["stages"])
-        arch = ShuntedArch(**given)
-        self.validate(arch)
-        return arch
 
     def build(self, arch: ShuntedArch, seed: int) -> Shunted:
         from spaces.shunted.model import build
@@ -241,9 +180,6 @@ class ShuntedSpace(ImageSpace[ShuntedArch]):
     def projections(self, arch: ShuntedArch) -> int:
         """Queries, and keys and values at one or two scales."""
         return sum(3 if self.reductions[stage] == 1 else 5 for stage, _ in _numbered(arch))
-
-    def depth(self, arch: ShuntedArch) -> int:
-        return sum(map(len, arch.stages))
 
     def width(self, arch: ShuntedArch) -> int:
         """The width of the last stage."""

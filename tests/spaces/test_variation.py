@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import spaces
-from spaces.base import Space, flip, redraw, require
+from spaces.base import Space
 from spaces.bignas import BigNasSpace
+from spaces.choices import flip, redraw, require
 from spaces.errors import ArchitectureError
 from spaces.flexibert import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Arch

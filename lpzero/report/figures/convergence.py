@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
-from lpzero.report.figures import plotly_spec as plotly
-from lpzero.report.figures import style
-from lpzero.report.figures.drawn import SEARCHED, Drawn, FigureKind, Material
+from lpzero.report.chart import Axis, Chart, Level, Line, Panel
+from lpzero.report.figures import SEARCHED, FigureKind, Material
 from lpzero.runs.formula_run import FormulaRun
 
 _OBJECTIVES = {RHO: "ρ", RHO_GIVEN_PARAMS: "ρ given parameters", RHO_WITHIN: "ρ within groups"}
-_LEGEND = 44  # letters in a line of the legend
 _POINTS = 400  # of a curve; more cannot be seen
 
 
@@ -35,8 +30,8 @@ class Arm:
     @property
     def mean(self) -> FloatArray:
         """Over the runs (G,); NaN where not all of them have a value."""
-        found: FloatArray = self.fitness.mean(axis=0)
-        return found
+        mean: FloatArray = self.fitness.mean(axis=0)
+        return mean
 
     @property
     def interval(self) -> tuple[FloatArray, FloatArray] | None:
@@ -49,7 +44,7 @@ class Arm:
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """Arms on one grid of evaluations (G,), with known levels to compare them with, by name."""
+    """Arms on one grid of evaluations (G,), with levels to compare them with, by name."""
 
     evaluated: FloatArray
     arms: tuple[Arm, ...]
@@ -69,105 +64,82 @@ def convergence(
 
     A history is the rows of a campaign's history.csv, of which `evaluated` and `fitness` are read.
     """
-    runs = {name: [_read(rows) for rows in found] for name, found in histories.items()}
-    steps = [run[0] for found in runs.values() for run in found]
+    runs = {name: [_read(rows) for rows in of_arm] for name, of_arm in histories.items()}
+    steps = [run[0] for of_arm in runs.values() for run in of_arm]
     if not steps or any(len(step) == 0 for step in steps):
         raise InputError("a convergence figure needs a history with at least one generation")
     if evaluated is None:
         first, last = min(s[0] for s in steps), max(s[-1] for s in steps)
         evaluated = np.unique(np.linspace(first, last, _POINTS).round())
-    lines = [
-        Arm(name, np.array([_at(run, evaluated) for run in found])) for name, found in runs.items()
+    arms_ = [
+        Arm(name, np.array([_at(run, evaluated) for run in of_arm]))
+        for name, of_arm in runs.items()
     ]
-    return Convergence(evaluated, tuple(lines), dict(levels or {}), counted, measured)
+    return Convergence(evaluated, tuple(arms_), dict(levels or {}), counted, measured)
 
 
-def draw(data: Convergence, axes: Any = None) -> Figure:
-    """A line per arm, the middle 95% of its runs shaded; in `axes` if they are given."""
-    with style.look():
-        figure = style.new() if axes is None else axes.figure
-        axes = figure.subplots() if axes is None else axes
-        for index, arm in enumerate(data.arms):
-            n = len(arm.fitness)
-            label = arm.name if n == 1 else f"{arm.name} ({n} runs)"
-            label = "\n".join(wrap(style.short(label, 3 * _LEGEND), _LEGEND))
-            colour = style.COLOURS[index % len(style.COLOURS)]
-            dashes = style.DASHES[index % len(style.DASHES)]
-            axes.plot(
-                data.evaluated,
-                arm.mean,
-                color=colour,
-                linestyle=dashes,
-                label=label,
-                drawstyle="steps-post",
+def chart(data: Convergence, name: str, caption: str, words: str) -> Chart:
+    """A line per arm, the middle 95% of its runs shaded."""
+    has_several_runs = any(len(arm.fitness) > 1 for arm in data.arms)
+    return Chart(
+        name=name,
+        caption=caption,
+        words=words,
+        panels=[panel(data)],
+        title="mean and middle 95% of the runs" if has_several_runs else "",
+    )
+
+
+def panel(data: Convergence, title: str = "") -> Panel:
+    """The arms in one pair of axes."""
+    is_single = len(data.arms) == 1 and len(data.arms[0].fitness) == 1
+    lines = []
+    for place, arm in enumerate(data.arms):
+        n = len(arm.fitness)
+        label = arm.name if n == 1 else f"{arm.name} ({n} runs)"
+        lines.append(
+            Line(
+                x=data.evaluated,
+                y=arm.mean,
+                name="" if is_single else label,
+                colour=place,
+                is_stepped=True,
+                band=arm.interval,
             )
-            if arm.interval is not None:
-                axes.fill_between(
-                    data.evaluated, *arm.interval, color=colour, alpha=0.2, linewidth=0, step="post"
-                )
-        for name, value in data.levels.items():
-            axes.axhline(value, color=style.GREY, linewidth=0.8, linestyle=(0, (2, 2)))
-            axes.annotate(
-                f"{name}: {value:.3f}",
-                (1.0, value),
-                (0, 2),
-                color=style.GREY,
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                ha="right",
-                va="bottom",
-                fontsize=8,
-            )
-        axes.set_xlabel(data.counted)
-        axes.set_ylabel(style.short(data.measured, 60))
-        if len(data.arms) > 1 or len(data.arms[0].fitness) > 1:
-            many = any(len(arm.fitness) > 1 for arm in data.arms)
-            title = "mean and middle 95% of the runs" if many else None
-            axes.legend(loc="lower right", fontsize=8, title=title, title_fontsize=8)
-    return figure
-
-
-def spec(data: Convergence) -> plotly.Spec:
-    """The same for a browser."""
-    traces: list[dict[str, Any]] = []
-    for index, arm in enumerate(data.arms):
-        n, colour = len(arm.fitness), plotly.colour(index)
-        name = plotly.text(arm.name if n == 1 else f"{arm.name} ({n} runs)", 60)
-        if arm.interval is not None:
-            band: dict[str, Any] = {
-                "type": "scatter", "mode": "lines", "x": data.evaluated, "hoverinfo": "skip",
-                "line": {"width": 0.5, "color": colour, "shape": "hv"}, "showlegend": False,
-            }  # fmt: skip
-            low, high = arm.interval
-            traces += [{**band, "y": low}, {**band, "y": high, "fill": "tonexty"}]
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": name,
-                "x": data.evaluated,
-                "y": arm.mean,
-                "line": {
-                    "color": colour,
-                    "width": 2.5,
-                    "shape": "hv",
-                    "dash": plotly.DASHES[index % len(plotly.DASHES)],
-                },
-                "hovertemplate": "%{y:.6~g} after %{x:,}<extra></extra>",
-            }
         )
-    levels = data.levels.items()
-    return plotly.spec(
-        traces,
-        height=360,
-        showlegend=len(data.arms) > 1 or len(data.arms[0].fitness) > 1,
-        shapes=[plotly.horizontal(value) for _, value in levels],
-        annotations=[
-            plotly.note(f"{plotly.text(name, 40)}: {value:.3f}", 1.0, value, "right")
-            for name, value in levels
+    return Panel(
+        series=lines,
+        x=Axis(title=data.counted),
+        y=Axis(title=data.measured),
+        title=title,
+        levels=[Level(value, f"{name}: {value:.3f}") for name, value in data.levels.items()],
+    )
+
+
+def search_curves(rows: Sequence[Mapping[str, Any]], target: str, threshold: float | None) -> Chart:
+    """The best so far of each arm of a comparison of searches, with its interval over seeds."""
+    lines = []
+    for place, arm in enumerate(dict.fromkeys(str(row["arm"]) for row in rows)):
+        x, mean, low, high = (
+            [row[key] for row in rows if row["arm"] == arm]
+            for key in ("evaluations", "mean", "low", "high")
+        )
+        lines.append(Line(x=x, y=mean, hover=arm, name=arm, colour=place, band=(low, high)))
+    last = {row["arm"]: row["mean"] for row in rows}
+    ends = "; ".join(f"{arm} {mean:.6g}" for arm, mean in last.items())
+    return Chart(
+        name="curves",
+        caption="The best so far against evaluations: the mean over seeds and its 95% interval.",
+        words=f"Line chart; at the end: {ends}.",
+        panels=[
+            Panel(
+                series=lines,
+                x=Axis(title="evaluations"),
+                y=Axis(title=f"best {target}"),
+                levels=[] if threshold is None else [Level(threshold, "start of the best 1%")],
+            )
         ],
-        xaxis=plotly.axis(data.counted),
-        yaxis=plotly.axis(plotly.text(data.measured, 60)),
+        title="mean over seeds and its 95% interval",
     )
 
 
@@ -176,8 +148,8 @@ def _read(rows: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, FloatArray]:
         pairs = [(float(row["evaluated"]), float(row["fitness"])) for row in rows]
     except (KeyError, TypeError, ValueError):
         raise InputError("a history needs numbers under 'evaluated' and 'fitness'") from None
-    found = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    numbers = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return numbers[:, 0], numbers[:, 1]
 
 
 def _at(run: tuple[FloatArray, FloatArray], evaluated: FloatArray) -> FloatArray:
@@ -186,11 +158,11 @@ def _at(run: tuple[FloatArray, FloatArray], evaluated: FloatArray) -> FloatArray
     NaN before the first is over, and beyond the end of the run, where the value is unknown.
     """
     place = np.searchsorted(run[0], evaluated, side="right") - 1
-    is_known = (place >= 0) & (evaluated <= run[0][-1])
-    return np.where(is_known, run[1][np.maximum(place, 0)], np.nan)
+    has_value = (place >= 0) & (evaluated <= run[0][-1])
+    return np.where(has_value, run[1][np.maximum(place, 0)], np.nan)
 
 
-def _figures(material: Material) -> Iterator[Drawn]:
+def _charts(material: Material) -> Iterator[Chart]:
     run = material.run
     if not run.history:
         return
@@ -204,18 +176,17 @@ def _figures(material: Material) -> Iterator[Drawn]:
         measured=f"best fitness so far ({_OBJECTIVES.get(first, first)} on {measured_on})",
     )
     last = run.history[-1]
-    yield Drawn(
+    yield chart(
+        data,
         "convergence",
         f"Best fitness so far, on {measured_on}, against formulas evaluated. This is what the"
         f" search maximises: in sample.{several(len(runs), 'campaigns')}",
         f"Line chart; best fitness {float(last['fitness']):.3f} after"
         f" {int(last['evaluated']):,} formulas.",
-        spec(data),
-        partial(draw, data),
     )
 
 
-FIGURE = FigureKind(40, SEARCHED, _figures)
+FIGURE = FigureKind(40, SEARCHED, _charts)
 
 
 def several(n: int, what: str) -> str:
@@ -231,15 +202,15 @@ def arms(
     A name contains a setting only if it separates runs that the settings before it do not.
     """
     named: list[str] = []
-    for key in dict.fromkeys(key for found, _ in runs for key in found):
-        if len({_words(found, [*named, key]) for found, _ in runs}) > len(
-            {_words(found, named) for found, _ in runs}
+    for key in dict.fromkeys(key for settings, _ in runs for key in settings):
+        if len({_words(settings, [*named, key]) for settings, _ in runs}) > len(
+            {_words(settings, named) for settings, _ in runs}
         ):
             named.append(key)
-    found_arms: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
-    for found, history in runs:
-        found_arms.setdefault(_words(found, named) or "this run", []).append(history)
-    return found_arms
+    groups: dict[str, list[Sequence[Mapping[str, Any]]]] = {}
+    for settings, history in runs:
+        groups.setdefault(_words(settings, named) or "this run", []).append(history)
+    return groups
 
 
 def _words(settings: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -255,20 +226,20 @@ def _identity(run: FormulaRun) -> dict[str, Any]:
 def _levels(
     run: FormulaRun, others: Sequence[FormulaRun], objective: str, measured_on: str
 ) -> dict[str, float]:
-    """Known rhos on the training rows, if that is the fitness: of counting, of every formula."""
+    """Rhos on the training rows, if that is the fitness: of counting, of every formula."""
     if objective != RHO or measured_on != "train":
         return {}
     levels = {
-        f"the best of all {found.counts['evaluated']:,}": float(found.best["rho"]["train"])
-        for found in others
-        if not found.history and found.best is not None and _same_rows(run, found)
+        f"the best of all {other.counts['evaluated']:,}": float(other.best["rho"]["train"])
+        for other in others
+        if not other.history and other.best is not None and _same_rows(run, other)
     }
     return levels | _counted(run)
 
 
 def _same_rows(run: FormulaRun, other: FormulaRun) -> bool:
     """Whether both were fitted to the same rows of the same tables."""
-    digests = [[table["digest"] for table in found.tables] for found in (run, other)]
+    digests = [[table["digest"] for table in entry.tables] for entry in (run, other)]
     return digests[0] == digests[1] and run.request["split_seed"] == other.request["split_seed"]
 
 

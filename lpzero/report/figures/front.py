@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from lpzero.report.figures import plotly_spec as plotly
-from lpzero.report.figures import style
-from lpzero.report.figures.drawn import OTHERS, Drawn, FigureKind, Material
+from lpzero.report.chart import Axis, Chart, Level, Line, Panel, Points
+from lpzero.report.figures import OTHERS, FigureKind, Material
 from lpzero.runs.formula_run import FormulaRun
 
 
@@ -40,11 +36,11 @@ class Front:
     @property
     def steps(self) -> list[Point]:
         """The points that no smaller formula reaches, smallest first."""
-        found: list[Point] = []
+        steps: list[Point] = []
         for point in self.points:
-            if not found or point.fitness > found[-1].fitness:
-                found.append(point)
-        return found
+            if not steps or point.fitness > steps[-1].fitness:
+                steps.append(point)
+        return steps
 
     @property
     def simplest(self) -> Point | None:
@@ -52,8 +48,9 @@ class Front:
         if self.chosen is None or self.low is None:
             return None
         inside = [p for p in self.steps if p.fitness >= self.low]
-        found = inside[0] if inside else None
-        return found if found and found.complexity < self.chosen.complexity else None
+        smallest = inside[0] if inside else None
+        is_smaller = smallest is not None and smallest.complexity < self.chosen.complexity
+        return smallest if is_smaller else None
 
 
 def front(
@@ -62,8 +59,8 @@ def front(
     """The data of the figure from the formulas that were tried."""
     best: dict[int, Point] = {}
     for point in tried:
-        known = best.get(point.complexity)
-        if known is None or point.fitness > known.fitness:
+        rival = best.get(point.complexity)
+        if rival is None or point.fitness > rival.fitness:
             best[point.complexity] = point
     return Front(tuple(best[size] for size in sorted(best)), chosen, low, rows)
 
@@ -85,124 +82,73 @@ def _chosen(run: FormulaRun) -> tuple[Point | None, float | None]:
     if best is None:
         return None, None
     text = str(best["formula"])
-    known: Mapping[str, Any] = next((row for row in run.hall if row["formula"] == text), {})
-    value = known.get("fitness", best.get("fitness", best["rho"]["train"]))
+    kept: Mapping[str, Any] = next((row for row in run.hall if row["formula"] == text), {})
+    value = kept.get("fitness", best.get("fitness", best["rho"]["train"]))
     fitness = float(value[0] if isinstance(value, list) else value)
     is_rho = run.fitness_rows == "train" and abs(fitness - best["rho"]["train"]) < 1e-9
     lows = [run.judged(str(table["name"]))["train"]["rho_ci"][0] for table in run.tables]
     return Point(text, int(best["complexity"]), fitness), min(lows) if is_rho else None
 
 
-def draw(data: Front) -> Figure:
+def chart(data: Front) -> Chart:
     """Points and the staircase of the best so far; the chosen formula is marked."""
-    with style.look():
-        figure = style.new()
-        axes = figure.subplots()
-        axes.plot(
-            [p.complexity for p in data.points],
-            [p.fitness for p in data.points],
-            linestyle="none",
-            marker="o",
-            markersize=3.5,
-            color=style.COLOURS[5],
-            label="best of its size",
-        )
-        axes.step(
-            [p.complexity for p in data.steps],
-            [p.fitness for p in data.steps],
-            where="post",
-            color=style.COLOURS[0],
-            label="front",
-        )
-        for point, name, index in _marked(data):
-            axes.plot(
-                [point.complexity],
-                [point.fitness],
-                linestyle="none",
-                marker=style.MARKERS[index],
-                markersize=9,
-                color=style.COLOURS[index],
-                label=name,
-            )
-        axes.set_xlabel("nodes of the formula")
-        axes.set_ylabel(f"fitness on {style.short(data.rows, 30)}")
-        axes.legend(loc="lower right", fontsize=8)
-    return figure
-
-
-def spec(data: Front) -> plotly.Spec:
-    """The same for a browser."""
     steps = data.steps
-    traces: list[dict[str, Any]] = [
-        _trace("best of its size", data.points, 5, 7),
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": "front",
-            "x": [p.complexity for p in steps],
-            "y": [p.fitness for p in steps],
-            "line": {"color": plotly.colour(0), "width": 2.5, "shape": "hv"},
-            "hoverinfo": "skip",
-        },
-        *(_trace(name, [point], index, 14) for point, name, index in _marked(data)),
-    ]
     # The smallest formulas are far below the rest: the figure begins where something happens.
-    top, middle = steps[-1].fitness, sorted(p.fitness for p in data.points)[len(data.points) // 4]
-    low = min([middle, *(point.fitness for point, _, _ in _marked(data))])
+    top, quarter = steps[-1].fitness, sorted(p.fitness for p in data.points)[len(data.points) // 4]
+    low = min([quarter, *(point.fitness for point, _, _ in _marked(data))])
     gap = max(1e-4, (top - low) * 0.1)
-    return plotly.spec(
-        traces,
-        height=380,
-        showlegend=True,
-        shapes=[] if data.low is None else [plotly.horizontal(data.low)],
-        annotations=[]
-        if data.low is None
-        else [plotly.note("lower end of the winner's interval", 1.0, data.low, "right")],
-        xaxis=plotly.axis("nodes of the formula", rangemode="tozero"),
-        yaxis=plotly.axis(
-            f"fitness on {plotly.text(data.rows, 30)}",
-            range=[min(low, data.low if data.low is not None else low) - gap, top + gap],
-        ),
+    bottom = low if data.low is None else min(low, data.low)
+    widest = max(point.complexity for point in data.points)
+    shown = ", ".join(f"{p.fitness:.3f} with {p.complexity} nodes" for p in steps)
+    return Chart(
+        name="front",
+        caption=f"Complexity against fitness, on {data.rows}: the best formula of each size that"
+        " was tried, and the front, which no smaller formula reaches. In sample.",
+        words=f"Chart of fitness against size; the front: {shown}.",
+        panels=[
+            Panel(
+                series=[
+                    _points("best of its size", data.points, 5),
+                    Line(
+                        x=[p.complexity for p in steps],
+                        y=[p.fitness for p in steps],
+                        name="front",
+                        is_stepped=True,
+                        hover=None,
+                    ),
+                    *(_points(name, [point], place) for point, name, place in _marked(data)),
+                ],
+                x=Axis(title="nodes of the formula", limits=(0, 1.05 * widest)),
+                y=Axis(title=f"fitness on {data.rows}", limits=(bottom - gap, top + gap)),
+                levels=[]
+                if data.low is None
+                else [Level(data.low, "lower end of the winner's interval")],
+            )
+        ],
     )
 
 
 def _marked(data: Front) -> list[tuple[Point, str, int]]:
     """The points with a marker of their own, each with its name and its place in the colours."""
-    found = [] if data.chosen is None else [(data.chosen, "chosen", 1)]
-    return found if data.simplest is None else [*found, (data.simplest, "simplest inside", 2)]
+    chosen = [] if data.chosen is None else [(data.chosen, "chosen", 1)]
+    return chosen if data.simplest is None else [*chosen, (data.simplest, "simplest inside", 2)]
 
 
-def _trace(name: str, points: Iterable[Point], index: int, size: int) -> dict[str, Any]:
-    found = list(points)
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [p.complexity for p in found],
-        "y": [p.fitness for p in found],
-        "marker": {
-            "color": plotly.colour(index),
-            "size": size,
-            "symbol": plotly.SYMBOLS[index % 3],
-        },
-        "customdata": [plotly.lines(p.formula, 56) for p in found],
-        "hovertemplate": "%{customdata}<br>%{x} nodes, fitness %{y:.4f}<extra></extra>",
-    }
-
-
-def _figures(material: Material) -> Iterator[Drawn]:
-    data = of_run(material.run)
-    if data is None:
-        return
-    steps = ", ".join(f"{p.fitness:.3f} with {p.complexity} nodes" for p in data.steps)
-    yield Drawn(
-        "front",
-        f"Complexity against fitness, on {data.rows}: the best formula of each size that was"
-        " tried, and the front, which no smaller formula reaches. In sample.",
-        f"Chart of fitness against size; the front: {steps}.",
-        spec(data),
-        partial(draw, data),
+def _points(name: str, points: Sequence[Point], colour: int) -> Points:
+    return Points(
+        x=[p.complexity for p in points],
+        y=[p.fitness for p in points],
+        hover=[f"{p.formula}\n{p.complexity} nodes, fitness {p.fitness:.4f}" for p in points],
+        name=name,
+        colour=colour,
+        is_large=len(points) == 1 and name != "best of its size",
     )
 
 
-FIGURE = FigureKind(35, OTHERS, _figures)
+def _charts(material: Material) -> Iterator[Chart]:
+    data = of_run(material.run)
+    if data is not None:
+        yield chart(data)
+
+
+FIGURE = FigureKind(35, OTHERS, _charts)

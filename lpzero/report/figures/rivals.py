@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
-
-from matplotlib.figure import Figure
 
 from lpzero.judgement import counters
 from lpzero.judgement.differences import Outcome
-from lpzero.report.figures import plotly_spec as plotly
-from lpzero.report.figures import style
-from lpzero.report.figures.drawn import FOUND, Drawn, FigureKind, Material, file_name
+from lpzero.report.chart import Axis, Chart, Level, Panel, Points
+from lpzero.report.figures import FOUND, FigureKind, Material, file_name
 from lpzero.runs.formula_run import FormulaRun
 
-_ROW = 0.22  # inches
 WINNER = "the winner"
 # What the difference of the winner and a rival says, with the place of its colour and marker.
 _SAID: Mapping[str | None, tuple[str, int]] = {
@@ -32,7 +27,7 @@ _SAID: Mapping[str | None, tuple[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A proxy's rho on test rows; `difference` is the winner's less its own, if it is known."""
+    """A proxy's rho on test rows; `difference` is the winner's less its own, if it was measured."""
 
     proxy: str
     kind: str
@@ -43,7 +38,7 @@ class Rival:
 
     @property
     def outcome(self) -> str | None:
-        """What the paired difference says; None if it is not known."""
+        """What the paired difference says; None without one."""
         return None if self.difference is None else str(self.difference["outcome"])
 
 
@@ -59,7 +54,7 @@ class Rivals:
     @property
     def rows(self) -> list[Rival]:
         """All of them, best first."""
-        return sorted((self.winner, *self.others), key=lambda one: (-one.rho, one.proxy))
+        return sorted((self.winner, *self.others), key=lambda rival: (-rival.rho, rival.proxy))
 
 
 def of_run(
@@ -74,91 +69,60 @@ def of_run(
     test = run.judged(table)["test"]
     winner = Rival(WINNER, "winner", float(test["rho"]), _pair(test["rho_ci"]))
     column = {} if run.scores is None else run.scores["tables"].get(table, {})
-    found = [_rival(line) for line in column.get("rivals", ())] or list(_counted(run, table))
-    known = {rival.proxy for rival in found}
+    rivals = [_rival(line) for line in column.get("rivals", ())] or list(_counted(run, table))
+    taken = {run.best["formula"], *(rival.proxy for rival in rivals)}
     for line in ranked or ():
-        if line["proxy"] not in known and line["proxy"] != run.best["formula"] and "test" in line:
-            found.append(_rival({"kind": "zoo", **line, **line["test"]}))
-    found.sort(key=lambda one: (-one.rho, one.proxy))
-    return Rivals(table, int(test["n"]), winner, tuple(found))
+        if line["proxy"] not in taken and "test" in line:
+            rivals.append(_rival({"kind": "zoo", **line, **line["test"]}))
+    rivals.sort(key=lambda rival: (-rival.rho, rival.proxy))
+    return Rivals(table, int(test["n"]), winner, tuple(rivals))
 
 
-def draw(data: Rivals) -> Figure:
-    """A row per proxy, the best on top."""
-    with style.look():
-        rows = data.rows
-        figure = style.new(6.2, 1.2 + _ROW * len(rows))
-        axes = figure.subplots()
-        labelled: set[int] = set()
-        for place, one in enumerate(rows):
-            said, index = ("the winner", 0) if one is data.winner else _SAID[one.outcome]
-            colour = style.COLOURS[index]
-            axes.plot(one.rho_ci, [place, place], color=colour, linewidth=1.2)
-            axes.plot(
-                [one.rho],
-                [place],
-                linestyle="none",
-                marker=style.MARKERS[index],
-                color=colour,
-                markersize=6 if one is data.winner else 4.5,
-                label=said if index not in labelled else None,
-            )
-            labelled.add(index)
-        axes.axvline(data.winner.rho, color=style.GREY, linewidth=0.8, linestyle="--", zorder=0)
-        axes.set_yticks(range(len(rows)), [style.short(one.proxy, 40) for one in rows], fontsize=8)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel(f"Spearman's ρ on the {data.n} test rows, 95% interval")
-        figure.legend(loc="outside upper left", ncols=2, fontsize=8)
-    return figure
-
-
-def spec(data: Rivals) -> plotly.Spec:
-    """The same for a browser; pointing at a rival tells the paired difference."""
+def chart(data: Rivals) -> Chart:
+    """A row per proxy, the best on top; pointing at a rival tells the paired difference."""
     rows = data.rows
-    groups: dict[tuple[str, int], list[Rival]] = {("the winner", 0): [data.winner]}
-    for one in data.others:
-        groups.setdefault(_SAID[one.outcome], []).append(one)
-    names = [plotly.text(one.proxy, 26) for one in rows]
-    return plotly.spec(
-        [_dots(name, index, found) for (name, index), found in groups.items()],
-        height=120 + 21 * len(rows),
-        showlegend=True,
-        shapes=[plotly.vertical(data.winner.rho)],
-        xaxis=plotly.axis(f"ρ on the {data.n} test rows, 95% interval"),
-        yaxis=plotly.rows_axis(names),
+    groups: dict[tuple[str, int], list[Rival]] = {(WINNER, 0): [data.winner]}
+    for rival in data.others:
+        groups.setdefault(_SAID[rival.outcome], []).append(rival)
+    values = "; ".join(f"{rival.proxy} {rival.rho:.3f}" for rival in rows[:12])
+    return Chart(
+        name=f"rivals-{file_name(data.table)}",
+        caption=f"The winner among its rivals on the test rows of {data.table}. Colours show the"
+        " paired difference: both are ranked in the same resamples, so overlapping intervals do not"
+        " mean that the difference is unsettled.",
+        words=f"Chart of rho: {values}.",
+        panels=[
+            Panel(
+                series=[
+                    Points(
+                        x=[rival.rho for rival in rivals],
+                        y=[rows.index(rival) for rival in rivals],
+                        hover=[_hover(rival) for rival in rivals],
+                        name=name,
+                        colour=colour,
+                        is_large=name == WINNER,
+                        intervals=[rival.rho_ci for rival in rivals],
+                    )
+                    for (name, colour), rivals in groups.items()
+                ],
+                x=Axis(title=f"Spearman's ρ on the {data.n} test rows, 95% interval"),
+                y=Axis(names=[rival.proxy for rival in rows]),
+                levels=[Level(data.winner.rho, is_vertical=True)],
+            )
+        ],
     )
 
 
-def _dots(name: str, index: int, found: Sequence[Rival]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "x": [one.rho for one in found],
-        "y": [plotly.text(one.proxy, 26) for one in found],
-        "error_x": plotly.intervals([(one.rho_ci[0], one.rho, one.rho_ci[1]) for one in found]),
-        "marker": {
-            "color": plotly.colour(index),
-            "symbol": plotly.SYMBOLS[index],
-            "size": 13 if index == 0 else 9,
-        },
-        "customdata": [_said(one) for one in found],
-        "hovertemplate": "%{customdata}<extra></extra>",
-    }
-
-
-def _said(one: Rival) -> str:
-    low, high = one.rho_ci
-    lines = [plotly.text(f"{one.proxy} ({one.kind})"), f"ρ {one.rho:.3f} [{low:.3f}, {high:.3f}]"]
-    if one.formula:
-        lines.insert(1, plotly.lines(one.formula, 56))
-    if one.difference is not None:
-        low, high = one.difference["rho_ci"]
+def _hover(rival: Rival) -> str:
+    lines = [f"{rival.proxy} ({rival.kind})"]
+    lines += [rival.formula] if rival.formula else []
+    lines.append("ρ {:.3f} [{:.3f}, {:.3f}]".format(rival.rho, *rival.rho_ci))
+    if rival.difference is not None:
+        low, high = rival.difference["rho_ci"]
         lines.append(
-            f"winner − this: {one.difference['rho']:.3f} [{low:.3f}, {high:.3f}],"
-            f" {plotly.text(one.outcome)}"
+            f"winner − this: {rival.difference['rho']:.3f} [{low:.3f}, {high:.3f}], {rival.outcome}"
         )
-    return "<br>".join(lines)
+    return "\n".join(lines)
 
 
 def _rival(line: Mapping[str, Any]) -> Rival:
@@ -175,7 +139,7 @@ def _rival(line: Mapping[str, Any]) -> Rival:
 def _counted(run: FormulaRun, table: str) -> Iterator[Rival]:
     """The best count and the counters of the result, which has differences for some of them."""
     lines = {} if run.result is None else run.result.get("differences", ())
-    known = {line["against"]: line for line in lines if line["table"] == table}
+    differences = {line["against"]: line for line in lines if line["table"] == table}
     rivals = [(str(line["proxy"]), "counter", line.get("judged")) for line in run.counters(table)]
     if run.count is not None:
         judged = run.count["judged"].get(table)
@@ -183,7 +147,9 @@ def _counted(run: FormulaRun, table: str) -> Iterator[Rival]:
     for name, kind, judged in rivals:
         if judged:
             test = judged["test"]
-            yield Rival(name, kind, float(test["rho"]), _pair(test["rho_ci"]), known.get(name))
+            yield Rival(
+                name, kind, float(test["rho"]), _pair(test["rho_ci"]), differences.get(name)
+            )
 
 
 def _pair(interval: Sequence[float]) -> tuple[float, float]:
@@ -191,21 +157,11 @@ def _pair(interval: Sequence[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _figures(material: Material) -> Iterator[Drawn]:
+def _charts(material: Material) -> Iterator[Chart]:
     for entry in material.run.tables:
         data = of_run(material.run, str(entry["name"]), material.ranking)
-        if data is None:
-            continue
-        words = "; ".join(f"{one.proxy} {one.rho:.3f}" for one in data.rows[:12])
-        yield Drawn(
-            f"rivals-{file_name(data.table)}",
-            f"The winner among its rivals on the test rows of {data.table}. Colours tell the paired"
-            " difference: both are ranked in the same resamples, so overlapping intervals do not"
-            " mean that nothing is known.",
-            f"Chart of rho: {words}.",
-            spec(data),
-            partial(draw, data),
-        )
+        if data is not None:
+            yield chart(data)
 
 
-FIGURE = FigureKind(5, FOUND, _figures)
+FIGURE = FigureKind(5, FOUND, _charts)

@@ -55,7 +55,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: in
 
 def test_the_forms_are_those_of_the_modules() -> None:
     modules = sorted(path.stem for path in Path(lpzero.export.__path__[0]).glob("*_form.py"))
-    assert [f"{name}_form" for name in lpzero.export.FORMS] == modules
+    assert [f"{name}_form" for name in lpzero.export.EXPORTERS] == modules
 
 
 def test_no_form_needs_torch_to_be_listed() -> None:
@@ -79,7 +79,7 @@ def test_the_chosen_formula_with_its_figures(
     assert found["sketch"]["limit"] == 4096
 
 
-@pytest.mark.parametrize("form", list(lpzero.export.FORMS))
+@pytest.mark.parametrize("form", list(lpzero.export.EXPORTERS))
 def test_equal_campaigns_give_equal_files(
     form: str, campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +117,7 @@ def test_the_table_ends_with_the_counters(
 
 def test_an_exhaustive_run_is_a_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made, split_ = table(), split(table(), 0)
-    asked = exhaust.Exhaustion(unaries=1)
+    asked = exhaust.ExhaustSettings(unaries=1)
     run_ = exhaust.exhaust(made, sketches(), split_, tmp_path, asked)
     answer = exhaust.report(made, split_, sketches(), run_, asked, exhaust.Query(top=4))
     with RunDirectory(tmp_path, exhaustive_config(made, split_, asked), True) as directory:

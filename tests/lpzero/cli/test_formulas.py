@@ -8,9 +8,8 @@ from click.testing import CliRunner
 from lpzero.cli.verb import command
 from primitives import UnknownPrimitiveError
 from primitives.parser import parse
-from primitives.pruning import RULES
-from primitives.score_pruning import ALL_RULES, SCORE_RULES, check
-from primitives.sizes import measure
+from primitives.pruning import ALL_RULES, OUTER_RULES, RULES, check
+from primitives.space_size import measure
 
 
 def rejected_by(example: str, level: str) -> str | None:
@@ -25,7 +24,7 @@ def test_rules_are_listed_with_what_they_remove() -> None:
     shown = json.loads(done.stdout)
     assert [(row["rule"], row["level"]) for row in shown["rules"]] == [
         *((name, "term") for name in RULES),
-        *((name, "score") for name in SCORE_RULES),
+        *((name, "score") for name in OUTER_RULES),
     ]
     for row in shown["rules"]:
         assert rejected_by(row["example"], row["level"]) == row["rule"]
@@ -45,7 +44,9 @@ def test_the_table_ends_with_the_sizes_of_both_spaces() -> None:
 
 @pytest.mark.slow
 def test_a_rule_turned_off_removes_nothing() -> None:
-    done = CliRunner().invoke(command("rules"), ["--unaries", "1", "--off", "constant", "--format", "json"])
+    done = CliRunner().invoke(
+        command("rules"), ["--unaries", "1", "--off", "constant", "--format", "json"]
+    )
     row = next(r for r in json.loads(done.stdout)["rules"] if r["rule"] == "constant")
     assert (row["on"], row["removes_1"]) == (False, 0)
     assert row["alone_1"] > 0

@@ -9,7 +9,7 @@ import pytest
 
 from lpzero.cli.main import run
 from spaces.tables import Table, load_any, names
-from tests.lpzero.own.small_space import SPACE
+from tests.spaces.own.small_space import SPACE
 
 HEAD = "layers,width,activation,heads,ffn,accuracy\n"
 ROWS = [
@@ -18,7 +18,7 @@ ROWS = [
     '2,8,tanh,"[2, 4]","[16, 24]",0.61',
     '2,16,relu,4 2,16;24,0.64',
 ]  # fmt: skip
-ADDRESS = "tests.lpzero.own.small_space:SPACE"
+ADDRESS = "tests.spaces.own.small_space:SPACE"
 
 
 def written(folder: Path, text: str, name: str = "results.csv") -> Path:

@@ -39,7 +39,7 @@ def test_an_unknown_space_is_one_line(capsys: pytest.CaptureFixture[str]) -> Non
 
 OWN = """
 import lpzero
-from tests.lpzero.own.small_space import CHOICES, Model
+from tests.spaces.own.small_space import CHOICES, Model
 
 
 def train(arch, seed):

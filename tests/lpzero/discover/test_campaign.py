@@ -339,7 +339,7 @@ def test_test_targets_are_never_read_by_the_search(
 
 
 def test_a_candidate_survives_the_journal() -> None:
-    made = Candidate(3, 2, "crossover", (1, 2), parse("-sum(add(W, A))"), "sum(add(A, W))", 3,
+    made = Candidate(3, 2, "crossover", (1, 2), "-sum(add(W, A))", "sum(add(A, W))", 3,
                      measures=(Measures(0.1, -0.2, 1 / 3),), fitness=(0.1,))  # fmt: skip
     assert Candidate.from_json(json.loads(json.dumps(made.to_json(["t"])))) == made
     assert len(sketches()) == len(table())

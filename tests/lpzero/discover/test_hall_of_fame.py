@@ -5,23 +5,24 @@ from __future__ import annotations
 import csv
 import random
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.hall_of_fame import HallOfFame, admit, front
+from lpzero.discover.hall_of_fame import HallOfFame, Tally, admit, front
 from lpzero.files import write_csv
 from lpzero.judgement.measures import Measures
-from primitives.canonical import key_up_to_sign
 from primitives.parser import parse
+from tests.formula_keys import key_up_to_sign
 
 
 def candidate(number: int, text: str, rho: float, given: float = 0.0) -> Candidate:
     formula = parse(text)
     key = key_up_to_sign(formula)
     return Candidate(
-        number, 1, "random", (), formula, key, formula.complexity,
+        number, 1, "random", (), text, key, formula.complexity,
         measures=(Measures(rho, given, 0.0),), fitness=(rho,),
     )  # fmt: skip
 
@@ -39,8 +40,8 @@ def test_of_formulas_that_rank_alike_the_simplest_stays() -> None:
 
 
 def test_rejected_candidates_and_repeats_stay_out() -> None:
-    rejected = Candidate(0, 0, "random", (), parse("sum(W)"), "sum(W)", 1, rejected="constant")
-    repeat = Candidate(1, 0, "random", (), parse("sum(W)"), repeats=0)
+    rejected = Candidate(0, 0, "random", (), "sum(W)", "sum(W)", 1, rejected="constant")
+    repeat = Candidate(1, 0, "random", (), "sum(W)", repeats=0)
     assert admit(HallOfFame(), [rejected, repeat]) == HallOfFame()
 
 
@@ -61,7 +62,7 @@ def test_admitting_in_portions_changes_nothing(pairs: list[tuple[int, int]], see
             0,
             "random",
             (),
-            parse("sum(W)"),
+            "sum(W)",
             str(i),
             complexity,
             measures=(Measures(rho / 8, 0.0, 0.0),),
@@ -96,7 +97,7 @@ def test_rows_can_be_read_without_the_library(tmp_path: Path) -> None:
 
 def scored(number: int, rho: float, complexity: int) -> Candidate:
     return Candidate(
-        number, 1, "random", (), parse("sum(W)"), str(number), complexity,
+        number, 1, "random", (), "sum(W)", str(number), complexity,
         measures=(Measures(rho, number / 100, 0.0),), fitness=(rho,),
     )  # fmt: skip
 
@@ -115,3 +116,28 @@ def test_a_full_hall_admits_a_simpler_formula_and_an_equally_fit_one() -> None:
     # Even where a fitter one is simpler still.
     full = admit(HallOfFame(size=2), [scored(0, 0.9, 3), scored(1, 0.8, 5)])
     assert [c.id for c in admit(full, [scored(2, 0.8, 4)]).entries] == [0, 2]
+
+
+def counted(number: int, generation: int, **fate: Any) -> Candidate:
+    return Candidate(number, generation, "random", (), "sum(W)", **fate)
+
+
+def test_every_fate_is_counted_and_the_best_so_far_is_kept() -> None:
+    tally = Tally()
+    everyone = [
+        counted(0, 0, key="a", complexity=5, fitness=(0.7,)),
+        counted(1, 0, rejected="constant"),
+        counted(2, 0, key="b", rejected="constant-score"),
+        counted(3, 0, repeats=0),
+        counted(4, 1, key="c", complexity=2, fitness=(0.6,)),
+        counted(5, 2, key="d", complexity=3, fitness=(0.7,)),
+    ]
+    tally.count(everyone)
+    assert (tally.tried, tally.evaluated, tally.repeats) == (6, 4, 1)
+    assert tally.rejected == {"constant": 1, "constant-score": 1}
+    shown = [(row["generation"], row["evaluated"], row["best"]) for row in tally.history]
+    assert shown == [(0, 2, 0), (1, 3, 0), (2, 4, 5)], "the simpler of equals is the best"
+    assert [row["fitness"] for row in tally.history] == [0.7, 0.7, 0.7]
+    assert [row["rejected"] for row in tally.history] == [2, 2, 2]
+    assert [row["tried"] for row in tally.history] == [4, 5, 6]
+    assert tally.hall == admit(HallOfFame(), everyone)

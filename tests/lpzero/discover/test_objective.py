@@ -64,5 +64,5 @@ def test_a_formula_that_one_table_rejects_is_rejected() -> None:
 
 def test_valid_is_the_lowest_over_the_tables() -> None:
     both = objective(Measures(0, 0, 0), Measures(0, 0, 0), valid=(0.75, 0.25))
-    candidate = Candidate(0, 0, "random", (), FORMULA, "sum(W)", 1, fitness=(0.5,))
+    candidate = Candidate(0, 0, "random", (), "sum(W)", "sum(W)", 1, fitness=(0.5,))
     assert both.valid(candidate) == pytest.approx(0.25)

@@ -11,14 +11,13 @@ import pytest
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.report import _ScoredCandidate, choose, choose_stable, passed_over
 from lpzero.judgement.across import Across
-from primitives.parser import parse
 
 TEXTS = ("sum(W)", "sum(A)", "sum(G)")
 
 
 def candidate(number: int, fitness: float, complexity: int = 1) -> Candidate:
     text = TEXTS[number % 3]
-    return Candidate(number, 4, "random", (), parse(text), text, complexity, fitness=(fitness,))
+    return Candidate(number, 4, "random", (), text, text, complexity, fitness=(fitness,))
 
 
 def judged(name: str, **rhos: float) -> Any:

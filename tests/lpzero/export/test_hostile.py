@@ -16,7 +16,7 @@ import pytest
 
 from lpzero.cli.main import run
 from lpzero.errors import InputError
-from lpzero.export import Selection, export, from_file, sympy_form
+from lpzero.export import Selection, export, from_file
 from lpzero.export.latex_form import escaped
 from lpzero.proxies import find
 from primitives.errors import FormulaError
@@ -254,33 +254,35 @@ FORM = "# lpzero-sympy 1\n# formula: sum(fro(W))\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "first line"),
-        ("# lpzero-sympy 1\nblock_mean(W)", "names 0 formulas"),
-        (FORM + "# formula: sum(W)\nblock_mean(W)", "names 2 formulas"),
+        ("# lpzero-sympy 2\n# formula: sum(W)\n", "expected the first line '# lpzero-sympy 1'"),
+        ("# lpzero-sympy 1\nblock_mean(W)", "0 lines '# formula: ...', expected one"),
+        (FORM + "# formula: sum(W)\nblock_mean(W)", "2 lines '# formula: ...'"),
         ("# lpzero-sympy 1\n# formula: sum(blur(W))\nblock_mean(W)", "unknown name"),
-        (FORM + "__import__('os')", "not allowed"),
-        (FORM + "__import__(os)", "is not allowed"),
-        (FORM + "block_mean.__class__(W)", "is not allowed"),
-        (FORM + "block_mean(lambda W)", "cannot be read"),
-        (FORM + "block_mean(x=W)", "is not allowed"),
-        (FORM + "block_mean(W if W else W)", "is not allowed"),
-        (FORM + "block_mean((W, W))", "is not allowed"),
-        (FORM + "9**9**9**9**9**9", "does not score"),
-        (FORM + "block_mean(" + "(" * 300 + "W" + ")" * 301, "nested too deeply"),
-        (FORM + "-" * 5000 + "1", "nested too deeply"),
-        (FORM + "+".join(["W"] * 90_000), "cannot be read|outside every"),
-        (FORM + "W" * 300_000, "more than 200,000"),
-        (FORM + "block_mean(W)", "does not score"),
-        (FORM + "W", "must be inside a block_mean"),
-        (FORM + "block_mean(W + A)", "one to one"),
-        (FORM + "block_mean(Piecewise(W))", "is not allowed"),
-        (FORM + "block_mean(total())", "does not accept"),
-        (FORM + "block_mean(1 < W < 2)", "is not allowed"),
+        ("# lpzero-sympy 1\n# formula: __import__('os').system('id')", "error: "),
+        ("# lpzero-sympy 1\n# formula: sum(" + "abs(" * 900 + "W" + ")" * 901, "deeper"),
+        ("# lpzero-sympy 1\n# formula: sum(disconnect(W))", "disconnected"),
+        (FORM + "\0" * 2_000_000, "bytes"),
     ],
 )
-def test_a_sympy_text_is_parsed_and_never_run(text: str, message: str) -> None:
-    with pytest.raises((InputError, FormulaError), match=message):
-        sympy_form.read(text)
+def test_a_bad_sympy_file_is_one_line_and_code_two(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.txt").write_text(text)
+    assert run(["export", str(tmp_path / "x.txt"), "--to", "json"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+
+
+@pytest.mark.parametrize("text", ["__import__('os').system('touch pwned')", "9**9**9**9", ""])
+def test_the_sympy_text_itself_is_never_run(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.txt").write_text(FORM + text)
+    (one,) = from_file(tmp_path / "x.txt")
+    assert str(one.formula) == "sum(fro(W))"
+    assert os.listdir(tmp_path) == ["x.txt"]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_the_example_draws_every_figure(tmp_path: Path, monkeypatch: pytest.Monk
     assert {path.stem for path in Path().glob("*.pdf")} == {
         "scores",
         "ranks",
-        "bars",
+        "proxies",
         "convergence",
         "pairs",
         "transfer",

@@ -17,9 +17,9 @@ from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.judgement.differences import paired_difference
 from lpzero.proxies.ranking_record import RankingRun
-from lpzero.report import notebook, write
+from lpzero.report import notebook, plotly_chart, style, write
 from lpzero.report.contents import content_of
-from lpzero.report.figures import front, learning_curves, plotly_spec, rivals, style, trainings
+from lpzero.report.figures import front, rivals, trainings
 from lpzero.report.ranking_differences import compared
 from lpzero.runs import layout
 from lpzero.runs.command import kind_of
@@ -58,7 +58,7 @@ def validated(figures: Any) -> int:
     """How many specifications Plotly's own schema accepts; an unknown field raises."""
     from plotly.graph_objects import Figure
 
-    return len([Figure(plotly_spec.coloured(drawn.spec)) for drawn in figures])
+    return len([Figure(plotly_chart.coloured(plotly_chart.spec(chart))) for chart in figures])
 
 
 def test_a_ranking_has_a_page_with_every_row(ranking: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_ranking_beside_a_winner_tells_paired_differences(
     assert found["difference"] == paired_difference(own, scores[kept], targets).to_json()
     shown = rivals.of_run(run, "made-up", [found])
     assert shown is not None
-    (mine,) = [one for one in shown.others if one.proxy == "mine"]
+    (mine,) = [rival for rival in shown.others if rival.proxy == "mine"]
     assert (mine.rho, mine.difference) == (0.2, found["difference"])
 
 
@@ -191,10 +191,10 @@ def test_a_table_build_draws_its_learning_curves(tmp_path: Path) -> None:
     run = open_run(tmp_path / "b")
     page = write(run).page
     assert HOSTILE not in page.read_text()
-    drawn = {one.name: one for one in content_of(run).figures}
-    assert validated(drawn.values()) == 2
+    charts = {chart.name: chart for chart in content_of(run).figures}
+    assert validated(charts.values()) == 2
     by_name: dict[str, list[Any]] = {}
-    for trace in drawn["learning-curves"].spec["data"]:
+    for trace in plotly_chart.spec(charts["learning-curves"])["data"]:
         by_name.setdefault(trace["name"], []).append(trace)
     (best,), (worst,), (other,) = (
         by_name[name] for name in ("highest target", "lowest target", "the others")
@@ -203,12 +203,12 @@ def test_a_table_build_draws_its_learning_curves(tmp_path: Path) -> None:
     assert "net 0" in best["meta"]
     assert worst["y"] == [7.0, 5.0]
     assert "&lt;" in other["meta"], "the hostile name"
-    assert "between 3.000 and 5.000" in drawn["learning-curves"].words
+    assert "between 3.000 and 5.000" in charts["learning-curves"].words
 
 
 def test_hundreds_of_networks_are_drawn_from_end_to_end() -> None:
     lines = [{"index": i, "seed": 0, "target": float(i), "curve": [[1, 2.0]]} for i in range(999)]
-    data = learning_curves.learning_curves(lines)
+    data = trainings.learning_curves(lines)
     assert (data.n, len(data.networks)) == (999, 200)
     assert [data.networks[0].index, data.networks[-1].index] == [0, 998]
 
@@ -258,12 +258,12 @@ def test_rivals_of_an_older_run_are_its_counters(campaign: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["plain", "a\x1b[31mb\u202e", HOSTILE, "x" * 200])
 def test_texts_of_files_are_never_markup(name: str) -> None:
-    for shown in (plotly_spec.text(name), plotly_spec.lines(name)):
+    for shown in (plotly_chart.shown(name), plotly_chart.wrapped(name)):
         assert "<" not in shown.replace("<br>", "")
         assert "\x1b" not in shown
         assert "$" not in shown
         assert "\u202e" not in shown
-    assert len(plotly_spec.text("y" * 200)) == 80
+    assert len(plotly_chart.shown("y" * 200)) == 80
 
 
 def luminance(colour: str) -> float:
@@ -274,7 +274,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("palette", ["light", "dark"])
 def test_numbers_on_a_heat_map_and_lines_stand_out(palette: str) -> None:
-    colours = plotly_spec.PALETTES[palette]
+    colours = plotly_chart.PALETTES[palette]
 
     def contrast(one: str, other: str) -> float:
         low, high = sorted([luminance(one), luminance(other)])

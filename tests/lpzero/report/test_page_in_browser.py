@@ -107,7 +107,7 @@ def test_pointing_at_a_learning_curve_shows_its_architecture(
     tab.point_at("learning-curves", 0, 1)
     said = tab.hovered("learning-curves")
     assert 'architecture 0: {"width": [40]}' in said
-    assert "loss 3.0000 after 9" in said
+    assert "training loss 3 after 9" in said
     assert tab.complaints() == []
     tab.close()
 
@@ -116,9 +116,14 @@ def test_pointing_at_a_rival_tells_the_paired_difference(tab: Tab, campaign: Pat
     column = open_run(campaign).scores["tables"]["made-up"]  # type: ignore[attr-defined]
     line = next(line for line in column["rivals"] if line["proxy"] == "parameters")
     tab.draw("rivals-made-up")
-    traces = tab.run("document.querySelector('#figure-rivals-made-up .plot').data.map((t) => t.y)")
+    traces = tab.run(
+        "document.querySelector('#figure-rivals-made-up .plot').data.map((t) => t.customdata)"
+    )
     ((trace, point),) = [
-        (i, names.index("parameters")) for i, names in enumerate(traces) if "parameters" in names
+        (i, place)
+        for i, texts in enumerate(traces)
+        for place, text in enumerate(texts)
+        if text.startswith("parameters (")
     ]
     tab.point_at("rivals-made-up", trace, point)
     low, high = line["difference"]["rho_ci"]

@@ -7,29 +7,27 @@ import os
 import re
 import shlex
 import shutil
-from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from lpzero.cli.main import run as command
-from lpzero.discover.settings import Settings, preset
 from lpzero.errors import InputError
-from lpzero.exhaust import Exhaustion, exhaust
+from lpzero.exhaust import ExhaustSettings, exhaust
 from lpzero.exhaust import report as exhaust_report
 from lpzero.exhaust import scores as exhaust_scores
 from lpzero.exhaust.run import exhaustive_config
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.report import search_page, write
+from lpzero.report import search_page, style, write
 from lpzero.report import transfer as transferring
-from lpzero.report.figures import convergence, style
+from lpzero.report.chart import Line
+from lpzero.report.contents import content_of
+from lpzero.report.figures import convergence
 from lpzero.report.markup import Markup, element
-from lpzero.report.provenance import commands
 from lpzero.runs import layout
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.run import open_run
@@ -210,7 +208,7 @@ def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> No
 @pytest.fixture(scope="module")
 def exhausted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report") / "exhausted"
-    made, parts, asked = table(), split(table(), 0), Exhaustion(1)
+    made, parts, asked = table(), split(table(), 0), ExhaustSettings(1)
     run = exhaust(made, sketches(), parts, out, asked)
     result = exhaust_report(made, parts, sketches(), run, asked)
     scores = exhaust_scores(made, parts, sketches(), run[1], result)
@@ -397,17 +395,11 @@ def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) ->
     discovery(tmp_path / "seed", seed=4).run()
     discovery(tmp_path / "other", method="random").run()
     others = [open_run(tmp_path / name) for name in ("seed", "other")]
-    drawn: dict[str, Any] = {}
-
-    def draw(data: convergence.Convergence) -> Figure:
-        drawn.update({arm.name: len(arm.fitness) for arm in data.arms})
-        return style.new()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convergence, "draw", draw)
-        page = write(open_run(campaign), tmp_path / "p.html", others).page
-    assert drawn == {"method front": 2, "method random": 1}
-    assert "3 campaigns" in read(page).text
+    content = content_of(open_run(campaign), others)
+    (chart,) = [chart for chart in content.figures if chart.name == "convergence"]
+    names = [series.name for series in chart.panels[0].series if isinstance(series, Line)]
+    assert names == ["method front (2 runs)", "method random"]
+    assert "3 campaigns" in read(write(open_run(campaign), None, others).page).text
 
 
 @pytest.fixture(scope="module")
@@ -571,9 +563,6 @@ def test_a_ranking_gives_a_figure_of_all_proxies(
 
 
 @pytest.mark.slow
-
-
-
 def test_elements_escape_all_but_markup() -> None:
     assert element("p", "<b>", Markup("<i></i>"), None, 3) == "<p>&lt;b&gt;<i></i>3</p>"
     assert element("a", title='"<', hidden=True, id=None) == '<a title="&quot;&lt;" hidden></a>'

@@ -18,22 +18,19 @@ from lpzero.runs import layout
 from lpzero.runs.run import open_run
 from tests.lpzero.column_file import write_csv
 
-_TRAINED = ["--n", "3", "--seeds", "1", "--steps", "1"]
 # The smallest run of each kind, with options that change what is found; FILE is a file of columns.
 SMALLEST = {
-    "campaign": ["discover", "FILE", "--target", "accuracy", "--smaller-is-better"]
-    + ["--columns-only", "--generations", "1", "--population", "10", "--offspring", "5"]
-    + ["--permutations", "1", "--splits", "0", "--split-seed", "2", "--quiet"],
-    "comparison": ["search", "nano-gpt2", "--compare", "--loop", "random", "--proxy", "depth"]
-    + ["--samples", "9", "--seeds", "2", "--max-parameters", "3e5", "--quiet"],
-    "exhaustive run": ["exhaust", "nano-gpt2", "--permutations", "0", "--top", "3", "--by"]
-    + ["within", "--split-seed", "1"],
-    "ranking": ["rank", "FILE", "--target", "accuracy", "--smaller-is-better", "--proxy", "cost"],
-    "search": ["search", "nano-gpt2", "--loop", "random", "--proxy", "depth", "--samples", "9"]
-    + ["--evaluator", "proxy", "--seed", "3", "--quiet"],
-    "supernet training": ["train", "nano-autoformer", "--supernet", "--steps", "1", "--batch", "2"]
-    + ["--images", "2", "--select", "PREFERRED", "--quiet"],
-    "table build": ["train", "nano-gpt2", *_TRAINED, "--quiet"],
+    "campaign": "discover FILE --target accuracy --smaller-is-better --columns-only --quiet"
+    " --generations 1 --population 10 --offspring 5 --permutations 1 --splits 0 --split-seed 2",
+    "comparison": "search nano-gpt2 --compare --loop random --proxy depth --samples 9 --seeds 2"
+    " --max-parameters 3e5 --quiet",
+    "exhaustive run": "exhaust nano-gpt2 --permutations 0 --top 3 --by within --split-seed 1",
+    "ranking": "rank FILE --target accuracy --smaller-is-better --proxy cost",
+    "search": "search nano-gpt2 --loop random --proxy depth --samples 9 --evaluator proxy --seed 3"
+    " --quiet",
+    "supernet training": "train nano-autoformer --supernet --steps 1 --batch 2 --images 2"
+    " --select PREFERRED --quiet",
+    "table build": "train nano-gpt2 --n 3 --seeds 1 --steps 1 --quiet",
 }
 _SLOW = {"exhaustive run", "supernet training", "table build", "comparison"}
 
@@ -51,7 +48,7 @@ def test_the_printed_command_makes_the_same_run(
 ) -> None:
     monkeypatch.setattr(style, "encode", lambda figure, form: b"<svg></svg>")
     files = {"FILE": str(write_csv(tmp_path)), "PREFERRED": str(_preferred(tmp_path))}
-    words = [files.get(word, word) for word in SMALLEST[kind]]
+    words = [files.get(word, word) for word in SMALLEST[kind].split()]
     first, second = tmp_path / "first", tmp_path / "second"
     assert command([*words, "--out", str(first), "--jobs", "1", "--format", "json"]) == 0
     stored = open_run(first)

@@ -1,0 +1,121 @@
+"""The intermediate form of an exported formula, which every exporter writes and reads.
+
+It contains no date and no path, so that equal campaigns give equal files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lpzero.export import synthetic_networks
+from lpzero.sketches.sketch import SketchOptions
+from lpzero.version import VERSION
+from primitives.errors import FormulaError
+from primitives.expressions import drop_dead
+from primitives.formula import Formula
+from primitives.pruning import check
+from primitives.reductions import PAPER_REDUCTIONS
+
+if TYPE_CHECKING:
+    from spaces.base import Space
+    from spaces.minibatch import Minibatch
+
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The inputs that networks of a space run on, with a description of how they are drawn."""
+
+    space: str
+    version: int
+    shape: tuple[int, ...]
+    inputs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How a formula ranks one table; each mapping is from a part of the table to a number.
+
+    `rho_ci` is the bootstrap 95% interval. A missing test figure means test was not evaluated.
+    """
+
+    table: str
+    space: str
+    target: str
+    digest: str
+    split_seed: int | None  # None: fitness rows were drawn from the whole table
+    n: Mapping[str, int] = field(default_factory=dict)
+    rho: Mapping[str, float] = field(default_factory=dict)
+    rho_ci: Mapping[str, Pair] = field(default_factory=dict)
+    rho_given_params: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a formula comes from; campaign fields are None for any other source."""
+
+    source: str
+    engine: str = VERSION
+    campaign: str | None = None  # the digest of its configuration
+    method: str | None = None
+    seed: int | None = None
+    chosen_on: str | None = None
+    id: int | None = None
+    generation: int | None = None
+    figures: tuple[Figures, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A formula with everything that its scores depend on, and where it comes from.
+
+    `trial` holds its scores on `synthetic_networks`, which every reader recomputes.
+    """
+
+    name: str
+    formula: Formula
+    provenance: Provenance
+    options: SketchOptions = field(default_factory=SketchOptions)
+    batches: tuple[Batch, ...] = ()
+    trial: tuple[float | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        for term in self.formula.terms:
+            if drop_dead(term.expression) is None:
+                raise FormulaError(f"every branch of {term} is disconnected; connect one")
+            if check(Formula.of_base(term), ("not-at-ends",)) is not None:
+                raise FormulaError(f"{term} reads what the {term.reduction} of a network has not")
+        if not self.trial:
+            object.__setattr__(self, "trial", synthetic_networks.scores(self.formula))
+
+
+@dataclass(frozen=True, slots=True)
+class Formulas:
+    """What a file holds; `ensemble` is the name of the proxy that they are the members of."""
+
+    entries: list[Exported]
+    ensemble: str | None = None
+
+
+def is_papers(formula: Formula) -> bool:
+    """Whether it has the paper's form: one sum or mean over blocks, of statistics alone."""
+    return formula.is_term and formula.term.reduction in PAPER_REDUCTIONS and not formula.sizes
+
+
+def batch_of(space: Space[Any], chosen: Minibatch | None = None) -> Batch:
+    """How the space draws its inputs, or the chosen ones."""
+    from spaces.base import Space as Plain
+
+    if type(space).batch is not Plain.batch:
+        inputs = "as the space draws them"
+    elif space.reads_text:
+        inputs = "bytes of the help topics of CPython, at places drawn from the seed"
+    else:
+        inputs = f"token ids below {space.vocabulary}, Zipf, drawn from the seed"
+    if chosen is not None and chosen.corpus is not None:
+        inputs = f"bytes of the corpus with SHA-256 {chosen.corpus.digest}, drawn from the seed"
+    shape = space.batch_shape if chosen is None else chosen.shape(space)
+    return Batch(space.name, space.version, tuple(shape), inputs)

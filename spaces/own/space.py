@@ -1,0 +1,324 @@
+"""A search space of the user's: choices, and a function from a configuration to a torch module.
+
+    SPACE = lpzero.space({"layers": [2, 4], "width": [64, 128]}, build=my_build)
+
+Everything else that a space has follows: drawing and varying architectures, JSON, validation, the
+number of architectures. Sizes are measured on the module, by the function `measure` that the space
+is given: what reads a network's statistics is not part of this package (see `lpzero.own`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spaces.base import Sizes
+from spaces.choices import Choice, ChoiceSpace, Choose, Columns, Drawn
+from spaces.errors import ArchitectureError, BatchError, DeclarationError, shown
+from spaces.own.configuration import Choices, Configuration, Layer
+from spaces.user_modules import digest_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Build = Callable[[Any], Any]  # from a Configuration to a torch module
+DrawBatch = Callable[[int], Any]  # from a seed to a tensor, one input per row
+Count = Callable[[Any], int]  # from a Configuration to a number
+Train = Callable[[Any, int], float]  # from a Configuration and a seed to a target
+
+_TOKEN_AXES, _IMAGE_AXES = 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredSizes:
+    """What a network states of itself, in numbers.
+
+    blocks: params and width of each block, and its ffn and heads where taps A and S show them in
+    every block. decoder: parameters of the blocks and the norms after them. attention: parameters
+    of the blocks outside norms and feed-forward layers. projections: taps H. absent: the statistics
+    that cannot be read at taps, nor found without them.
+    """
+
+    parameters: int
+    decoder: int
+    attention: int
+    flops: int
+    projections: int
+    blocks: tuple[Sizes, ...]
+    widths: tuple[int, ...]
+    ends: dict[str, Sizes]
+    absent: frozenset[str]
+
+
+# From a function that makes the module, one input and the user's layout to its sizes.
+Measure = Callable[[Callable[[], Any], Any, Any], MeasuredSizes]
+
+
+class OwnLayers(Columns):
+    """Layers whose number is a choice of its own, `counts` the function that reads it."""
+
+    def vary(self, value: Any, drawn: Drawn, choose: Choose) -> tuple[Any, ...]:
+        n_layers: Any = self.counts
+        return self.vary_layers(value or (), n_layers(drawn), drawn, choose)
+
+
+@dataclass(frozen=True)
+class OwnSpace(ChoiceSpace[Configuration]):
+    """A user's space; `source` are digests of the files that its functions are defined in.
+
+    `inputs` is the shape of the default batch.
+    """
+
+    name: str
+    choices: Choices
+    source: tuple[str, ...]
+    inputs: tuple[int, ...]
+    vocabulary: int
+    version: int  # type: ignore[misc]
+    make: Build = field(compare=False)
+    measure: Measure = field(compare=False)
+    draw: DrawBatch | None = field(compare=False)
+    layout: Any = field(compare=False)
+    count: Count | None = field(compare=False)
+    operations: Count | None = field(compare=False)
+    train: Train | None = field(compare=False, default=None)
+    target: str = field(compare=False, default="target")
+    train_source: str | None = field(compare=False, default=None)
+    reads_text: bool = False
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "choices": self.choices.to_json(),
+            "source": list(self.source),
+            "inputs": list(self.inputs),
+            "vocabulary": self.vocabulary,
+            "layout": None if self.layout is None else repr(self.layout),
+        }
+
+    @property
+    def batch_shape(self) -> tuple[int, int]:
+        return self.inputs[0], self.inputs[1] if self._is_tokens else 1
+
+    @property
+    def _is_tokens(self) -> bool:
+        return self.draw is None and len(self.inputs) == _TOKEN_AXES
+
+    @cached_property
+    def absent_statistics(self) -> frozenset[str]:  # type: ignore[override]
+        return self._measured(self.sample(random.Random(0))).absent
+
+    @cached_property
+    def fields(self) -> tuple[Choice | OwnLayers, ...]:
+        of, names = self.choices, tuple(name for name, _ in self.choices.layered)
+        layered = tuple(Choice(*values) for values in of.layered)
+        return (
+            *(Choice(name, values, of_base=name == of.depth) for name, values in of.whole),
+            OwnLayers("per_layer", of.n_layers, partial(_layer, names), layered),  # type: ignore[arg-type]
+        )
+
+    def of_fields(self, fields: Mapping[str, Any]) -> Configuration:
+        return self.choices.configuration(fields)
+
+    def validate(self, arch: Configuration) -> None:
+        if not isinstance(arch, Configuration):
+            raise ArchitectureError(f"{shown(arch)} is not an architecture of space {self.name}")
+        self.choices.read(arch)
+
+    def cardinality(self) -> int:
+        return self.choices.cardinality()
+
+    def blocks(self, arch: Configuration) -> tuple[Layer, ...]:
+        return arch.per_layer or (Layer(()),) * self.depth(arch)
+
+    def with_block(self, arch: Configuration, index: int, block: Layer) -> Configuration:
+        return super().with_block(arch, index, block) if self.choices.layered else arch
+
+    def redraw_block(self, arch: Configuration, index: int, rng: random.Random) -> Configuration:
+        return self.draw_block(arch, index, rng) if self.choices.layered else arch
+
+    def from_json(self, fields: Mapping[str, Any]) -> Configuration:
+        if not isinstance(fields, Mapping):
+            raise ArchitectureError(f"architecture: got {shown(fields)}, expected an object")
+        return self.choices.read(fields)
+
+    def to_json(self, arch: Configuration) -> dict[str, Any]:
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in arch.items()
+        }
+
+    def build(self, arch: Configuration, seed: int) -> nn.Module:
+        import torch
+
+        self.validate(arch)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return self._made(arch).eval()
+
+    def _made(self, arch: Configuration) -> nn.Module:
+        from torch import nn
+
+        model = self.make(arch)
+        if not isinstance(model, nn.Module):
+            raise ArchitectureError(
+                f"build of space {self.name} gave {type(model).__name__}, expected a torch module"
+            )
+        return model
+
+    def batch(self, seed: int = 0) -> Tensor:
+        from spaces.images import noise_images
+
+        if self.draw is not None:
+            return _drawn(self.draw, seed)
+        if self._is_tokens:
+            return self.draw_batch(self.batch_shape, seed)
+        n, channels, height, width = self.inputs
+        return noise_images((n, channels, height, width), seed)
+
+    def draw_batch(self, shape: tuple[int, int], seed: int) -> Tensor:
+        if not self._is_tokens:
+            raise BatchError(f"space {self.name} has a batch of its own, which cannot be changed")
+        return super().draw_batch(shape, seed)
+
+    def block_sizes(self, arch: Configuration) -> list[Sizes]:
+        return [dict(sizes) for sizes in self._measured(arch).blocks]
+
+    def end_sizes(self, arch: Configuration) -> dict[str, Sizes]:
+        return {end: dict(sizes) for end, sizes in self._measured(arch).ends.items()}
+
+    def parameters(self, arch: Configuration) -> int:
+        return self._measured(arch).parameters if self.count is None else int(self.count(arch))
+
+    def decoder_parameters(self, arch: Configuration) -> int:
+        return self._measured(arch).decoder
+
+    def attention_parameters(self, arch: Configuration) -> int:
+        return self._measured(arch).attention
+
+    def flops(self, arch: Configuration, tokens: int | None = None) -> int:
+        """Operations of one forward pass of one input, as torch counts them."""
+        if self.operations is not None and tokens is None:
+            return int(self.operations(arch))
+        return self._measured(arch, tokens).flops
+
+    def depth(self, arch: Configuration) -> int:
+        known = self.choices.depth
+        return len(self._measured(arch).blocks) if known is None else int(arch[known])
+
+    def width(self, arch: Configuration) -> int:
+        return self._measured(arch).blocks[0]["width"]
+
+    def block_widths(self, arch: Configuration) -> tuple[int, ...]:
+        return self._measured(arch).widths
+
+    def projections(self, arch: Configuration) -> int:
+        return self._measured(arch).projections
+
+    def traits(self, arch: Configuration) -> dict[str, float]:
+        """For surrogates: the share of each text among a choice's values, the mean of numbers."""
+        found: dict[str, float] = {}
+        for name, value in arch.items():
+            values = value if isinstance(value, tuple) else (value,)
+            if isinstance(values[0], str):
+                found |= {f"{name} {v}": values.count(v) / len(values) for v in set(values)}
+            elif isinstance(value, tuple):
+                found[f"mean {name}"] = sum(values) / len(values)
+                found |= {f"least {name}": float(min(values)), f"most {name}": float(max(values))}
+        return found
+
+    def _measured(self, arch: Configuration, tokens: int | None = None) -> MeasuredSizes:
+        return _measured(self, arch, tokens)
+
+
+@lru_cache(maxsize=1 << 16)
+def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> MeasuredSizes:
+    """The sizes of an architecture's network, measured once in a process."""
+    inputs = of.batch(0) if tokens is None else of.draw_batch((2, tokens), 0)
+    found = of.measure(lambda: of.build(arch, 0), inputs[:1], of.layout)
+    stated = of.choices.depth
+    if stated is not None and len(found.blocks) != arch[stated]:
+        raise ArchitectureError(
+            f"{stated} is {arch[stated]}, but the module that build gives has"
+            f" {len(found.blocks)} blocks: name them in its attribute `blocks`"
+        )
+    return found
+
+
+def _layer(names: tuple[str, ...], *values: Any) -> Layer:
+    return Layer(tuple(zip(names, values, strict=True)))
+
+
+def name_of(build: Build) -> str:
+    """A name for the space from that of its function."""
+    module = str(getattr(build, "__module__", "own")).rpartition(".")[2]
+    function = str(getattr(build, "__name__", type(build).__name__))
+    text = f"{module}-{function}".replace("_", "-")
+    return "".join(c for c in text if c.isalnum() or c == "-").strip("-") or "own"
+
+
+def checked_name(name: str) -> str:
+    """The name; raise DeclarationError unless it can be a space's."""
+    if not isinstance(name, str) or not name or not all(c.isalnum() or c in "-_." for c in name):
+        raise DeclarationError(
+            f"{shown(name)} cannot be a space's name; use letters, digits and hyphens"
+        )
+    return name
+
+
+def checked_shape(shape: Any) -> tuple[int, ...]:
+    """The shape of a batch; raise DeclarationError for what is none."""
+    is_shape = isinstance(shape, (tuple, list)) and len(shape) in (_TOKEN_AXES, _IMAGE_AXES)
+    if not is_shape or not all(type(side) is int and side >= 1 for side in shape) or shape[0] < 2:
+        raise DeclarationError(
+            f"batch is {shown(shape)}; expected (sequences, tokens), (images, 3, height, width), at"
+            " least two of them, or a function from a seed to a tensor"
+        )
+    return tuple(shape)
+
+
+def drawn_shape(draw: DrawBatch) -> tuple[int, ...]:
+    """The shape of the batch that the user's function draws."""
+    return tuple(_drawn(draw, 0).shape)
+
+
+def _drawn(draw: DrawBatch, seed: int) -> Tensor:
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        found = draw(seed)
+    if not isinstance(found, torch.Tensor) or found.ndim < 2 or len(found) < 2:
+        raise DeclarationError("the function given as batch gave no tensor with two inputs or more")
+    return found
+
+
+def source_digest(function: Callable[..., Any]) -> str:
+    """SHA-256 of the source file that defines the function.
+
+    Where there is no file, as in a notebook, of the function's own source, else of its byte code.
+    What the file imports is not part of it.
+    """
+    while isinstance(function, partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    is_plain = inspect.isroutine(function) or inspect.isclass(function)
+    defined: Any = function if is_plain else type(function)
+    known = digest_of(str(getattr(defined, "__module__", "")))
+    if known is not None:  # the file may have changed since it was run
+        return known
+    try:
+        return hashlib.sha256(Path(inspect.getfile(defined)).read_bytes()).hexdigest()
+    except (OSError, TypeError):
+        pass
+    try:
+        return hashlib.sha256(inspect.getsource(defined).encode()).hexdigest()
+    except (OSError, TypeError):
+        code = getattr(defined, "__code__", None)
+        content = [] if code is None else [code.co_code, code.co_names, code.co_varnames]
+        return hashlib.sha256(repr([defined.__qualname__, *content]).encode()).hexdigest()
