@@ -12,7 +12,7 @@ import pytest
 
 from lpzero import verbs
 from lpzero.cli.main import run as command
-from lpzero.report.figures import style
+from lpzero.report import style
 from lpzero.report.provenance import commands
 from lpzero.runs import layout
 from lpzero.runs.run import open_run
