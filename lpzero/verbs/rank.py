@@ -152,7 +152,9 @@ def _seen_test_rows(table: Any, proxies: Sequence[Proxy], split_seed: int) -> It
     from lpzero.proxies.ranking import chosen_on
 
     for proxy in proxies:
-        seed = chosen_on(proxy).get(table.name)
+        # Columns of a table without networks are no proxies.
+        found = dict(proxy.chosen_on) if table.space is None else chosen_on(proxy)
+        seed = found.get(table.name)
         if seed not in (None, split_seed):
             yield (
                 f"{proxy.name} was chosen on split {seed} of {table.name}, so it has seen test rows"

@@ -21,7 +21,7 @@ from tests.lpzero.column_file import write_csv
 # The smallest run of each kind, with options that change what is found; FILE is a file of columns.
 SMALLEST = {
     "campaign": "discover FILE --target accuracy --smaller-is-better --columns-only --quiet"
-    " --generations 1 --population 10 --offspring 5 --permutations 1 --splits 0 --split-seed 2",
+    " --generations 1 --population 10 --offspring 5 --permutations 2 --splits 0 --split-seed 2",
     "comparison": "search nano-gpt2 --compare --loop random --proxy depth --samples 9 --seeds 2"
     " --max-parameters 3e5 --quiet",
     "exhaustive run": "exhaust nano-gpt2 --permutations 0 --top 3 --by within --split-seed 1",
