@@ -36,6 +36,7 @@ from lpzero.scores.terms import (
     term_table,
     values_of,
 )
+from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.rejection import Rejected
