@@ -28,7 +28,7 @@ from lpzero.discover.choice import MEMBERS, order_of, rank_mean
 from lpzero.judgement.correlation import spearman, spearman_many, within_spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.stability import agreement
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.proxies import Context
 from lpzero.proxies.columns import ProxyColumns
@@ -40,7 +40,6 @@ from lpzero.scores.terms import TermLanguage
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store, default_folder
-from primitives.score import with_sign
 from spaces.tables import Split, load, split
 
 PAPER = ("sum", "mean")
@@ -181,7 +180,7 @@ def measure(
     count = best_count(table, known)
     # The best counter, too, is chosen on train and valid.
     hidden, chosen_on = parts.hide_test(table), Split(seed, known, parts.valid, np.arange(0))
-    best_counter = JudgedTable(hidden, chosen_on).best_counter()
+    best_counter = TableJudge(hidden, chosen_on).best_counter()
     assert best_counter is not None, "the table has architectures"
     counter, counter_scores = best_counter
     test = parts.open_test()
@@ -231,7 +230,7 @@ def _chosen(
         order = order_of(np.abs(rho), steady, pool.complexity, stable)
         best = order[0]
         formula = pool.formulas[best]
-        formula = with_sign(formula, formula.sign * int(signs[best]))
+        formula = formula.with_sign(formula.sign * int(signs[best]))
         stability = None if steady is None else float(steady[best])
         facts = {"formula": str(formula), "stability": stability}
         yield rule, signs[best] * pool.scores[best], facts

@@ -25,7 +25,7 @@ from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.exhaust.shards import ShardTask, cut
 from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.ranks import rank_targets
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
@@ -110,7 +110,7 @@ class Bench:
     def space_seconds(self, branches: Any, rows: Any) -> tuple[float, int]:
         """Scores and measures of every formula with chains of two, sum and mean."""
         laid_out = family_scorer(branches)
-        stick = JudgedTable(self.table).measures(rows)
+        stick = TableJudge(self.table).measures(rows)
         task = ShardTask(laid_out, stick, self.families, ShardFiles(Path(), ""), GIGABYTE)
         seconds = clock(lambda: [task.measure(block) for block in cut(self.families)])
         return seconds, 2 * sum(map(len, self.families))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from lpzero.discover.discovery import Discovery
-from lpzero.exhaust import Exhaustion, Query, exhaust
+from lpzero.exhaust import ExhaustSettings, Query, exhaust
 from lpzero.parallel import Workers
 from primitives.canonical import canonical
 from primitives.enumeration import families
 from primitives.expressions import Combine
-from primitives.formula import REDUCTIONS, Formula
+from primitives.formula import Formula
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.rejection import Rejected
 from spaces.tables import Split
 
@@ -19,7 +20,7 @@ def of_chains_of_one(found: Discovery) -> float:
     """Every formula by the campaign's own judge; a matrix product counts in either order."""
     best = 0.0
     for family in families(1):
-        for reduction in REDUCTIONS:
+        for reduction in PAPER_REDUCTIONS:
             formulas = list(family.formulas(reduction))
             if family.operation == "matmul":
                 formulas += [_turned(formula) for formula in formulas]
@@ -34,7 +35,7 @@ def of_chains_of_two(found: Discovery, folder: Path, jobs: int) -> float:
     """By the branch algebra: millions of formulas, one order of each pair of statistics."""
     fitness = found.objective.tables_fitness[0]
     rows = Split(fitness.parts.seed, fitness.rows, fitness.parts.valid, fitness.parts.valid[:0])
-    asked = Exhaustion(2, workers=Workers(jobs), progress=True)
+    asked = ExhaustSettings(2, workers=Workers(jobs), progress=True)
     results, _ = exhaust(fitness.table, fitness.sketches, rows, folder, asked, found.options)
     return float(results.best(Query(top=1))[0].value)
 

@@ -83,8 +83,8 @@ BUGS = (
         ("is_bad = is_bad | ~np.isfinite(self.means[prefix.index])", "is_bad = ~np.isfinite(self.means[prefix.index])", "a chain that overflowed comes back"),
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
-        ("return total / self.table.n_blocks if term.reduction == \"mean\" else total", "return total", "the mean over blocks is the sum"),
-        ("return finite(formula.sign * tree_values(formula.tree, leaf))", "return finite(tree_values(formula.tree, leaf))", "the sign of a product of terms is lost"),
+        ("return self.total(expression) / divisors(term.positions, self.table.n_blocks)", "return self.total(expression)", "the mean over blocks is the sum"),
+        ("return finite(formula.sign * formula_values(formula, value_of))", "return finite(formula_values(formula, value_of))", "the sign of a product of terms is lost"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
     Bugs("lpzero/exhaust/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
@@ -92,8 +92,8 @@ BUGS = (
         ("total += inside / counts[:, block]", "total += inside", "tensors of a block are added up"),
     ]),
     Bugs("lpzero/scores/terms.py", [_T + "scores/test_terms.py"], [
-        ("return np.where(n_blocks == 1, last / 2, inner)", "return np.asarray(inner)", "`inner` of a single block is zero"),
-        ("last = block_means[..., np.arange(len(n_blocks)), n_blocks - 1]", "last = block_means[..., -1]", "the last block of a short network is padding"),
+        ("return over_blocks(block_means) / divisors(facts, n_blocks)", "return over_blocks(block_means)", "`inner` of a single block is all of it"),
+        ("np.arange(len(n_blocks)), first[n_blocks - 1]]", "np.arange(len(n_blocks)), first[-1]]", "the last block of a short network is padding"),
         ("(safe > 0).all(axis=1) | (safe < 0).all(axis=1)", "np.ones(len(safe), dtype=bool)", "terms of both signs have a logarithm"),
     ]),
     Bugs("lpzero/scores/products.py", [_T + "scores/test_products.py", _T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
@@ -151,7 +151,7 @@ BUGS = (
         ("math.sqrt(space.width(arch))", "space.width(arch)", "depth times width"),
         ("(T + 1) * math.log(d)", "T * math.log(d)", "the separation rank one token short"),
     ]),
-    Bugs("lpzero/judgement/permutations.py", [_T + "judgement/test_permutations.py"], [
+    Bugs("lpzero/scores/floor.py", [_T + "scores/test_floor.py"], [
         ("np.random.SeedSequence([seed, number])", "np.random.SeedSequence([seed])", "every permutation is the same"),
     ]),
     Bugs("lpzero/discover/table_fitness.py", [_T + "discover/test_table_fitness.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
@@ -276,10 +276,10 @@ BUGS = (
     Bugs("lpzero/supernet/isomers.py", [_T + "supernet/test_isomers.py"], [
         ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
     ]),
-    Bugs("lpzero/supernet/gains.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
+    Bugs("lpzero/supernet/saliency.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
         ("one.table(factor, width, depth) / one.totals[:depth, None]", "one.table(factor, width, depth)", "choices are placed by plain SNIP"),
     ]),
-    Bugs("lpzero/parallel/worker.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [
+    Bugs("lpzero/parallel/local.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [
         ("while os.getppid() == driver:", "while True:", "orphans live on"),
         ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", "pass", "workers die of the signal that their driver handles"),
     ]),
@@ -288,11 +288,9 @@ BUGS = (
     ]),
     Bugs("lpzero/parallel/dask.py", [_T + "parallel/test_dask_questions.py"], [
         ("if not isinstance(error, UNANSWERED):\n                    raise", "if True:\n                    raise", "a question that is lost ends the run"),
-        ("if time.monotonic() - lost_since > CONNECT_SECONDS:", "if time.monotonic() - lost_since >= 0:", "a question that is lost is not asked again"),
+        ("if time.monotonic() - lost_since > ASK_SECONDS:", "if time.monotonic() - lost_since >= 0:", "a question that is lost is not asked again"),
         ("except distributed.TimeoutError:  # the scheduler has waited for one\n            return None", "except ZeroDivisionError:\n            return None", "a moment without workers ends the run"),
         ("except UNANSWERED:  # the result was lost on its way here\n            self._check_connection()\n            return Died()", "except UNANSWERED:\n            raise", "a lost result ends the run"),
-    ]),
-    Bugs("lpzero/parallel/dask_connection.py", [_T + "parallel/test_dask_questions.py"], [
         ("    except UNANSWERED:\n        return\n", "    except ZeroDivisionError:\n        return\n", "versions that cannot be asked for end the run"),
         (" and not isinstance(version, OSError)", "", "a worker that was just lost is said to lack lpzero"),
         ("    if known is not None:\n        wait_while_connecting(known)\n", "", "a stream does not wait for a client that is connecting again"),

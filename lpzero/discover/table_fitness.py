@@ -27,7 +27,7 @@ from lpzero.judgement.measures import (
     RankMeasures,
 )
 from lpzero.judgement.ranks import rank_targets
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
@@ -41,11 +41,10 @@ from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
+from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.score import AnyFormula
-from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Split, Table
@@ -87,7 +86,7 @@ class TableFitness:
         self.chains = surviving(min(2, max(1, settings.unaries)))
         self.settings = settings
         self.rows = fitness_rows(self.table, parts, settings)
-        self._judged = JudgedTable(self.table, parts)
+        self._judged = TableJudge(self.table, parts)
         self.measures = self._judged.measures(self.rows)
         if RHO_GIVEN_PARAMS in settings.objectives and not self.measures.has_parameters:
             raise InputError(
@@ -124,6 +123,10 @@ class TableFitness:
         return TermLanguage(statistics=statistics)
 
     @cached_property
+    def _second_seed_sketches(self) -> Sequence[Sketch] | None:
+        return None if self._make_repeated is None else self._make_repeated()
+
+    @cached_property
     def repeated(self) -> Repeated:
         """What terms are read from, with other seeds too if the choice looks at stability."""
         only = self.settings.columns_only
@@ -133,8 +136,8 @@ class TableFitness:
         again = None if self._columns.repeated is None else self._columns.repeated().values
         if only:
             return Repeated(first, None if again is None else TermSource(None, again))
-        assert self._make_repeated is not None
-        sketches = self._make_repeated()
+        sketches = self._second_seed_sketches
+        assert sketches is not None
         made = branch_table(sketches, self.chains, None, self.workers, self.label)
         return Repeated(first, TermSource(made, self.columns.values if again is None else again))
 
@@ -187,9 +190,9 @@ class TableFitness:
         columns = self._columns.repeated
         if self.settings.columns_only:
             return None if columns is None else ColumnEvaluator(columns().values)
-        if self._make_repeated is None:
+        sketches = self._second_seed_sketches
+        if sketches is None:
             return None
-        sketches = self._make_repeated()
         beside = (self.columns if columns is None else columns()).values
         if self.settings.terms > 1 and self.repeated.second is not None:
             table = self.repeated.second.branches
@@ -219,7 +222,7 @@ class TableFitness:
         """Load or build all that scoring needs, before the first formula is scored."""
         _ = self.evaluator
 
-    def on_valid(self, formula: AnyFormula, measure: str) -> float:
+    def on_valid(self, formula: Formula, measure: str) -> float:
         """A measure of the formula on the validation rows; rho instead if they have no groups."""
         evaluator, measures = self._valid
         scores = evaluator.score(formula)
@@ -271,7 +274,7 @@ class TableFitness:
             label=label,
         )
 
-    def measure(self, formulas: Sequence[AnyFormula]) -> list[Measures | Rejected]:
+    def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
         """Rho, rho given the parameters and rho within groups of each formula.
 
         The canonical form is scored, because the branch tables hold its chains.
@@ -312,8 +315,8 @@ def fitness_rows(table: Table | ColumnTable, parts: Split, settings: Settings) -
     return parts.train[np.sort(picked)]
 
 
-def _canonical(formula: AnyFormula) -> AnyFormula:
+def _canonical(formula: Formula) -> Formula:
     """The canonical form; the formula itself if every branch is disconnected."""
-    if isinstance(formula, Formula) and drop_dead(formula.expression) is None:
+    if formula.is_term and drop_dead(formula.term.expression) is None:
         return formula
     return canonical(formula)

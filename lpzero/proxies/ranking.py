@@ -16,7 +16,7 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.table import ALL, LEAST_ARCHS, JudgedTable
+from lpzero.judgement.table import ALL, LEAST_ARCHS, TableJudge
 from lpzero.proxies.base import Proxy
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.measurements import Context, Measurements
@@ -150,7 +150,7 @@ class _RankedTable:
     def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
         self.table, self.ranking, self.measurements = table, ranking, measurements
         parts = split(table, ranking.split_seed) if len(table) >= MIN_ROWS else None
-        self.judged = JudgedTable(table, parts, with_test=True)
+        self.judged = TableJudge(table, parts, with_test=True)
         self.scores: dict[str, FloatArray] = {}
 
     def row(self, proxy: Proxy) -> Row:

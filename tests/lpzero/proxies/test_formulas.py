@@ -27,7 +27,7 @@ from lpzero.proxies import (
 )
 from lpzero.proxies.lookup import ensemble, members_of, named_formulas
 from lpzero.proxies.registry import restore, snapshot
-from lpzero.report.mathematics import shown
+from lpzero.report.formulas import shown
 from lpzero.search.ledger import Ledger
 from lpzero.search.scorer import Scorer
 from lpzero.sketches.sketch import SketchOptions

@@ -22,7 +22,6 @@ from lpzero.scores.products import (
     Factors,
     Searched,
     is_new_pair,
-    n_pairs,
     search,
     search_tables,
 )
@@ -37,6 +36,7 @@ from lpzero.scores.terms import (
     term_table,
     values_of,
 )
+from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.rejection import Rejected
@@ -111,7 +111,7 @@ def test_terms_have_the_values_of_their_formulas(evaluator: FormulaEvaluator) ->
     reductions = {term.reduction for term in table.terms}  # type: ignore[union-attr]
     assert reductions == {*BLOCK_REDUCTIONS, "embedding", "head"}
     for term, values in list(zip(table.terms, table.values, strict=True))[::7]:
-        found = evaluator.score(term)  # type: ignore[arg-type]
+        found = evaluator.score(Formula.of_base(term))
         assert not isinstance(found, Rejected)
         np.testing.assert_allclose(np.abs(found), values, rtol=1e-9, err_msg=str(term))
 
@@ -137,7 +137,7 @@ def all_pairs(n_terms: int) -> list[tuple[int, int, Fraction]]:
 
 def test_pairs_hold_every_product_of_two_once() -> None:
     found = all_pairs(7)
-    assert len(found) == len(set(found)) == n_pairs(7)
+    assert len(found) == len(set(found)) == 3 * 7 * 6
     ratios = set()
     for a, b, exponent in found:
         ratios.add((a, b, exponent))
@@ -251,3 +251,12 @@ def test_tables_share_terms_and_keep_those_that_repeat(evaluator: FormulaEvaluat
     assert sizes
     assert set(sizes) <= {str(term) for term in kept.terms}
     assert len(kept) < len(everything) / 2
+
+
+def test_terms_that_differ_by_a_factor_or_a_power_are_one() -> None:
+    rng = np.random.default_rng(2)
+    one, other = rng.uniform(1, 9, size=(2, 20))
+    columns = {"one": one, "tripled": 3 * one, "squared": one**2, "inverted": 1 / one}
+    columns |= {"other": other, "both": one * other}
+    found = term_table(None, columns=columns)
+    assert [str(term) for term in found.terms] == ["one", "other", "both"]

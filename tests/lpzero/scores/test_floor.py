@@ -8,9 +8,9 @@ import pytest
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman_many
-from lpzero.judgement.permutations import permutation_floor, permuted
 from lpzero.judgement.ranks import rank_targets
 from lpzero.parallel import Workers
+from lpzero.scores.floor import permutation_floor, permuted
 
 N, N_TRAIN = 60, 30
 CANDIDATES = np.random.default_rng(0).random((200, N))

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from lpzero.errors import InputError
-from lpzero.parallel.engine import engine
 from lpzero.parallel.payload import Payload
 from lpzero.parallel.pools import Pool
+from lpzero.parallel.tasks import engine
 
 LOCAL, DASK, RAY = BACKENDS = ("loky", "dask", "ray")
 _ADDRESSES = {DASK: "tcp://HOST:PORT", RAY: "HOST:PORT, ray://HOST:PORT or auto"}

@@ -1,21 +1,64 @@
-"""The hall of fame as a table that can be sorted and filtered."""
+"""Formulas for display: as mathematics, ready to be copied, and the hall of fame as a table."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
-from lpzero.report import copying
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.mathematics import shown
 from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
 from lpzero.runs.formula_run import FormulaRun
+from primitives.errors import PrimitiveError
+from primitives.latex import to_latex
+from primitives.mathml import to_mathml
+from primitives.parser import parse
 
-_NAME = "hall"
+_FORMS = {"text": "text", "latex": "LaTeX", "json": "JSON"}
+_NAME = "hall"  # the address of the hall of fame
 
 
-def section(run: FormulaRun) -> Markup:
+def shown(text: str) -> Markup:
+    """The formula as mathematics and as text; as text alone if this version cannot read it."""
+    code = element("code", text)
+    try:
+        rendered = Markup(to_mathml(parse(text), with_name=False))
+    except PrimitiveError:
+        return element("span", code, class_="formula")
+    return element("span", rendered, code, class_="formula")
+
+
+def record(formula: str, facts: Mapping[str, Any]) -> str:
+    """What can be copied of a formula, as a JSON text: itself, its LaTeX, and facts about it."""
+    try:
+        latex = to_latex(parse(formula))
+    except PrimitiveError:  # another version wrote it
+        latex = formula
+    return json.dumps({"formula": formula, "latex": latex, **facts}, ensure_ascii=False)
+
+
+def buttons(word: str = "Copy as") -> list[Markup]:
+    """A button per form."""
+    return [
+        element("button", f"{word} {shown}", type="button", data_copy=form)
+        for form, shown in _FORMS.items()
+    ]
+
+
+def copy_control(formula: str, facts: Mapping[str, Any]) -> Markup:
+    """The buttons for one formula."""
+    return element(
+        "div",
+        *buttons(),
+        element("output", ""),
+        class_="control",
+        data_copied=record(formula, facts),
+        hidden=True,  # until the script that implements it runs
+    )
+
+
+def hall_of_fame(run: FormulaRun) -> Markup:
     """The formulas kept, best on train first; valid and test where they were reported."""
     if not run.hall:
         return element("p", "No formula was scored.")
@@ -43,7 +86,7 @@ def _controls() -> Markup:
         element("label", "Show only formulas with", for_="filter"),
         element("input", id="filter", type="search", autocomplete="off", spellcheck="false"),
         element("button", "Show all", type="button", data_all=True),
-        *copying.buttons("Copy rows as"),
+        *buttons("Copy rows as"),
         element("output", "", for_="filter", id="filtered"),
         class_="control",
         data_controls=_NAME,
@@ -55,7 +98,7 @@ def _record(row: Mapping[str, Any], reported: Mapping[str, Mapping[str, Any]]) -
     text = str(row["formula"])
     facts = {"complexity": row["complexity"], "fitness": row["fitness"]}
     rho = reported.get(text, {}).get("rho", {})
-    return copying.record(text, facts | {f"rho_{part}": value for part, value in rho.items()})
+    return record(text, facts | {f"rho_{part}": value for part, value in rho.items()})
 
 
 def _reported(run: FormulaRun) -> dict[str, Mapping[str, Any]]:
@@ -68,7 +111,7 @@ def _reported(run: FormulaRun) -> dict[str, Mapping[str, Any]]:
 def _test(line: Mapping[str, Any]) -> Cell:
     """The lowest rho over the tables on the test rows, with its interval."""
     judged = line.get("judged") or {}
-    parts = [found["test"] for found in judged.values() if "test" in found]
+    parts = [by_part["test"] for by_part in judged.values() if "test" in by_part]
     lowest = min(parts, key=lambda part: float(part["rho"]), default=None)
     if lowest is None:
         return number(line.get("rho", {}).get("test"))
@@ -76,7 +119,7 @@ def _test(line: Mapping[str, Any]) -> Cell:
 
 
 def _grouped(run: FormulaRun) -> set[str]:
-    """Tables whose training rows have groups of equal depth and width, as far as is known."""
+    """Tables whose training rows have groups of equal depth and width; all without a winner."""
     names = {str(entry["name"]) for entry in run.tables}
     if run.best is None:
         return names
