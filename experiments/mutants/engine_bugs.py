@@ -83,8 +83,8 @@ BUGS = (
         ("is_bad = is_bad | ~np.isfinite(self.means[prefix.index])", "is_bad = ~np.isfinite(self.means[prefix.index])", "a chain that overflowed comes back"),
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
-        ("return total / self.table.n_blocks if term.reduction == \"mean\" else total", "return total", "the mean over blocks is the sum"),
-        ("return finite(formula.sign * tree_values(formula.tree, leaf))", "return finite(tree_values(formula.tree, leaf))", "the sign of a product of terms is lost"),
+        ("return self.total(expression) / divisors(term.positions, self.table.n_blocks)", "return self.total(expression)", "the mean over blocks is the sum"),
+        ("return finite(formula.sign * formula_values(formula, value_of))", "return finite(formula_values(formula, value_of))", "the sign of a product of terms is lost"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
     Bugs("lpzero/exhaust/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
@@ -92,8 +92,8 @@ BUGS = (
         ("total += inside / counts[:, block]", "total += inside", "tensors of a block are added up"),
     ]),
     Bugs("lpzero/scores/terms.py", [_T + "scores/test_terms.py"], [
-        ("return np.where(n_blocks == 1, last / 2, inner)", "return np.asarray(inner)", "`inner` of a single block is zero"),
-        ("last = block_means[..., np.arange(len(n_blocks)), n_blocks - 1]", "last = block_means[..., -1]", "the last block of a short network is padding"),
+        ("return over_blocks(block_means) / divisors(facts, n_blocks)", "return over_blocks(block_means)", "`inner` of a single block is all of it"),
+        ("np.arange(len(n_blocks)), first[n_blocks - 1]]", "np.arange(len(n_blocks)), first[-1]]", "the last block of a short network is padding"),
         ("(safe > 0).all(axis=1) | (safe < 0).all(axis=1)", "np.ones(len(safe), dtype=bool)", "terms of both signs have a logarithm"),
     ]),
     Bugs("lpzero/scores/products.py", [_T + "scores/test_products.py", _T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
@@ -245,9 +245,11 @@ BUGS = (
         ("max(1, round(TOP_SHARE * len(targets))) - 1", "max(1, round(TOP_SHARE * len(targets)))", "the best 1% off by one"),
         ("running = np.maximum.accumulate(targets)[:n]", "running = np.array(targets)[:n]", "the latest instead of the best so far"),
         ("target >= threshold", "target > threshold", "a target at the threshold does not reach it"),
+    ]),
+    Bugs("experiments/etas_gpt2/fronts.py", ["tests/experiments/test_fronts.py"], [
         ("np.lexsort((-quality, cost))", "np.lexsort((quality, cost))", "of equal cost the worse comes first"),
     ]),
-    Bugs("lpzero/search/evaluators/surrogate.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
+    Bugs("lpzero/search/evaluators/table.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
         ("features = Features(table.space, [table.archs[i] for i in rest])", "features = Features(table.space, table.archs)", "a surrogate whose features see the held-out rows"),
         ("scale.transform(table.targets[rest])", "table.targets[rest]", "the folds are fitted on the plain scale"),
         ("rest = np.setdiff1d(order, part)", "rest = np.sort(order)", "the held-out rows are fitted, too"),
@@ -274,7 +276,7 @@ BUGS = (
     Bugs("lpzero/supernet/isomers.py", [_T + "supernet/test_isomers.py"], [
         ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
     ]),
-    Bugs("lpzero/supernet/gains.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
+    Bugs("lpzero/supernet/saliency.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
         ("one.table(factor, width, depth) / one.totals[:depth, None]", "one.table(factor, width, depth)", "choices are placed by plain SNIP"),
     ]),
     Bugs("lpzero/parallel/local.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [

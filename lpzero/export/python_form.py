@@ -1,8 +1,8 @@
 """A formula as a standalone Python module that needs only torch.
 
-The module is assembled from `runtime`, `model_statistics`, the source of the primitives' bodies and
-the formula: one path for any number of terms. Only what the formula reads is copied. Names, labels
-and provenance are inserted as literals, never as code.
+The module is assembled from `runtime`, `model_statistics`, the source of the bodies of primitives
+and outer operations, and the formula: one path for any number of terms. Only what the formula reads
+is copied. Names, labels and provenance are inserted as literals, never as code.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from lpzero.version import VERSION
 from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
-from primitives.formula import Formula
+from primitives.formula import Atom, Formula, Term, fold
+from primitives.outer import get_outer
 from primitives.properties import Gives, Kind
 from primitives.registry import get_binary, get_unary
-from primitives.score import AnyFormula, Column, ScoreTree, operands
 from primitives.statistics import STATISTICS, StatisticSource
 
 _WIDTH = 96
@@ -42,6 +42,7 @@ _GENERATED = ("term_1", "formula_value")  # written for each formula
 _FIRST, _LAST = ("score", "score_model"), ("self_test", "synthetic", "main")
 _BRACKET = re.compile(r"\(\n((?: +[^\n()]*,\n)+) *\)")  # one argument a line
 _MARK = re.compile(r"  # with((?: (?:ends|sizes|columns|inputs|taps|gradients))+)$")
+_SYMBOLS = {"mul": " * ", "add": " + ", "sub": " - "}
 _COUNTED_ON = {"ffn": "A", "heads": "S"}  # a size, and the statistic it is counted on
 _HEAD = '''"""A zero-cost proxy: {formula}
 
@@ -109,12 +110,12 @@ def write(exported: list[Exported]) -> str:
 class _Reads:
     """What a formula reads, and where."""
 
-    formula: AnyFormula
+    formula: Formula
 
     @cached_property
-    def by_position(self) -> dict[str, list[Formula]]:
+    def by_position(self) -> dict[str, list[Term]]:
         """The terms at the blocks and at each end that the formula reads."""
-        terms: dict[str, list[Formula]] = {"blocks": []}
+        terms: dict[str, list[Term]] = {"blocks": []}
         for term in self.formula.terms:
             terms.setdefault(term.positions.end or "blocks", []).append(term)
         return terms
@@ -173,7 +174,7 @@ def _ordered(declared: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
 class _FormulaSource:
     """The functions of a formula: the value of each term at a position, and how they combine."""
 
-    def __init__(self, formula: AnyFormula) -> None:
+    def __init__(self, formula: Formula) -> None:
         self.formula, self.reads, self.sources = formula, _Reads(formula), Sources()
         self.calls: set[str] = set()  # functions of the runtime
         self.functions = [
@@ -185,7 +186,7 @@ class _FormulaSource:
     def _formula_value(self) -> str:
         columns = ", columns: Mapping[str, float]" if self.formula.columns else ""
         lines = [
-            f"def formula_value(read: dict[str, list[Matrices]]{columns}) -> float:",
+            f"def formula_value(read: dict[str, list[Matrices]]{columns}) -> Tensor:",
             '    """The formula without its sign."""',
         ]
         for place, term in enumerate(self.formula.terms, 1):
@@ -193,16 +194,20 @@ class _FormulaSource:
             over = "first" if term.positions.end else term.reduction
             call = self._call(f"over_{over}", f"term_{place}", f"read[{where!r}]")
             lines.append(f"    t{place} = {call}")
-        tree = self.formula if isinstance(self.formula, Formula) else self.formula.tree
-        return "\n".join([*lines, f"    return {self._spelled(tree)}"])
+        value = fold(self.formula, self._atom, self._outer, self._join)
+        return "\n".join([*lines, f"    return {value}"])
 
-    def _spelled(self, tree: ScoreTree) -> str:
-        if isinstance(tree, Formula):
-            term = tree if tree.sign > 0 else -tree
-            return f"t{self.formula.terms.index(term) + 1}"
-        if isinstance(tree, Column):
-            return self._call("number", f"columns[{tree.name!r}]")
-        return self._call(f"outer_{tree.operation}", *map(self._spelled, operands(tree)))
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, Term):
+            return f"t{self.formula.terms.index(atom) + 1}"
+        return self._call("number", f"columns[{atom.name!r}]")
+
+    def _outer(self, operation: str, operand: str) -> str:
+        function = self.sources.add(f"outer_{operation}", get_outer(operation).body)
+        return self._call("finite", f"{function}({operand})")
+
+    def _join(self, operation: str, operands: list[str]) -> str:
+        return self._call("finite", _SYMBOLS[operation].join(operands))
 
     def _call(self, function: str, *arguments: str) -> str:
         self.calls.add(function)
@@ -212,7 +217,7 @@ class _FormulaSource:
 class _TermSource:
     """The function of a term's value at one position; adds the operations it calls."""
 
-    def __init__(self, term: Formula, name: str, sources: Sources, calls: set[str]) -> None:
+    def __init__(self, term: Term, name: str, sources: Sources, calls: set[str]) -> None:
         expression = drop_dead(term.expression)
         assert expression is not None, "an exported formula always has a live branch"
         self.sources, self.calls = sources, calls
@@ -243,7 +248,8 @@ class _TermSource:
 
     def _unary(self, node: Apply) -> str:
         primitive = get_unary(node.operation)
-        operand, body = self._name(node.operand), self.sources.add(primitive.name, primitive.body)
+        operand = self._name(node.operand)
+        body = self.sources.add(f"op_{primitive.name}", primitive.body)
         if primitive.traits.gives is Gives.SCALAR:
             return self._call("reduced", body, operand, repr(primitive.traits.grows))
         return self._call("each", body, operand)
@@ -259,7 +265,7 @@ class _TermSource:
             if is_of_matrices:
                 return self._call("matrix_product", left, right)
             return self._call("pairwise", "torch.mul", left, right)
-        body = self.sources.add(primitive.name, primitive.body)
+        body = self.sources.add(f"op_{primitive.name}", primitive.body)
         may_differ = is_of_matrices and _has_product(node)
         return self._call("of_matrices" if may_differ else "pairwise", body, left, right)
 
