@@ -61,6 +61,15 @@ BUGS = (
     Bugs("lpzero/report/plotly_chart.py", [_T + "report/test_kinds.py"], [
         ("escape(line, quote=False)", "line", "names of files are markup in figures"),
     ]),
+    Bugs("lpzero/report/plotly_chart.py", [_T + "report/figures/test_figures.py"], [
+        ("\"array\": [high - value for (_, high), value in ends]", "\"array\": [value - low for (low, _), value in ends]", "intervals on the page are symmetric"),
+    ]),
+    Bugs("lpzero/report/drawn_chart.py", [_T + "report/figures/test_figures.py"], [
+        ("(level.at, **look)", "(0.0, **look)", "reference lines in files are at zero"),
+    ]),
+    Bugs("lpzero/report/figures/scores.py", [_T + "report/figures/test_figures.py"], [
+        ("return n + 1 - by_score, n + 1 - by_target", "return by_score, by_target", "the worst has rank 1"),
+    ]),
     Bugs("lpzero/report/ranking_differences.py", [_T + "report/test_kinds.py"], [
         ("kept = is_test & np.isfinite(scores)", "kept = np.isfinite(scores)", "differences on rows that were seen"),
     ]),

@@ -24,7 +24,7 @@ from lpzero.runs import command
 from lpzero.runs.config import RunConfig, write_config
 from lpzero.runs.layout import LOCK, RESULT, place
 from lpzero.search import evaluators, metrics
-from lpzero.search.latency import Stopwatch
+from lpzero.search.constraints import Stopwatch
 from lpzero.search.request import Request
 from lpzero.search.sampler import Sampler
 from lpzero.search.search import Resources, run

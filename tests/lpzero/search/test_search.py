@@ -25,13 +25,12 @@ from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Constraints, Request, Resources, defaults, loops, run
 from lpzero.search import evaluators as evaluating
 from lpzero.search import search as searching
+from lpzero.search.constraints import Stopwatch
 from lpzero.search.cost import Cost
-from lpzero.search.deadline import Deadline, TimeUpError
-from lpzero.search.evaluators.surrogate import Surrogate
+from lpzero.search.evaluators.table import Surrogate
 from lpzero.search.evaluators.training import Training
 from lpzero.search.gaussian import Kernel, Process, likelihood
-from lpzero.search.latency import Stopwatch
-from lpzero.search.ledger import Ledger
+from lpzero.search.ledger import Deadline, Ledger, TimeUpError
 from lpzero.search.scorer import NoProxy, Scorer
 from spaces.initialisation import ByName
 from spaces.tables import load
