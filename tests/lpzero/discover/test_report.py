@@ -51,8 +51,8 @@ def fitness(rhos: list[float], agreements: list[float]) -> Any:
     return SimpleNamespace(
         table=range(n),
         all_rows=SimpleNamespace(scores=lambda formulas: list(scores)),
-        repeated_rows=SimpleNamespace(scores=lambda formulas: list(repeated)),
-        known_rho=lambda found: np.array(rhos),
+        second_seed_values=SimpleNamespace(scores=lambda formulas: list(repeated)),
+        train_valid_rho=lambda found: np.array(rhos),
     )
 
 
