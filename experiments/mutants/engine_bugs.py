@@ -84,7 +84,7 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
         ("return total / self.table.n_blocks if term.reduction == \"mean\" else total", "return total", "the mean over blocks is the sum"),
-        ("return finite(formula.sign * tree_values(formula.tree, leaf))", "return finite(tree_values(formula.tree, leaf))", "the sign of a product of terms is lost"),
+        ("return finite(formula.sign * formula_values(formula, value_of))", "return finite(formula_values(formula, value_of))", "the sign of a product of terms is lost"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
     Bugs("lpzero/exhaust/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
@@ -274,7 +274,7 @@ BUGS = (
     Bugs("lpzero/supernet/isomers.py", [_T + "supernet/test_isomers.py"], [
         ("[: counts[1]]] = 1", "[: counts[0]]] = 1", "the counts of two choices are swapped"),
     ]),
-    Bugs("lpzero/supernet/gains.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
+    Bugs("lpzero/supernet/saliency.py", [_T + "supernet/test_isomers.py", _T + "supernet/test_selection.py"], [
         ("one.table(factor, width, depth) / one.totals[:depth, None]", "one.table(factor, width, depth)", "choices are placed by plain SNIP"),
     ]),
     Bugs("lpzero/parallel/local.py", [_T + "parallel/test_parallel.py", _T + "cli/test_interruption.py"], [

@@ -45,7 +45,7 @@ from lpzero.scores.floor import PERMUTATIONS, check_permutations
 from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.statistics.definitions import OURS
-from primitives.score import AnyFormula
+from primitives.formula import Formula
 from spaces.minibatch import Minibatch
 from spaces.tables import Split, split
 from spaces.tables import load_any as load
@@ -53,7 +53,7 @@ from spaces.tables.splits import whole_table_split
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
-    from spaces.tables.reading import Reading
+    from spaces.tables.readers import Reading
 
     AnyTable = Table | ColumnTable
 
@@ -190,7 +190,7 @@ class Discovery:
     def _column_facts(self) -> ColumnFacts:
         return common_facts([fitness.columns for fitness in self.objective.tables_fitness])
 
-    def _first_formulas(self) -> list[AnyFormula]:
+    def _first_formulas(self) -> list[Formula]:
         """The products that a beam search finds on all tables together, best first."""
         if not self.settings.starts_from_beam:
             return []
@@ -206,7 +206,7 @@ class Discovery:
         ):
             return None
 
-        def measure(formula: AnyFormula, table: AnyTable) -> Stability:
+        def measure(formula: Formula, table: AnyTable) -> Stability:
             fitness = by_table[table.name]
             assert fitness.second_seed_values is not None
             return repetition(formula, fitness.values, fitness.second_seed_values)

@@ -41,11 +41,10 @@ from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
+from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.score import AnyFormula
-from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Split, Table
@@ -238,7 +237,7 @@ class TableFitness:
         }
         return FormulaEvaluator(self.sketches, chains, **given, **options)
 
-    def _fitness_scores(self, formulas: Sequence[AnyFormula]) -> list[FloatArray | Rejected]:
+    def _fitness_scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]:
         """The scores of each formula on the fitness rows."""
         if self._values_of_deep_formulas is not None:
             return self._values_of_deep_formulas.scores(formulas)
@@ -249,7 +248,7 @@ class TableFitness:
         """Load or build all that scoring needs, before the first formula is scored."""
         _ = self._values_of_deep_formulas or self.values
 
-    def on_valid(self, formula: AnyFormula, measure: str) -> float:
+    def on_valid(self, formula: Formula, measure: str) -> float:
         """A measure of the formula on the validation rows; rho instead if they have no groups."""
         scores, measures = self.values.score(formula), self._valid_measures
         if isinstance(scores, Rejected):
@@ -271,7 +270,7 @@ class TableFitness:
             return evaluator
         return scorer_of(self.sketches, evaluator.table.chains, evaluator.table, self.workers)
 
-    def measure(self, formulas: Sequence[AnyFormula]) -> list[Measures | Rejected]:
+    def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
         """Rho, rho given the parameters and rho within groups of each formula.
 
         The canonical form is scored, because the branch tables hold its chains.
@@ -312,8 +311,8 @@ def fitness_rows(table: Table | ColumnTable, parts: Split, settings: Settings) -
     return parts.train[np.sort(picked)]
 
 
-def _canonical(formula: AnyFormula) -> AnyFormula:
+def _canonical(formula: Formula) -> Formula:
     """The canonical form; the formula itself if every branch is disconnected."""
-    if isinstance(formula, Formula) and drop_dead(formula.expression) is None:
+    if formula.is_term and drop_dead(formula.term.expression) is None:
         return formula
     return canonical(formula)

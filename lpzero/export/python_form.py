@@ -29,10 +29,9 @@ from lpzero.version import VERSION
 from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
-from primitives.formula import Formula
+from primitives.formula import Atom, Formula, Term, fold
 from primitives.properties import Gives, Kind
 from primitives.registry import get_binary, get_unary
-from primitives.score import AnyFormula, Column, ScoreTree, operands
 from primitives.statistics import STATISTICS, StatisticSource
 
 _WIDTH = 96
@@ -109,12 +108,12 @@ def write(exported: list[Exported]) -> str:
 class _Reads:
     """What a formula reads, and where."""
 
-    formula: AnyFormula
+    formula: Formula
 
     @cached_property
-    def by_position(self) -> dict[str, list[Formula]]:
+    def by_position(self) -> dict[str, list[Term]]:
         """The terms at the blocks and at each end that the formula reads."""
-        terms: dict[str, list[Formula]] = {"blocks": []}
+        terms: dict[str, list[Term]] = {"blocks": []}
         for term in self.formula.terms:
             terms.setdefault(term.positions.end or "blocks", []).append(term)
         return terms
@@ -173,7 +172,7 @@ def _ordered(declared: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
 class _FormulaSource:
     """The functions of a formula: the value of each term at a position, and how they combine."""
 
-    def __init__(self, formula: AnyFormula) -> None:
+    def __init__(self, formula: Formula) -> None:
         self.formula, self.reads, self.sources = formula, _Reads(formula), Sources()
         self.calls: set[str] = set()  # functions of the runtime
         self.functions = [
@@ -193,16 +192,19 @@ class _FormulaSource:
             over = "first" if term.positions.end else term.reduction
             call = self._call(f"over_{over}", f"term_{place}", f"read[{where!r}]")
             lines.append(f"    t{place} = {call}")
-        tree = self.formula if isinstance(self.formula, Formula) else self.formula.tree
-        return "\n".join([*lines, f"    return {self._spelled(tree)}"])
+        value = fold(self.formula, self._atom, self._outer, self._join)
+        return "\n".join([*lines, f"    return {value}"])
 
-    def _spelled(self, tree: ScoreTree) -> str:
-        if isinstance(tree, Formula):
-            term = tree if tree.sign > 0 else -tree
-            return f"t{self.formula.terms.index(term) + 1}"
-        if isinstance(tree, Column):
-            return self._call("number", f"columns[{tree.name!r}]")
-        return self._call(f"outer_{tree.operation}", *map(self._spelled, operands(tree)))
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, Term):
+            return f"t{self.formula.terms.index(atom) + 1}"
+        return self._call("number", f"columns[{atom.name!r}]")
+
+    def _outer(self, operation: str, operand: str) -> str:
+        return self._call(f"outer_{operation}", operand)
+
+    def _join(self, operation: str, operands: list[str]) -> str:
+        return self._call(f"outer_{operation}", *operands)
 
     def _call(self, function: str, *arguments: str) -> str:
         self.calls.add(function)
@@ -212,7 +214,7 @@ class _FormulaSource:
 class _TermSource:
     """The function of a term's value at one position; adds the operations it calls."""
 
-    def __init__(self, term: Formula, name: str, sources: Sources, calls: set[str]) -> None:
+    def __init__(self, term: Term, name: str, sources: Sources, calls: set[str]) -> None:
         expression = drop_dead(term.expression)
         assert expression is not None, "an exported formula always has a live branch"
         self.sources, self.calls = sources, calls

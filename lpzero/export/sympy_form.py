@@ -41,7 +41,8 @@ def write(exported: list[Exported]) -> str:
     """The text of a file with the sympy form of one formula."""
     if len(exported) != 1:
         raise InputError(f"a sympy form contains one formula, but {len(exported)} were chosen")
-    from primitives.score_symbolic import score_sympy, score_to_sympy  # import sympy, which is slow
+    from primitives.lambdified import score_sympy  # imports sympy, which is slow
+    from primitives.symbolic import to_sympy
 
     formula, limit = exported[0].formula, exported[0].options.limit
     for name in formula.columns:
@@ -49,7 +50,7 @@ def write(exported: list[Exported]) -> str:
             raise InputError(
                 f"a sympy form cannot hold the column {name!r}: it is not a plain word"
             )
-    expression = score_to_sympy(formula)
+    expression = to_sympy(formula)
     networks = synthetic_networks.network_values(None)
     columns = synthetic_networks.columns(formula.columns)
     expected = synthetic_networks.scores(formula, None)

@@ -19,7 +19,7 @@ from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import TensorError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
-from primitives.lambdified import score_form
+from primitives.lambdified import score_sympy
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.pruning import check
@@ -45,7 +45,7 @@ def formulas(n: int, seed: int = 11, kept: bool = False) -> Iterator[Formula]:
     rng, found = random.Random(seed), 0
     while found < n:
         formula = random_tree(rng, 5) if found % 8 == 0 else random_formula(rng, 2)
-        if drop_dead(formula.expression) is not None and not (kept and check(formula)):
+        if drop_dead(formula.term.expression) is not None and not (kept and check(formula)):
             found += 1
             yield formula
 
@@ -71,7 +71,7 @@ def test_random_formulas_score_alike_in_every_form(part: int) -> None:
         assert not isinstance(on_whole, Rejected)
         assert close(module.score(tensors(), limit=None), on_whole), name
         written(one, "sympy")  # which compares its scores with the formula's
-        assert close(score_form(to_sympy(formula), formula, blocks(None)), on_whole), name
+        assert close(score_sympy(to_sympy(formula), blocks(None)), on_whole), name
         compared += 1
         if compared == N // PARTS:
             return
@@ -175,7 +175,7 @@ def test_a_sympy_file_carries_its_formula(formula: str, text: str, tmp_path: Pat
 def test_a_folded_constant_has_no_matrix_product() -> None:
     formula = parse("sum(matmul(log(neg(abs(W))), G))")
     with pytest.raises(TensorError, match="its shape is lost"):
-        score_form(to_sympy(formula), formula, blocks(None))
+        score_sympy(to_sympy(formula), blocks(None))
 
 
 def test_a_formula_that_sympy_folds_is_refused_when_written() -> None:
@@ -193,13 +193,13 @@ def test_a_score_of_rounding_noise_is_not_tried() -> None:
 def test_sympy_does_not_reach_through_a_mean_in_a_condition() -> None:
     formula = parse("sum(log(sub(G, mean(log(W)))))")
     expected = score(formula, blocks(None))
-    assert score_form(to_sympy(formula), formula, blocks(None)) == pytest.approx(expected)
+    assert score_sympy(to_sympy(formula), blocks(None)) == pytest.approx(expected)
 
 
 def test_log_softmax_survives_where_softmax_underflows() -> None:
     formula = parse("sum(log_softmax(exp(exp(H))))")
     expected = score(formula, blocks(None))
-    assert score_form(to_sympy(formula), formula, blocks(None)) == pytest.approx(expected)
+    assert score_sympy(to_sympy(formula), blocks(None)) == pytest.approx(expected)
 
 
 OLD = {
