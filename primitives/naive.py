@@ -14,7 +14,7 @@ from primitives.block_values import OVERFLOW, Tensors, block_values, evaluate
 from primitives.errors import TensorError
 from primitives.formula import Atom, Formula, Term, fold
 from primitives.network import Block, NetworkValues, as_network
-from primitives.outer import OUTER, Numbers
+from primitives.outer import NUMBERS, OUTER
 from primitives.rejection import NON_FINITE, Rejected
 
 __all__ = [
@@ -59,7 +59,7 @@ def _applied(operation: str, x: float | Rejected) -> float | Rejected:
     if isinstance(x, Rejected):
         return x
     try:
-        return _finite_or_rejected(OUTER[operation].body(x, Numbers))
+        return _finite_or_rejected(float(OUTER[operation].body(x, NUMBERS)))
     except (ValueError, ZeroDivisionError):
         return _UNDEFINED
 

@@ -27,7 +27,7 @@ FORBIDDEN = {
 }
 
 # What each sub-package (or module) of lpzero may import of the others, from the bottom up.
-_BASE = {"errors", "version", "arrays", "files", "seals", "options"}
+_BASE = {"errors", "version", "arrays", "files", "seals", "options", "untrusted"}
 _MEASURED = _BASE | {"parallel", "plugins", "judgement", "statistics", "sketches", "scores"}
 _RUN = _MEASURED | {"runs"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": {"errors", "version", "arrays"},
     "seals": {"errors", "files", "arrays"},
     "options": {"errors"},
+    "untrusted": {"errors"},
     "parallel": _BASE,
     "plugins": _BASE | {"parallel"},
     "judgement": _BASE | {"parallel"},

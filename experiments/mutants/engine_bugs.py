@@ -83,7 +83,7 @@ BUGS = (
         ("is_bad = is_bad | ~np.isfinite(self.means[prefix.index])", "is_bad = ~np.isfinite(self.means[prefix.index])", "a chain that overflowed comes back"),
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
-        ("return total / self.table.n_blocks if term.reduction == \"mean\" else total", "return total", "the mean over blocks is the sum"),
+        ("return self.total(expression) / divisors(term.positions, self.table.n_blocks)", "return self.total(expression)", "the mean over blocks is the sum"),
         ("return finite(formula.sign * formula_values(formula, value_of))", "return finite(formula_values(formula, value_of))", "the sign of a product of terms is lost"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
@@ -92,8 +92,8 @@ BUGS = (
         ("total += inside / counts[:, block]", "total += inside", "tensors of a block are added up"),
     ]),
     Bugs("lpzero/scores/terms.py", [_T + "scores/test_terms.py"], [
-        ("return np.where(n_blocks == 1, last / 2, inner)", "return np.asarray(inner)", "`inner` of a single block is zero"),
-        ("last = block_means[..., np.arange(len(n_blocks)), n_blocks - 1]", "last = block_means[..., -1]", "the last block of a short network is padding"),
+        ("return over_blocks(block_means) / divisors(facts, n_blocks)", "return over_blocks(block_means)", "`inner` of a single block is all of it"),
+        ("np.arange(len(n_blocks)), first[n_blocks - 1]]", "np.arange(len(n_blocks)), first[-1]]", "the last block of a short network is padding"),
         ("(safe > 0).all(axis=1) | (safe < 0).all(axis=1)", "np.ones(len(safe), dtype=bool)", "terms of both signs have a logarithm"),
     ]),
     Bugs("lpzero/scores/products.py", [_T + "scores/test_products.py", _T + "discover/test_products.py", _T + "exhaust/test_products.py"], [

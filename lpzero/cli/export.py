@@ -79,7 +79,7 @@ def export(
     from lpzero.export import export as write
     from lpzero.export.exporter import write_file
     from lpzero.export.source import exact as with_whole_tensors
-    from lpzero.export.untrusted import check_text
+    from lpzero.untrusted import check_text
 
     def named_formulas(name: str) -> Formulas:
         from lpzero.proxies.lookup import named_formulas as find  # loads torch

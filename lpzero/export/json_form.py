@@ -18,11 +18,11 @@ from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
 from lpzero.export.exported import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.exporter import Exporter
-from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.definitions import DEFINITIONS, OURS
 from lpzero.statistics.losses import LOSSES
+from lpzero.untrusted import Fields, check_number, check_text, read_json, read_text
 from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
 from primitives.parser import parse

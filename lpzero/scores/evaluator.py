@@ -22,7 +22,7 @@ from lpzero.scores.column_evaluator import known_column
 from lpzero.scores.matrices import Matrices
 from lpzero.scores.score_trees import formula_values
 from lpzero.scores.stacks import NonFiniteError, apply, finite
-from lpzero.scores.terms import reduce_blocks
+from lpzero.scores.terms import divisors, reduce_blocks
 from lpzero.sketches.sketch import Sketch
 from primitives.block_values import block_values
 from primitives.expressions import Apply, Combine, Expression, Leaf, chain_of, drop_dead, walk
@@ -131,9 +131,8 @@ class FormulaEvaluator:
         if end is not None:
             return self._cached(end, expression, lambda e: self._at_end(e, end))
         self._check_leaves(expression)
-        if term.reduction in ("sum", "mean"):
-            total = self.total(expression)
-            return total / self.table.n_blocks if term.reduction == "mean" else total
+        if term.positions.reads_all:  # linear operations act on totals over blocks
+            return self.total(expression) / divisors(term.positions, self.table.n_blocks)
         means = self.block_means(expression)
         return reduce_blocks(means, self.table.n_blocks, term.reduction)
 

@@ -36,6 +36,7 @@ from lpzero.scores.terms import (
     term_table,
     values_of,
 )
+from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.rejection import Rejected
@@ -110,7 +111,7 @@ def test_terms_have_the_values_of_their_formulas(evaluator: FormulaEvaluator) ->
     reductions = {term.reduction for term in table.terms}  # type: ignore[union-attr]
     assert reductions == {*BLOCK_REDUCTIONS, "embedding", "head"}
     for term, values in list(zip(table.terms, table.values, strict=True))[::7]:
-        found = evaluator.score(term)  # type: ignore[arg-type]
+        found = evaluator.score(Formula.of_base(term))
         assert not isinstance(found, Rejected)
         np.testing.assert_allclose(np.abs(found), values, rtol=1e-9, err_msg=str(term))
 
