@@ -23,7 +23,8 @@ from experiments.beyond_counting.searches import Data, repeated_logs
 from experiments.measured import prints_measured
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
-from lpzero.cli.output import cache_option, data_option, jobs_option, note
+from lpzero.cli.options import cache_option, data_option, jobs_option
+from lpzero.cli.output import note
 from lpzero.discover.choice import MEMBERS, order_of
 from lpzero.discover.choice import STABLE as TERMS_STABLE
 from lpzero.judgement.across import Across

@@ -31,7 +31,7 @@ BUGS = (
         ("sympy=lambda x, y, s: x - y", "sympy=lambda x, y, s: y - x",
          "a difference the wrong way round in sympy"),
     ]),
-    Bugs("primitives/block_values.py", [_T + "naive.py", _T + "tensors.py"], [
+    Bugs("primitives/naive.py", [_T + "naive.py", _T + "tensors.py"], [
         ("return Matrix(_finite(product), b.rows)", "return Matrix(_finite(product), b.true_columns)",
          "the true width of a·bᵀ"),
         ("return Matrix(_finite(product), b.true_columns)", "return Matrix(_finite(product), a.true_columns)",

@@ -1,6 +1,6 @@
-"""Discovery as a Python call: configure, run, inspect.
+"""A campaign as a Python call: configure, run, inspect.
 
-found = Discovery("nano-gpt2", generations=20).run()
+found = Campaign("nano-gpt2", generations=20).run()
 found.best_, found.hall_of_fame_, found.history_
 """
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     AnyTable = Table | ColumnTable
 
 
-class Discovery:
+class Campaign:
     """A campaign on one table or several, by name or as values.
 
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
@@ -140,11 +140,11 @@ class Discovery:
         self._given = sketches
         self.objective = self._objective()
 
-    def run(self) -> Discovery:
+    def run(self) -> Campaign:
         """Search, then report; the test rows are read only after the search."""
         return self.search().judge()
 
-    def search(self) -> Discovery:
+    def search(self) -> Campaign:
         """Search only; the targets of the test rows are not accessible to it."""
         evolution = Evolution(
             self.settings, self.objective, self._first_formulas, self._column_facts
@@ -165,7 +165,7 @@ class Discovery:
             )
         return self
 
-    def judge(self) -> Discovery:
+    def judge(self) -> Campaign:
         """Judge the search's formulas, on the test rows too, and write the result."""
         counts = {
             table.name: best_count(table, fitness.rows, fitness.train_valid_rows)

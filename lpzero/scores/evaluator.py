@@ -24,10 +24,10 @@ from lpzero.scores.score_trees import formula_values
 from lpzero.scores.stacks import NonFiniteError, apply, finite
 from lpzero.scores.terms import divisors, reduce_blocks
 from lpzero.sketches.sketch import Sketch
-from primitives.block_values import block_values
 from primitives.expressions import Apply, Combine, Expression, Leaf, chain_of, drop_dead, walk
 from primitives.facts import facts
 from primitives.formula import Atom, Formula, Term
+from primitives.naive import block_values
 from primitives.network import Block, number
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary

@@ -15,7 +15,6 @@ from primitives import FormulaError, Rejected, parse, score
 from primitives.canonical import canonical
 from primitives.errors import DeclarationError
 from primitives.formula import Term
-from primitives.lambdified import score_sympy
 from primitives.latex import right_side
 from primitives.mathml import to_mathml
 from primitives.outer import OUTER, forget_outer, outer
@@ -23,7 +22,7 @@ from primitives.properties import Interval
 from primitives.pruning import check
 from primitives.ranges import range_of
 from primitives.reductions import POSITION_REDUCTIONS, forget_reduction, reduction
-from primitives.symbolic import to_sympy
+from primitives.symbolic import score_sympy, to_sympy
 from tests.primitives.conftest import make_network
 
 

@@ -19,12 +19,11 @@ from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import TensorError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
-from primitives.lambdified import score_sympy
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.pruning import check
 from primitives.rejection import Rejected
-from primitives.symbolic import to_sympy
+from primitives.symbolic import score_sympy, to_sympy
 from tests.lpzero.export.network_tensors import (
     LIMIT,
     blocks,
