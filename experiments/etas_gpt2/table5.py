@@ -27,7 +27,7 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Resources
 from lpzero.search.comparison import compare

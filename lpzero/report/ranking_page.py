@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +10,9 @@ from lpzero.proxies.ranking_record import RankingRun
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, HOLDS, ranking, scores
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.page import commands
-from lpzero.report.provenance import versions
+from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table, with_interval
-from lpzero.runs.formula_run import UPSTREAM
-from spaces.minibatch import to_arguments
 
 _MILLI = 1000
 
@@ -33,7 +29,7 @@ def content(run: RankingRun) -> Content:
             Section(
                 "reproduce",
                 "Reproduce",
-                [commands(_commands(run)), pairs("What the numbers depend on", _provenance(run))],
+                [reproduce(run), pairs("What the numbers depend on", _provenance(run))],
             ),
         ],
     )
@@ -117,24 +113,6 @@ def _best(run: RankingRun) -> list[Markup | Chart | None]:
 def _around(row: Mapping[str, Any]) -> str:
     low, high = (number(float(edge)).shown for edge in row["rho_ci"])
     return f"{number(row['rho']).shown} [{low}, {high}]"
-
-
-def _commands(run: RankingRun) -> list[str]:
-    asked, where = run.request, shlex.quote(str(run.folder))
-    words = ["lpzero", "rank", str(asked["asked"])]
-    for text in asked["proxies"]:
-        words += ["--proxy", str(text)]
-    if asked["space"]:
-        is_upstream = asked["space"] == UPSTREAM
-        words += ["--upstream-dims"] if is_upstream else ["--space", str(asked["space"])]
-    usual = {"seed": 0, "split_seed": 0, "seeds": 1, "batches": 1, "loss": "auto", "chunk": None}
-    for key, value in usual.items():
-        if asked[key] != value:
-            words += [f"--{key.replace('_', '-')}", str(asked[key])]
-    words += [f"--{key}" for key in ("exact", "released") if asked[key]]
-    words += to_arguments(asked["batch"] or {})
-    words += ["--definitions", str(asked["definitions"])] if "definitions" in asked else []
-    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
 
 
 def _provenance(run: RankingRun) -> dict[str, Child]:

@@ -111,17 +111,6 @@ def bound_option(word: str, cost: str) -> str:
     return f"--{word}-{cost}"
 
 
-def to_arguments(bounds: Mapping[str, Sequence[float | None]]) -> list[str]:
-    """The command line arguments that set the bounds."""
-    return [
-        text
-        for cost, pair in bounds.items()
-        for word, value in zip(("min", "max"), pair, strict=True)
-        if value is not None
-        for text in (bound_option(word, cost), str(value))
-    ]
-
-
 def count(cost: str, space: Space[Any], arch: Any) -> float:
     """A cost that is counted, not timed."""
     return counters.get(cost)(space, arch)

@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 import spaces
 from lpzero.arrays import FloatArray
-from lpzero.cli.search import search as command
+from lpzero.cli.verb import command
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, find
@@ -524,7 +524,7 @@ def test_a_long_search_uses_every_core_unless_told_otherwise(
     jobs: int | None, seconds: float, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searching, "n_cores", lambda: 2)
-    assert command.make_context("search", ["nano-gpt2"]).params["jobs"] is None
+    assert command("search").make_context("search", ["nano-gpt2"]).params["jobs"] is None
     assert Resources(jobs=jobs).workers_for(Cost(100, seconds)).jobs == expected
     assert Resources(jobs=jobs).workers_for(None).jobs == 1
 

@@ -159,4 +159,6 @@ def test_verbs_take_definitions_and_share_the_sketches(
     assert json.loads(Path(out, "config.json").read_text())["request"]["sketch"] == {
         **SketchOptions(definitions="released").to_json()
     }
-    assert open_run(Path(out)).command()[-4:-2] == ["--definitions", "released"]
+    words = open_run(Path(out)).command
+    assert words is not None
+    assert words[words.index("--definitions") + 1] == "released"

@@ -11,7 +11,7 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.export import export, select
 from lpzero.export.exporter import write_file
-from lpzero.notebook.verbs import context, load_table
+from lpzero.python.functions import context, load_table
 from primitives.latex import right_side, to_latex
 from primitives.parser import parse
 from primitives.symbolic import to_sympy

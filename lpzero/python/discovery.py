@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.arrays import FloatArray
-from lpzero.discover.discovery import Discovery as Campaign
+from lpzero.discover.discovery import Campaign
 from lpzero.errors import InputError
-from lpzero.notebook.formula import FormulaObject
-from lpzero.notebook.rows import Rows
+from lpzero.parallel import Workers
+from lpzero.python.formula import FormulaObject
+from lpzero.python.functions import flat
+from lpzero.python.rows import Rows
+from lpzero.runs.command import Command, started_by
+from lpzero.verbs.call import command, request_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -52,6 +56,11 @@ class Discovery(Campaign):
         if isinstance(table, Path):
             table = str(table)
         super().__init__(table, **options)
+
+    def search(self) -> Campaign:
+        """Search only; the directory keeps the command that would do the same."""
+        with started_by(_command(self._asked)):
+            return super().search()
 
     def fit(self) -> Discovery:
         """Search, then judge on the test rows."""
@@ -142,3 +151,24 @@ class Discovery(Campaign):
             "batch": self.options.batch,
             "definitions": self.options.definitions,
         }
+
+
+# What a command line cannot say, and what does not change the result.
+_OF_PYTHON = ("sketches", "proxy_scores")
+_NOT_OPTIONS = ("callbacks", "progress", "lock")
+
+
+def _command(asked: Mapping[str, Any]) -> Command | None:
+    """The command that does the same; None if there is none."""
+    given = {name: value for name, value in asked.items() if name not in _NOT_OPTIONS}
+    tables, reading = given.pop("table"), given.pop("reading", None)
+    named = list(tables) if isinstance(tables, (list, tuple)) else [tables] if tables else []
+    if any(given.pop(name, None) for name in _OF_PYTHON):
+        return None
+    if not all(isinstance(table, (str, Path)) for table in named):
+        return None
+    fields = {} if reading is None else asdict(reading)
+    if isinstance(given.get("jobs"), Workers):
+        del given["jobs"]
+    names = tuple(str(table) for table in named)
+    return command("discover", request_of("discover", names, **flat({**given, **fields})))
