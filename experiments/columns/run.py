@@ -109,13 +109,13 @@ def measure(name: str, seed: int, generations: int, data: str | None) -> dict[st
     arm = ARMS[name]
     found = Campaign(arm.table, data=data, split_seed=seed, generations=generations, **arm.settings)
     (fitness,) = found.objective.tables_fitness
-    chosen_on = fitness.rows if arm.settings.get("choose") == "train" else fitness.known_rows
+    chosen_on = fitness.rows if arm.settings.get("choose") == "train" else fitness.train_valid_rows
     if arm.is_plain:
         formula = plain_product(fitness, chosen_on)
     else:
         found.search()
         formula = canonical(choose(found.objective, found.outcome_)[0].formula)
-    scores = fitness.all_rows.score(formula)
+    scores = fitness.values.score(formula)
     assert not isinstance(scores, Rejected), "the winner has a score on every row"
     table = column_table(arm.table, data)
     columns = select(table.columns, list(table.columns), table.name)

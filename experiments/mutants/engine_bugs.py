@@ -155,7 +155,7 @@ BUGS = (
         ("np.random.SeedSequence([seed, number])", "np.random.SeedSequence([seed])", "every permutation is the same"),
     ]),
     Bugs("lpzero/discover/table_fitness.py", [_T + "discover/test_table_fitness.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
-        ("rows = self.parts.valid\n", "rows = self.parts.train\n", "valid measured on train rows"),
+        ("scores[np.newaxis, self.parts.valid]", "scores[np.newaxis, self.parts.train]", "valid measured on train rows"),
         ("np.sort(np.concatenate([self.parts.train, self.parts.valid]))", "self.parts.train", "formulas are chosen on train rows alone"),
         ("if measure == RHO_WITHIN and measures.n_within == 0:", "if False:", "valid rows without groups give 0"),
         ("picked = random.Random(f\"rows {parts.seed}\").sample(range(n), settings.archs)", "picked = range(settings.archs)", "the first training rows instead of a sample"),

@@ -168,7 +168,7 @@ class Campaign:
     def judge(self) -> Campaign:
         """Judge the search's formulas, on the test rows too, and write the result."""
         counts = {
-            table.name: best_count(table, fitness.rows, fitness.known_rows)
+            table.name: best_count(table, fitness.rows, fitness.train_valid_rows)
             for table, fitness in zip(self.tables, self.objective.tables_fitness, strict=True)
             if table.space is not None
         }
@@ -202,14 +202,14 @@ class Campaign:
         """What measures how far a formula's scores repeat; None without other seeds."""
         by_table = {fitness.table.name: fitness for fitness in self.objective.tables_fitness}
         if self.settings.choose != "stable" or any(
-            fitness.repeated_rows is None for fitness in by_table.values()
+            fitness.second_seed_values is None for fitness in by_table.values()
         ):
             return None
 
         def measure(formula: Formula, table: AnyTable) -> Stability:
             fitness = by_table[table.name]
-            assert fitness.repeated_rows is not None
-            return repetition(formula, fitness.all_rows, fitness.repeated_rows)
+            assert fitness.second_seed_values is not None
+            return repetition(formula, fitness.values, fitness.second_seed_values)
 
         return measure
 

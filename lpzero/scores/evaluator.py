@@ -55,7 +55,7 @@ class FormulaEvaluator:
 
     `memory` limits the bytes cached between formulas, `jobs` is the number of threads that compute
     deep formulas; neither changes a score. `columns` (A,) by name are what formulas may name beside
-    statistics and sizes. Unless it is given, the branch table is built first (and
+    statistics, sizes and `depth`. Unless it is given, the branch table is built first (and
     stored next to the sketches if they come from a store).
     """
 
@@ -80,7 +80,9 @@ class FormulaEvaluator:
             )
         self.table = table or branch_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
-        self.sketches, self.rows, self._columns = sketches, picked, columns or {}
+        self.sketches, self.rows = sketches, picked
+        # A product of counts may name the depth, which every network has.
+        self._columns = {"depth": self.table.n_blocks.astype(np.float64), **(columns or {})}
         self._has_block = self.table.has_block
         # Aligned statistics have one number of tensors, so any of them tells it.
         self._example = {STATISTICS[name].group: name for name in chains.chains}
@@ -104,7 +106,7 @@ class FormulaEvaluator:
             live = [drop_dead(term.expression) for formula in formulas for term in formula.terms]
             common = Counter(n for e in live if e is not None for n in set(walk(e)))
             self._matrices.expect(node for node, count in common.items() if count > 1)
-        return [self._score(formula, columns or self._columns) for formula in formulas]
+        return [self._score(formula, self._columns | dict(columns or {})) for formula in formulas]
 
     def _score(self, formula: Formula, columns: Mapping[str, FloatArray]) -> FloatArray | Rejected:
         def value_of(atom: Atom) -> FloatArray:

@@ -105,7 +105,7 @@ def test_a_campaign_on_a_file_finds_the_product_and_the_rivals_are_columns(tmp_p
     assert result["count"] is None
     assert result["stability"] is None
     (against,) = result["differences"]
-    known = found.objective.tables_fitness[0].known_rho
+    known = found.objective.tables_fitness[0].train_valid_rho
     columns = found.objective.tables_fitness[0].columns.values
     best = max(columns, key=lambda name: abs(known(columns[name][np.newaxis])[0]))
     assert against["against"].lstrip("-") == best
@@ -119,7 +119,7 @@ def test_the_targets_of_test_rows_are_not_there_during_the_search(tmp_path: Path
     spoilt = read_columns(write_csv(tmp_path), Reading(target=TARGET))
     targets = spoilt.targets.copy()
     (fitness,) = first.objective.tables_fitness
-    test = np.setdiff1d(np.arange(len(spoilt)), fitness.known_rows)
+    test = np.setdiff1d(np.arange(len(spoilt)), fitness.train_valid_rows)
     targets[test] = 1e6 * np.arange(len(test))
     again = Campaign(replace(spoilt, targets=targets), **SMALL).search()
     assert again.hall_of_fame_ == first.hall_of_fame_

@@ -62,7 +62,7 @@ def test_the_winner_meets_its_rivals_on_the_test_rows(found: Campaign) -> None:
     winner = FormulaEvaluator(sketches()).score(parse(found.best_["formula"]))
     assert not isinstance(winner, Rejected)
     fitness = found.objective.tables_fitness[0]
-    contest = Contest(judged, winner, best_count(made, fitness.rows, fitness.known_rows))
+    contest = Contest(judged, winner, best_count(made, fitness.rows, fitness.train_valid_rows))
     assert found.result_.items() >= contest_fields([contest]).items()
     count = FixedCount("sum(params)", score("parameters", made))
     measured = []

@@ -124,8 +124,8 @@ def test_fitness_without_a_fitted_sign_is_the_signed_rho_and_resuming_keeps_it(
     scored = [Candidate.from_json(line) for line in whole if "fitness" in line]
     assert any(child.fitness[0] < 0 for child in scored)
     for child in scored[:6]:
-        scores = rows.evaluator.score(child.formula)
-        rho = spearman(np.asarray(scores), rows.table.targets[rows.rows])
+        scores = np.asarray(rows.values.score(child.formula))[rows.rows]
+        rho = spearman(scores, rows.table.targets[rows.rows])
         assert child.fitness[0] == pytest.approx(rho, abs=1e-6)
         verdict = child.verdict()
         assert (verdict.sign, verdict.fitness) == (1, child.fitness)  # type: ignore[union-attr]

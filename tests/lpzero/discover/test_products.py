@@ -217,7 +217,7 @@ def test_the_winner_is_the_best_known_among_those_that_repeat(threshold: float) 
     measured = {c.id: repeats(str(canonical(c.formula))) for c in pool}
     least = min(threshold, max(measured.values()))
     assert {c.id for c in chosen} == {i for i, value in measured.items() if value >= least}
-    rhos = [known_rho(found, str(canonical(c.formula))) for c in chosen]
+    rhos = [train_valid_rho(found, str(canonical(c.formula))) for c in chosen]
     assert rhos == sorted(rhos, reverse=True)
     result = found.result_
     assert result["best"]["formula"] == str(canonical(chosen[0].formula))
@@ -254,8 +254,8 @@ def repeats(text: str) -> float:
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def known_rho(found: Campaign, text: str) -> float:
-    rows = found.objective.tables_fitness[0].known_rows
+def train_valid_rho(found: Campaign, text: str) -> float:
+    rows = found.objective.tables_fitness[0].train_valid_rows
     pair = rank(score(text, sketches)[rows]), rank(table().targets[rows])
     return round(float(np.corrcoef(*pair)[0, 1]), 9)
 
