@@ -57,8 +57,9 @@ class Command:
 
 def command_of(kind: str, name: str, request: Any) -> Command | None:
     """The command of a verb's request; None if a value is not one that can be written down."""
-    local = {entry.name for entry in options(request) if entry.is_local}
-    found = {k: v for k, v in chosen(request).items() if k not in local and k not in _NOT_STORED}
+    given = chosen(request)
+    kept = [e.name for e in options(request) if not e.is_local and e.name not in _NOT_STORED]
+    found = {name: given[name] for name in kept if name in given}
     found |= {"plugins": plugins.given()} if plugins.given() else {}
     return Command(kind, name, found) if _is_plain(found) else None
 

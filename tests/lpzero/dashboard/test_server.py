@@ -68,6 +68,19 @@ def test_every_page_is_answered_with_the_policy_and_no_site_may_frame_it(served:
     assert "'unsafe-inline'" not in POLICY.split("style-src")[0]
 
 
+def test_a_page_without_content_is_titled_by_table_and_kind_or_else_by_name(
+    served: Served, runs: Path
+) -> None:
+    id = id_of(served)
+    assert served.ask(f"api/run/{id}").json()["title"] == "made-up: campaign"
+    rewrite(runs / "good", layout.RESULT, {"best": "not a winner"})
+    found = served.ask(f"api/run/{id}").json()
+    assert found["title"] == "made-up: campaign"
+    assert "are not those of a run of this version" in found["remarks"][0]
+    (runs / "good" / layout.CONFIG).write_text("{")
+    assert served.ask(f"api/run/{id}").json()["title"] == "good"
+
+
 def test_nothing_is_sent_again_until_something_changes(served: Served, runs: Path) -> None:
     id = id_of(served)
     version = served.ask(f"api/run/{id}").json()["version"]

@@ -68,6 +68,12 @@ def test_rows_are_printed_shown_and_escaped() -> None:
     rows = Rows([{"name": "<b>", "rho": 0.25, "more": None}, {"name": "long", "rho": 1}], ("name",))
     assert repr(rows) == "name\n<b>\nlong"
     assert "<td>&lt;b&gt;</td>" in rows._repr_html_()
+    ragged = Rows([{"b": 1}, {"a": 2, "b": 3}, {"c": None}])
+    assert [line.split() for line in repr(ragged).splitlines()] == [
+        ["b", "a", "c"], ["1", "-", "-"], ["3", "2", "-"], ["-", "-", "-"]
+    ]  # fmt: skip
+    assert ragged._repr_html_().startswith("<table><thead><tr><th>b</th><th>a</th><th>c</th></tr>")
+    assert repr(Rows([{"a": 1}], ("gone",))).split() == ["a", "1"]
     assert repr(Rows()) == "no rows"
     assert repr(Rows({"n": i} for i in range(25))).endswith("... and 5 more")
 

@@ -29,14 +29,16 @@ from lpzero.report.figures import convergence
 from lpzero.report.figures import transfer as transferring
 from lpzero.report.markup import Markup, element
 from lpzero.runs import layout
+from lpzero.runs.config import RunConfig, read_config
 from lpzero.runs.directory import RunDirectory
-from lpzero.runs.run import open_run
+from lpzero.runs.run import Run, open_run
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
 from lpzero.search.record import SearchRun
 from spaces.tables import split
+from tests.lpzero.column_file import write_csv
 from tests.lpzero.sealed_runs import content, rewrite, rewrite_hall, rewrite_journal
 from tests.lpzero.small_campaign import discovery, sketches, table
 
@@ -521,7 +523,9 @@ def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_made_up_tables")
-def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: Path) -> None:
+def test_winners_are_scored_on_each_others_test_rows(
+    campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = table(name="another made-up")
     discovery(tmp_path / "other", table=other, split_seed=1, seed=8).run()
     runs: list[Any] = [open_run(campaign), open_run(tmp_path / "other")]
@@ -534,6 +538,22 @@ def test_winners_are_scored_on_each_others_test_rows(campaign: Path, tmp_path: P
     assert found.rho[0, 1] == spearman(scores[rows], other.targets[rows])
     page = write(runs[0], tmp_path / "p.html", runs[1:], None, found).page
     assert "The winner of each run on the test rows of every table" in read(page).text
+    _check_the_command(campaign, tmp_path / "other", tmp_path / "q.html", found.rho, capsys)
+
+
+def _check_the_command(
+    one: Path, other: Path, page: Path, rho: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`report --transfer` draws these numbers, and without it nothing of them."""
+    words = ["report", str(one), "--beside", str(other), "--out", str(page), "--format", "json"]
+    for given, is_drawn in ((["--transfer"], True), ([], False)):
+        capsys.readouterr()
+        assert command([*words, *given]) == 0
+        written = json.loads(capsys.readouterr().out)
+        assert ("transfer" in {Path(name).stem for name in written["figures"]}) == is_drawn
+        text = read(page).text
+        assert ("The winner of each run on the test rows of every table" in text) == is_drawn
+        assert all(f"{value:.3f}" in page.read_text() for value in rho.flat) or not is_drawn
 
 
 @pytest.mark.usefixtures("_made_up_tables")
@@ -562,7 +582,56 @@ def test_a_ranking_gives_a_figure_of_all_proxies(
     assert "lpzero rank TABLE --format json" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+_OPTIONS = (
+    "discover nano-gpt2 nano-rnn --preset paper --unaries 1 --generations 2 --choose train --seed 5"
+    " --statistics AH --objective rho,within --same-statistic --start sum(abs(A)) --split-seed 3"
+    " --pool 0.2 --neighbours 0.25 --immigrants 0.3 --sketch-seed 4 --rules inverse-pair --batch 3"
+    " --length 9 --definitions released --permutations 3 --upstream-dims --forward-only"
+)
+
+
+def test_the_printed_command_of_a_campaign_has_every_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    out = tmp_path / "a b"
+    config = RunConfig("campaign", {"tables": [{"name": "nano-gpt2"}]})
+
+    def configure(tables: list[str], **options: Any) -> None:
+        del options["proxy_scores"], options["jobs"]
+        given.append((tables, options))
+        with RunDirectory(out, config, True):
+            raise InputError("enough")
+
+    monkeypatch.setattr("lpzero.discover.discovery.Campaign", configure)
+    assert command([*_OPTIONS.split(), "--out", str(out), "--jobs", "2"]) == 2
+    stored = read_config(out)
+    assert stored is not None
+    words = Run(stored, None, []).command
+    assert words is not None
+    assert "--jobs" not in words
+    assert command(words[1:]) == 2
+    assert given[0] == given[1]
+    tables, options = given[0]
+    assert tables == ["nano-gpt2", "nano-rnn"]
+    assert (options["split_seed"], options["sketch_seed"]) == (3, 4)
+    assert options["statistics"] == ("A", "H")
+    assert options["objectives"] == ("rho", "within")
+    assert options["start"] == ("sum(abs(A))",)
+
+
+def test_the_page_of_a_campaign_shows_its_command(tmp_path: Path) -> None:
+    path, out = write_csv(tmp_path), tmp_path / "run"
+    words = f"discover {path} --target accuracy --columns-only --generations 1 --population 10"
+    words += " --offspring 5 --permutations 0 --splits 0 --seed 7"
+    assert command([*words.split(), "--quiet", "--out", str(out), "--format", "json"]) == 0
+    text = read(write(open_run(out)).page).text
+    printed = text[text.index("Reproduce lpzero discover") :]
+    for part in (str(path), "--target accuracy", "--columns-only", "--seed 7", f"--out {out}"):
+        assert part in printed
+    assert "The command is not known" not in text
+
+
 def test_elements_escape_all_but_markup() -> None:
     assert element("p", "<b>", Markup("<i></i>"), None, 3) == "<p>&lt;b&gt;<i></i>3</p>"
     assert element("a", title='"<', hidden=True, id=None) == '<a title="&quot;&lt;" hidden></a>'

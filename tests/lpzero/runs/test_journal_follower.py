@@ -85,7 +85,9 @@ def test_a_journal_that_was_cut_or_replaced_is_read_from_its_start(path: Path) -
     [
         (lambda data: data.replace(b'"n":4', b'"n":9'), 4, "line 5 .* was changed"),
         (lambda data: data + b'{"n":6}\n', 6, "line 7 .* was changed"),
+        (lambda data: data + b"\n", 6, "line 7 .* was changed"),
         (lambda data: data + b"\0" * (2 << 20), 6, "line 7 .* longer than any"),
+        (lambda data: data + b"\0" * (1 << 20), 6, "line 7 .* longer than any"),
     ],
 )
 def test_reading_stops_at_damage_and_goes_on_when_it_is_repaired(
@@ -101,6 +103,15 @@ def test_reading_stops_at_damage_and_goes_on_when_it_is_repaired(
     assert re.search(remark, follower.remark)
     path.write_bytes(whole)
     assert everything(follower) == lines(n_read, 6)
+    assert follower.remark is None
+
+
+def test_a_long_line_that_is_being_written_is_waited_for(path: Path) -> None:
+    append(path, lines(0, 6))
+    with path.open("ab") as file:
+        file.write(b"x" * ((1 << 20) - 1))
+    follower = JournalFollower(path, fits, PLACE)
+    assert len(everything(follower)) == 6
     assert follower.remark is None
 
 
