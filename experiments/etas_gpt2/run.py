@@ -14,7 +14,7 @@ import click
 from experiments.etas_gpt2.settings import SETTINGS, Setting
 from experiments.measured import prints_measured
 from lpzero.cli.options import data_option, jobs_option
-from lpzero.cli.search import print_comparison
+from lpzero.cli.printers import print_comparison
 from lpzero.search import Constraints, Request, Resources
 from lpzero.search.comparison import compare
 from lpzero.verbs.compare import result_of

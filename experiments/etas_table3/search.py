@@ -18,7 +18,7 @@ import click
 from experiments.etas_table3.run import TABLES
 from experiments.measured import prints_measured
 from lpzero.cli.options import data_option, jobs_option
-from lpzero.cli.search import print_comparison
+from lpzero.cli.printers import print_comparison
 from lpzero.search import Request, Resources
 from lpzero.search.comparison import compare
 from lpzero.verbs.compare import result_of

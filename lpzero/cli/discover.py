@@ -1,4 +1,4 @@
-"""What `lpzero discover` prints: a line per generation, then the winner and the verdict."""
+"""What `lpzero discover` shows while it works: a line per generation; Ctrl-C ends one first."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ import click
 
 from lpzero.cli import output
 from lpzero.cli.interruption import handling
-from lpzero.cli.verdict import print_verdict
-from lpzero.verbs import Outcome, Screen
-from lpzero.verbs.counters import judged_columns
+from lpzero.verbs import Screen
 
 if TYPE_CHECKING:
     from lpzero.discover.campaign import Callback, Progress
 
-_MUCH = 0.05  # in rho
 _QUIET_SECONDS = 2.0  # between lines where they do not overwrite each other
 
 
@@ -106,72 +103,3 @@ def describe(progress: Progress) -> str:
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
-
-
-def _note_passed_over(better: dict[str, Any] | None) -> None:
-    """Say so if formulas that do not repeat rank train and valid much better than the winner."""
-    if better is not None and better["rho"] - better["rho_chosen"] > _MUCH:
-        output.note(
-            f"note: {better['formula']} ranks train and valid much better ({better['rho']:.3f}"
-            f" against {better['rho_chosen']:.3f}), but its scores repeat at"
-            f" {better['stability']:.3f} only; --stable and --choose valid allow such formulas"
-        )
-
-
-def _print_held_out(found: dict[str, Any] | None) -> None:
-    if found is None:
-        return
-    best = found["best_column"]
-    rows = [
-        {"beam search on each split": "formula", "rho test": found["rho"]},
-        {"beam search on each split": "best single column", "rho test": found["column_rho"]},
-    ]
-    title = f"medians over {found['splits']} splits, the formula ahead in {found['ahead']}"
-    click.echo()
-    output.print_rows(rows, "table", title=title)
-    click.echo(f"best single column on all rows: {best['column']}, {best['rho_on_all_rows']:.3f}")
-
-
-def show(outcome: Outcome, request: Any) -> None:
-    """Print the winner on every part of every table, the verdict, and the next best formulas."""
-    from lpzero.judgement.counters import BEST_COUNT
-
-    result, form = outcome.result, "table"
-    best = result["best"]
-    click.echo(f"best formula, chosen by --choose {result['chosen_on']}: {best['formula']}\n")
-    for table in result["tables"]:
-        name = table["name"]
-        rows = [
-            {"best on": part, **judged_columns(line)} for part, line in best["judged"][name].items()
-        ]
-        count = result["count"]
-        if count is not None:
-            judged = count["judged"][name]["test"]
-            rows.append({"best on": f"test: {BEST_COUNT}", **judged_columns(judged)})
-        counters = [line for line in result["counters"] if line["table"] == name]
-        rows += [
-            {"best on": f"test: {line['proxy']}", **judged_columns(line["judged"]["test"])}
-            for line in counters
-        ]
-        title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
-        output.print_rows(rows, form, title=title)
-        click.echo()
-    print_verdict(result)
-    rows = [
-        {
-            "formula": line["formula"],
-            "size": line["complexity"],
-            "front": line["front"],
-            **{f"rho {part}": value for part, value in line["rho"].items()},
-        }
-        for line in result["top"]
-    ]
-    output.print_rows(rows, form)
-    _print_held_out(result.get("held_out"))
-    _note_passed_over(result["passed_over"])
-    stopped = f" (stopped by {result['stopped']})" if result["stopped"] else ""
-    click.echo(
-        f"\n{result['generations']:,} generations{stopped}, {result['evaluated']:,} formulas"
-        f" evaluated, {sum(result['rejected'].values()):,} rejected, {result['repeats']:,} repeats,"
-        f" {result['seconds']:.1f} s; everything is in {output.printable(result['out'])}"
-    )

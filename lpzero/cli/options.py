@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -146,11 +146,6 @@ def options_of(*entries: Option) -> Callable[[Command], Command]:
     return decorate
 
 
-def group_options(*kinds: Any) -> Callable[[Command], Command]:
-    """A decorator that gives a command every option of these groups."""
-    return options_of(*(entry for kind in kinds for entry in options(kind)))
-
-
 def _named(kind: Any, name: str) -> Callable[[Command], Command]:
     [entry] = [entry for entry in options(kind) if entry.name == name]
     return options_of(entry)
@@ -159,8 +154,6 @@ def _named(kind: Any, name: str) -> Callable[[Command], Command]:
 data_option = _named(groups.Running, "data")
 cache_option = _named(groups.Running, "cache")
 jobs_option = _named(groups.Running, "jobs")
-device_option = _named(groups.Running, "device")
-definitions_option = _named(groups.Statistics, "definitions")
 format_option = click.option(
     "--format",
     "form",
@@ -169,21 +162,6 @@ format_option = click.option(
     show_default=True,
     help="The output format.",
 )
-seed_option = click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="The seed of untrained networks and batches.",
-)
-
-
-def from_given(kind: Any, values: Mapping[str, Any]) -> Any:
-    """The group with those of the values that are its own."""
-    from lpzero.options import make
-
-    names = {entry.name for entry in options(kind)}
-    return make(kind, {k: v for k, v in values.items() if k in names})
 
 
 def given_settings(context: click.Context, entries: Iterable[Option]) -> dict[str, Any]:

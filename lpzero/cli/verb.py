@@ -22,8 +22,8 @@ from lpzero.verbs.call import call
 def command(name: str) -> click.Command:
     """The command of a verb.
 
-    A module of the same name beside this one, if there is one, has `show(outcome, request)`, which
-    prints the result as a table, and may have `screen(request)`, a context with what is shown
+    `show_NAME(outcome, request)` of `printers`, if there is one, prints the result as a table; a
+    module of the verb's name beside this one has `screen(request)`, a context with what is shown
     meanwhile.
     """
     declared = verbs.module(name)
@@ -45,12 +45,12 @@ def _call(context: click.Context, name: str, declared: ModuleType, form: str) ->
     asked = given(context)
     asked.pop("form", None)
     request = make(declared.Request, asked)
-    printer = _printer(name)
     shown: AbstractContextManager[Any] = nullcontext(
         verbs.Screen(not asked.get("quiet"), form == "table", output.note)
     )
-    if printer is not None and hasattr(printer, "screen"):
-        shown = printer.screen(request)
+    place = f"{__package__}.{name}"
+    if find_spec(place) is not None:
+        shown = import_module(place).screen(request)
     if hasattr(declared, "out"):
         request = replace(request, out=declared.out(request))
     is_resumed = hasattr(request, "resume") and request.out is not None
@@ -59,13 +59,14 @@ def _call(context: click.Context, name: str, declared: ModuleType, form: str) ->
         outcome = call(name, request, screen)
     if form == "json":
         output.print_json(outcome.result)
-    elif printer is not None:
-        printer.show(outcome, request)
-    else:
-        _show(outcome)
+        return
+    from lpzero.cli import printers
+
+    show = getattr(printers, f"show_{name}", _show)
+    show(outcome, request)
 
 
-def _show(outcome: verbs.Outcome) -> None:
+def _show(outcome: verbs.Outcome, request: Any) -> None:
     """Print what a terminal shows: `head`, `rows` with a `title`, `lines`; by default all rows."""
     about = outcome.about
     rows = about.get("rows", outcome.result if isinstance(outcome.result, list) else None)
@@ -78,8 +79,3 @@ def _show(outcome: verbs.Outcome) -> None:
         output.print_rows(rows, "table", about.get("title"), about.get("significant", ()))
     for line in about.get("lines", ()):
         click.echo(output.printable(line))
-
-
-def _printer(name: str) -> ModuleType | None:
-    place = f"{__package__}.{name}"
-    return import_module(place) if find_spec(place) is not None else None

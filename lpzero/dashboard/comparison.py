@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lpzero.dashboard.progress import state
-from lpzero.dashboard.summary import Summary
+from lpzero.dashboard.watched import Summary, state
 from lpzero.report.chart import Chart
 from lpzero.report.figures import convergence
 from lpzero.report.formulas import shown

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from lpzero.dashboard.comparison import beside
 from lpzero.dashboard.places import Place, find_runs
-from lpzero.dashboard.summary import Summaries, Summary
-from lpzero.dashboard.watched import View, Watched, view
+from lpzero.dashboard.watched import Summaries, Summary, View, Watched, view
 from lpzero.runs.run import Run
 
 _FRESH = 1.0  # seconds for which what was found is used again

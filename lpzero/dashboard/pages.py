@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from lpzero.dashboard.progress import state
-from lpzero.dashboard.summary import Summary
-from lpzero.dashboard.watched import View
+from lpzero.dashboard.watched import Summary, View, state
 from lpzero.report.markup import Markup, element, joined
 from lpzero.report.page import body, head_lines, remarks
 from lpzero.report.sections import data_block

@@ -23,8 +23,7 @@ from lpzero.errors import InputError
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
-from lpzero.runs.journal import read_journal
-from lpzero.runs.journal_follower import JournalFollower
+from lpzero.runs.journal import JournalFollower, read_journal
 from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT, SCORES, place
 from lpzero.runs.live_run import Now, Stamp, stamp
 from lpzero.runs.run import read_file, report_unexpected_content

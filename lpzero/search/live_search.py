@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from lpzero.runs.config import StoredConfig
-from lpzero.runs.journal_follower import JournalFollower
+from lpzero.runs.journal import JournalFollower
 from lpzero.runs.layout import JOURNAL, place
 from lpzero.runs.live_run import Now, OpenedAgain
 from lpzero.runs.run import Run

@@ -19,7 +19,7 @@ from lpzero.errors import LPZeroError
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, StoredConfig
 from lpzero.runs.directory import RunDirectory
-from lpzero.runs.journal_follower import JournalFollower
+from lpzero.runs.journal import JournalFollower
 from lpzero.runs.layout import JOURNAL, TABLE, place
 from lpzero.runs.live_run import Now, OpenedAgain
 from lpzero.runs.run import Run

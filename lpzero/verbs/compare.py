@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.runs.layout import RESULT
-from lpzero.runs.line import FINISHED, STOPPED, Line, field, list_of, whole
-from lpzero.runs.run import Run, read_file
+from lpzero.runs.run import FINISHED, STOPPED, Line, Run, field, list_of, read_file, whole
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:

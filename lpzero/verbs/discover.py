@@ -28,26 +28,27 @@ from lpzero.options import (
     with_presets,
 )
 from lpzero.runs.layout import HISTORY, JOURNAL, RESULT
-from lpzero.runs.line import (
+from lpzero.runs.run import (
     FINISHED,
     STOPPED,
     Line,
+    Run,
     field,
     last_record,
     last_row,
     named_number,
+    read_file,
     tables,
     test_rho,
     whole,
 )
-from lpzero.runs.run import Run, read_file
 from lpzero.verbs import Outcome, Screen, groups
 from lpzero.verbs.exhaust import page, permutations
 
 if TYPE_CHECKING:
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.live_run import LiveRun
-    from lpzero.trackers.tracker import Tracker
+    from lpzero.trackers import Tracker
 
 __all__ = ["KIND", "Request", "follow", "line", "page", "read", "run"]
 
@@ -184,7 +185,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 @contextmanager
 def _trackers(given: Sequence[str]) -> Iterator[list[Tracker]]:
     """The trackers of --track, closed at the end."""
-    from lpzero.trackers.tracker import tracker
+    from lpzero.trackers import tracker
 
     with ExitStack() as stack:
         yield [stack.enter_context(closing(tracker(text))) for text in given]

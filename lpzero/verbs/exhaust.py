@@ -11,8 +11,7 @@ from lpzero.exhaust.results import Query
 from lpzero.exhaust.run import KIND, ExhaustSettings
 from lpzero.options import FOLDER, Switch, Whole, argument, group, option
 from lpzero.runs.layout import RESULT, SHARDS
-from lpzero.runs.line import FINISHED, STOPPED, Line, n_files, tables, test_rho
-from lpzero.runs.run import Run, read_file
+from lpzero.runs.run import FINISHED, STOPPED, Line, Run, n_files, read_file, tables, test_rho
 from lpzero.scores.floor import PERMUTATIONS
 from lpzero.statistics.definitions import OURS
 from lpzero.verbs import Outcome, Screen, groups

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.options import FOLDER, Repeated, Switch, Whole, argument, group, option
-from lpzero.runs.line import Line, line_of_result
 from lpzero.runs.live_run import OpenedAgain
+from lpzero.runs.run import Line, line_of_result
 from lpzero.statistics.definitions import OURS
 from lpzero.verbs import Outcome, Screen, groups
 

@@ -28,8 +28,17 @@ from lpzero.options import (
     shared_options,
 )
 from lpzero.runs.layout import JOURNAL, RESULT
-from lpzero.runs.line import FINISHED, STOPPED, Line, field, last_record, named_number, whole
-from lpzero.runs.run import Run, read_file
+from lpzero.runs.run import (
+    FINISHED,
+    STOPPED,
+    Line,
+    Run,
+    field,
+    last_record,
+    named_number,
+    read_file,
+    whole,
+)
 from lpzero.search import evaluators
 from lpzero.search.constraints import COSTS, bound_option
 from lpzero.search.loops import LOOPS

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.runs.line import Line, line_of_result
 from lpzero.runs.live_run import OpenedAgain
+from lpzero.runs.run import Line, line_of_result
 from lpzero.supernet.settings import SupernetSettings
 from lpzero.verbs import Outcome, Screen
 

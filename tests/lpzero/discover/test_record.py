@@ -11,7 +11,7 @@ from lpzero.discover import record
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.hall_of_fame import Tally
 from lpzero.discover.record import CampaignRun, watch
-from lpzero.runs import journal_follower, layout
+from lpzero.runs import journal, layout
 from lpzero.runs.run import open_run
 from tests.lpzero.sealed_runs import rewrite_journal
 from tests.lpzero.small_campaign import discovery
@@ -96,7 +96,7 @@ def test_what_a_campaign_published_counts_every_formula_once(
     folder = tmp_path / "behind"
     shutil.copytree(campaign, folder)
     (folder / layout.RESULT).unlink()
-    monkeypatch.setattr(journal_follower.JournalFollower.read, "__defaults__", (1000,))
+    monkeypatch.setattr(journal.JournalFollower.read, "__defaults__", (1000,))
     seen = watch(opened(folder).config).update(0)
     assert any("being read" in remark for remark in seen.remarks)
     assert seen.counts == whole.counts

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from lpzero.runs.journal import Journal, read_journal
-from lpzero.runs.journal_follower import JournalFollower
+from lpzero.runs.journal import Journal, JournalFollower, read_journal
 
 PLACE = "run/journal.jsonl"
 

@@ -11,8 +11,7 @@ import pytest
 
 from lpzero.discover.campaign import Progress
 from lpzero.errors import InputError
-from lpzero.trackers import MLflowTracker, TensorBoardTracker, tracker
-from lpzero.trackers.tracker import numbers
+from lpzero.trackers import MLflowTracker, TensorBoardTracker, numbers, tracker
 from tests.lpzero.small_campaign import discovery
 
 
@@ -60,7 +59,7 @@ def test_mlflow_reads_every_generation_of_a_campaign(tmp_path: Path) -> None:
         seen = tracked(MLflowTracker(tmp_path / "mlruns", "experiment", "first"))
         assert os.environ == before
         assert mlflow.active_run() is None
-        from lpzero.trackers.mlflow_tracker import _files_allowed
+        from lpzero.trackers import _files_allowed
 
         with _files_allowed():
             client = mlflow.MlflowClient((tmp_path / "mlruns").as_uri())
