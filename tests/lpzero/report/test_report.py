@@ -598,7 +598,7 @@ def test_the_printed_command_of_a_campaign_has_every_option(
     config = RunConfig("campaign", {"tables": [{"name": "nano-gpt2"}]})
 
     def configure(tables: list[str], **options: Any) -> None:
-        del options["proxy_scores"], options["jobs"]
+        del options["proxy_scores"], options["jobs"], options["callbacks"]
         given.append((tables, options))
         with RunDirectory(out, config, True):
             raise InputError("enough")
