@@ -15,13 +15,12 @@ from primitives.errors import (
     UnknownPrimitiveError,
 )
 from primitives.expressions import Apply, Combine, Expression, Leaf, branch
-from primitives.formula import Formula
+from primitives.formula import Column, Formula, Power, Term
 from primitives.naive import score
 from primitives.network import NetworkValues
 from primitives.parser import parse
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, Column, Join, Score, Transform
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix, cut, kept_columns, whole
 
@@ -30,7 +29,6 @@ __all__ = [
     "SIZES",
     "STATISTICS",
     "UNARIES",
-    "AnyFormula",
     "Apply",
     "Column",
     "Combine",
@@ -38,15 +36,14 @@ __all__ = [
     "Expression",
     "Formula",
     "FormulaError",
-    "Join",
     "Leaf",
     "Matrix",
     "NetworkValues",
+    "Power",
     "PrimitiveError",
     "Rejected",
-    "Score",
     "TensorError",
-    "Transform",
+    "Term",
     "UnknownPrimitiveError",
     "branch",
     "cut",

@@ -16,7 +16,6 @@ import numpy as np
 from primitives.block_sizes import SIZES
 from primitives.errors import TensorError
 from primitives.expressions import Apply, Expression, Leaf, drop_dead
-from primitives.formula import Formula
 from primitives.network import Block
 from primitives.properties import Gives
 from primitives.registry import Binary, get_binary, get_unary
@@ -41,16 +40,16 @@ class _NonFiniteError(Exception):
     """An intermediate result overflowed."""
 
 
-def block_values(formula: Formula, blocks: Sequence[Block]) -> list[float] | Rejected:
-    """The value of each block before reduction and sign."""
+def block_values(expression: Expression, blocks: Sequence[Block]) -> list[float] | Rejected:
+    """The expression's value on each block: the mean over its tensors."""
     if not blocks:
         raise TensorError("no blocks were given; an architecture has at least one")
-    expression = drop_dead(formula.expression)
-    if expression is None:
+    alive = drop_dead(expression)
+    if alive is None:
         return _NOTHING
     try:
         with np.errstate(all="ignore"):  # overflow is answered below, not warned about
-            return [float(_mean(evaluate(expression, b))) for b in blocks]
+            return [float(_mean(evaluate(alive, b))) for b in blocks]
     except (_NonFiniteError, OverflowError):
         return OVERFLOW
 

@@ -1,17 +1,42 @@
-"""A canonical form of formulas with equal scores, so that none is evaluated twice.
+"""A canonical form of formulas, so that none is evaluated twice.
 
-The sign is moved outwards as far as possible, identities and dead branches are removed, commuting
-operands are sorted, and chains are rewritten by every equality that is exact with the guards. Two
-formulas with the same key have the same score; the converse need not hold.
+A term keeps its score: its sign is moved outwards as far as possible, identities and dead branches
+are removed, commuting operands sorted, and chains rewritten by every equality that is exact with
+the guards. Any other formula keeps its ranking: factors are sorted, equal ones merged, signs pulled
+out; what stands around the whole and keeps its order goes: a root, square or logarithm of what is
+never negative, a common scale of all exponents, and an inverse, which turns the sign.
+Formulas with the same key have the same score or ranking; the converse need not hold.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, depth, drop_dead
 from primitives.facts import are_aligned, facts
-from primitives.formula import MAX_DEPTH, Formula
-from primitives.properties import Interval, Kind, Symmetry
+from primitives.formula import (
+    MAX_DEPTH,
+    Atom,
+    Base,
+    Column,
+    Formula,
+    Outer,
+    Power,
+    Sum,
+    Term,
+    chains,
+    summands,
+)
+from primitives.guards import INVERSE_FLOOR
+from primitives.outer import OUTER
+from primitives.properties import NON_NEGATIVE, NON_POSITIVE, Blind, Interval, Kind, Symmetry
+from primitives.ranges import NO_NAMES, Names, keeps_sign, range_of_base
 from primitives.registry import get_binary, get_unary
 from primitives.rewrites import rewrites
 
@@ -19,26 +44,49 @@ Signed = tuple[int, Expression]
 _ZERO, _ONE = Interval(0.0, 0.0), Interval(1.0, 1.0)
 
 
-def canonical(formula: Formula) -> Formula:
-    """The formula in canonical form: the same score, sign included."""
-    expression = drop_dead(formula.expression)
-    if expression is None:
-        raise FormulaError(f"every branch of {formula} is disconnected; connect one")
-    sign, core = _top(expression)
-    if depth(core) > MAX_DEPTH:  # a rewrite can add a level; then the formula is left unchanged
-        sign, core = 1, expression
-    return Formula(core, formula.reduction, formula.sign * sign)
+def canonical(formula: Formula, positive: Names = NO_NAMES) -> Formula:
+    """The formula in canonical form; `positive` names columns known to be above zero.
+
+    A single term keeps its score, every other formula its ranking.
+    """
+    if formula.is_term:
+        sign, term = canonical_term(formula.term)
+        return Formula.of_base(term, formula.sign * sign)
+    value = ranking(as_product(formula, positive), positive)
+    if not value.factors:
+        return formula  # constant: pruning says so
+    try:
+        return value.formula(positive)
+    except FormulaError:  # deeper than allowed
+        return formula
 
 
 def key(formula: Formula) -> str:
-    """A text that is equal for two formulas only if their scores are."""
+    """A text that is equal for two formulas only if their scores or rankings are."""
     return str(canonical(formula))
 
 
-def key_up_to_sign(formula: Formula) -> str:
-    """A text that is equal for two formulas only if their scores are, up to the sign."""
-    reduced = canonical(formula)
-    return str(reduced if reduced.sign > 0 else -reduced)
+def canonical_term(term: Term) -> tuple[int, Term]:
+    """(sign, term) of the same score."""
+    expression = drop_dead(term.expression)
+    if expression is None:
+        raise FormulaError(f"every branch of {term} is disconnected; connect one")
+    sign, core = _top(expression)
+    if depth(core) > MAX_DEPTH:  # a rewrite can add a level; then the term is left unchanged
+        sign, core = 1, expression
+    return sign, Term(term.reduction, core)
+
+
+def product_of(
+    factors: Iterable[tuple[Atom, Fraction]], positive: Names = NO_NAMES, ranked: bool = False
+) -> Formula | None:
+    """The product of powers of magnitudes; None if every factor cancels.
+
+    With `ranked` it is the simplest product of the same ranking, its sign included.
+    """
+    value = _merged(1, (Factor(base, exponent) for base, exponent in factors))
+    value = ranking(value, positive) if ranked else value
+    return value.formula(positive) if value.factors else None
 
 
 def canonical_part(expression: Expression) -> Signed:
@@ -163,3 +211,236 @@ def _adds_nothing(expression: Expression) -> bool:
     """Whether the expression's mean is zero for all tensors."""
     known = facts(expression)
     return known.interval == _ZERO or dict(known.steady).get("mean") == 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """|base| to an exponent, times the base's sign if it `is_odd`."""
+
+    base: Base
+    exponent: Fraction = Fraction(1)
+    is_odd: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """sign times the factors, which are of distinct bases and sorted by the bases' text.
+
+    Signs are apart from magnitudes, so that products commute, equal bases merge and a base meets
+    its inverse. A product is exact: as a formula it has the value it was made from, wherever
+    that is defined.
+    """
+
+    sign: int
+    factors: tuple[Factor, ...]
+
+    @property
+    def is_magnitude(self) -> bool:
+        """True if the product without its sign is never negative."""
+        return not any(factor.is_odd for factor in self.factors)
+
+    def raised(self, exponent: Fraction) -> Product:
+        """The product to an odd power; or |product| to any."""
+        if exponent == 1:
+            return self
+        factors = (Factor(f.base, f.exponent * exponent, f.is_odd) for f in self.factors)
+        return Product(self.sign, tuple(f for f in factors if f.exponent or f.is_odd))
+
+    def magnitude(self) -> Product:
+        """The product without its sign and those of its bases."""
+        return _merged(1, (Factor(f.base, f.exponent) for f in self.factors))
+
+    def formula(self, positive: Names = NO_NAMES) -> Formula:
+        """The product as a formula, with the fewest operations per factor; it is not empty."""
+        sign, exponents = self.sign, dict[Base, Fraction]()
+        for factor in self.factors:
+            outer, powers = _powers(factor, positive)
+            sign *= outer
+            for power in powers:
+                exponents[power.base] = exponents.get(power.base, Fraction(0)) + power.exponent
+        return Formula(sign, tuple(Power(base, exponent) for base, exponent in exponents.items()))
+
+
+def of_base(base: Base, positive: Names = NO_NAMES) -> Product:
+    """The base itself as a product; a sign that is known goes in front."""
+    known = range_of_base(base, positive)
+    if known in NON_NEGATIVE:
+        return Product(1, (Factor(base),))
+    if known in NON_POSITIVE:
+        return Product(-1, (Factor(base),))
+    return Product(1, (Factor(base, is_odd=True),))
+
+
+def _merged(sign: int, factors: Iterable[Factor]) -> Product:
+    """The factors multiplied: one per base, none where nothing is left of it."""
+    merged: dict[str, Factor] = {}
+    for factor in factors:
+        text = str(factor.base)
+        met = merged.get(text)
+        merged[text] = (
+            factor
+            if met is None
+            else Factor(met.base, met.exponent + factor.exponent, met.is_odd != factor.is_odd)
+        )
+    left = (merged[text] for text in sorted(merged))
+    return Product(sign, tuple(f for f in left if f.exponent or f.is_odd))
+
+
+def _times(products: Iterable[Product]) -> Product:
+    """All the products multiplied."""
+    sign = 1
+    factors: list[Factor] = []
+    for product in products:
+        sign *= product.sign
+        factors.extend(product.factors)
+    return _merged(sign, factors)
+
+
+def _powers(factor: Factor, positive: Names) -> tuple[int, list[Power]]:
+    """The factor as powers, and the sign that the base brings with it if it is never positive."""
+    base, exponent = factor.base, factor.exponent
+    if factor.is_odd:  # sgn(x)·|x|^p is x·|x|^(p-1), and 1/x is its own case
+        if exponent in (1, -1):
+            return 1, _plain(base, exponent)
+        return 1, [*_plain(base, Fraction(1)), *_of_magnitude(base, exponent - 1)]
+    known = range_of_base(base, positive)
+    if known in NON_NEGATIVE:
+        return 1, _plain(base, exponent)
+    if known in NON_POSITIVE and abs(exponent) == 1:
+        return -1, _plain(base, exponent)
+    return 1, _of_magnitude(base, exponent)
+
+
+def _of_magnitude(base: Base, exponent: Fraction) -> list[Power]:
+    """|base| to the exponent; squaring needs no |...| inside it."""
+    even = 2 * int(exponent / 2)  # towards zero
+    powers = _plain(base, Fraction(even)) if even else []
+    size = Outer("abs", Formula.of_base(base))
+    return powers if exponent == even else [*powers, Power(size, exponent - even)]
+
+
+def _plain(base: Base, exponent: Fraction) -> list[Power]:
+    """The base to the exponent; a root of one power is that power."""
+    if isinstance(base, Outer):
+        opened = base.operand.apply(base.operation)
+        return [Power(power.base, power.exponent * exponent) for power in opened.powers]
+    return [Power(base, exponent)]
+
+
+def as_product(formula: Formula, positive: Names = NO_NAMES) -> Product:
+    """The formula as a product of powers of canonical bases, of the same value."""
+    sign = Product(formula.sign, ())
+    return _times([sign, *(_of_power(power, positive) for power in formula.powers)])
+
+
+def _of_power(power: Power, positive: Names) -> Product:
+    base = _of_base(power.base, positive)
+    if power.exponent == 1 or (base.sign > 0 and base.is_magnitude and base.factors):
+        return base.raised(power.exponent)
+    made: list[Product] = []
+    for chain in chains(power.exponent):
+        value, written = base, Formula.of_base(power.base)
+        for operation in chain:
+            value = _of_outer(operation, value, written, positive)
+            written = written.apply(operation)
+        made.append(value)
+    return _times(made)
+
+
+def _of_base(base: Base, positive: Names) -> Product:
+    if isinstance(base, Term):
+        return _of_term(base)
+    if isinstance(base, Column):
+        return of_base(base, positive)
+    if isinstance(base, Sum):
+        return _of_sum(base, positive)
+    return _of_outer(base.operation, as_product(base.operand, positive), base.operand, positive)
+
+
+def _of_outer(operation: str, inside: Product, written: Formula, positive: Names) -> Product:
+    """The outer operation on what is `inside` as a product, and `written` as a formula."""
+    exponent = OUTER[operation].exponent
+    if inside.factors:
+        if operation == "abs":
+            return inside.magnitude()
+        if exponent is not None and exponent.denominator == 1:
+            return (inside if exponent.numerator % 2 else inside.magnitude()).raised(exponent)
+        if exponent is not None and inside.sign > 0 and inside.is_magnitude:
+            return inside.raised(exponent)
+    # A logarithm, or a root that may not be defined: a base of its own.
+    operand = inside.formula(positive) if inside.factors else written
+    return of_base(Outer(operation, operand if operand.sign > 0 else written), positive)
+
+
+def _of_sum(total: Sum, positive: Names) -> Product:
+    """All summands that have one sign together, the first one's in front."""
+    parts: list[Formula] = []
+    for part in total.parts:
+        value = as_product(part, positive)
+        parts.extend(summands(value.formula(positive) if value.factors else part))
+    parts.sort(key=lambda part: str(part.with_sign(1)))
+    front = parts[0].sign
+    ordered = [part for sign in (front, -front) for part in parts if part.sign == sign]
+    value = of_base(Sum(tuple(part.with_sign(front * part.sign) for part in ordered)), positive)
+    return Product(value.sign * front, value.factors)
+
+
+@lru_cache(maxsize=65536)
+def _of_term(term: Term) -> Product:
+    """A term; powers of a single number per block come out of a reduction of one position."""
+    sign, reduced = canonical_term(term)
+    inside = reduced.expression
+    if term.positions.is_single and isinstance(inside, Apply) and inside.operation in OUTER:
+        exponent, known = OUTER[inside.operation].exponent, facts(inside.operand)
+        least = INVERSE_FLOOR if inside.operation == "inverse" else 0.0
+        if exponent is not None and known.group is None and known.interval.low >= least:
+            below = _of_term(Term(term.reduction, inside.operand))
+            return Product(sign * below.sign, below.raised(exponent).factors)
+    value = of_base(reduced)
+    return Product(value.sign * sign, value.factors)
+
+
+on_change(_of_term.cache_clear)
+
+
+def ranking(value: Product, positive: Names = NO_NAMES) -> Product:
+    """A product of the same ranking, without what only stretches the scale of the whole."""
+    if not value.factors:
+        return value
+    if value.is_magnitude:
+        value = _rescaled(value)
+    opened = _without_logarithm(value, positive) if len(value.factors) == 1 else None
+    return value if opened is None else ranking(opened, positive)
+
+
+def _rescaled(value: Product) -> Product:
+    """Exponents in lowest form: no common factor, the largest from 1 to below 2, sum positive."""
+    exponents = [factor.exponent for factor in value.factors]
+    common = math.lcm(*(e.denominator for e in exponents))
+    shared = Fraction(math.gcd(*(int(e * common) for e in exponents)), common)
+    largest = int(max(map(abs, exponents)) / shared)
+    scale = 1 / (shared * 2 ** (largest.bit_length() - 1))
+    is_reversed = (sum(exponents), exponents[0]) < (0, 0)
+    raised = value.raised(-scale if is_reversed else scale)
+    return Product(-value.sign if is_reversed else value.sign, raised.factors)
+
+
+def _without_logarithm(value: Product, positive: Names) -> Product | None:
+    """What an increasing operation is taken of, if the whole is one that is not folded at zero."""
+    (factor,) = value.factors
+    base = factor.base
+    if not isinstance(base, Outer) or factor.exponent != 1 or not OUTER[base.operation].increases:
+        return None
+    inside = as_product(base.operand, positive)
+    if OUTER[base.operation].is_odd:  # its magnitude grows with |x|
+        inside = inside if factor.is_odd else inside.magnitude()
+        return Product(value.sign * inside.sign, inside.factors) if inside.factors else None
+    known = range_of_base(base, positive)
+    if not (factor.is_odd or keeps_sign(known)):
+        return None
+    is_cut = OUTER[base.operation].blind is Blind.NEGATIVE
+    if is_cut and (inside.sign < 0 or not inside.is_magnitude):
+        return None
+    is_mirrored = not factor.is_odd and known not in NON_NEGATIVE  # |log x| where log x <= 0
+    sign = inside.sign * (-value.sign if is_mirrored else value.sign)
+    return Product(sign, inside.factors)

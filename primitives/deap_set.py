@@ -19,8 +19,9 @@ from primitives.block_sizes import SIZES
 from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf
-from primitives.formula import REDUCTIONS, Formula
+from primitives.formula import Formula
 from primitives.properties import Gives
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
 from primitives.statistics import STATISTICS
 
@@ -44,7 +45,7 @@ def build_set() -> Any:
     """A PrimitiveSetTyped that expresses every formula of the paper's form."""
     made = gp.PrimitiveSetTyped("formula", [], ScoreNode)
     add_expressions(made)
-    for reduction, sign, kind in product(REDUCTIONS, (1, -1), LETTER):
+    for reduction, sign, kind in product(PAPER_REDUCTIONS, (1, -1), LETTER):
         add(made, _root_name(reduction, sign, kind), [kind], ScoreNode)
     return made
 
@@ -64,8 +65,9 @@ def add_expressions(made: Any) -> None:
 
 def to_tree(formula: Formula, primitive_set: Any) -> Any:
     """The formula as a PrimitiveTree of the set."""
-    nodes, kind = expression_nodes(formula.expression, primitive_set)
-    root = look_up(primitive_set, _root_name(formula.reduction, formula.sign, kind))
+    term = formula.term
+    nodes, kind = expression_nodes(term.expression, primitive_set)
+    root = look_up(primitive_set, _root_name(term.reduction, formula.sign, kind))
     return gp.PrimitiveTree([root, *nodes])
 
 
@@ -86,7 +88,7 @@ def from_names(spelled: tuple[str, ...]) -> Formula:
     expression = read_expression(names, meanings)
     if next(names, None) is not None:
         raise FormulaError("the tree goes on after its formula ended")
-    return Formula(expression, reduction, sign)
+    return Formula.of_term(reduction, expression, sign)
 
 
 def grow(
@@ -159,7 +161,7 @@ def meanings_of_names() -> dict[str, dict[str, Any]]:
         "binary": {_binary_name(name, pair): name for name in BINARIES for pair in kinds},
         "root": {
             _root_name(reduction, sign, kind): (reduction, sign)
-            for reduction, sign, kind in product(REDUCTIONS, (1, -1), LETTER)
+            for reduction, sign, kind in product(PAPER_REDUCTIONS, (1, -1), LETTER)
         },
     }
 

@@ -17,9 +17,10 @@ from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, branch, chain_of, drop_dead
 from primitives.facts import facts
-from primitives.formula import Formula, Reduction
+from primitives.formula import Formula, Term
 from primitives.properties import Kind
-from primitives.pruning import DEFAULT_RULES, check, check_expression, has_zero_mean
+from primitives.pruning import DEFAULT_RULES, check_expression, check_term, has_zero_mean
+from primitives.reductions import Reduction
 from primitives.registry import UNARIES
 from primitives.statistics import STATISTICS
 
@@ -82,10 +83,10 @@ class Family:
     def formulas(self, reduction: Reduction = "sum") -> Iterator[Formula]:
         """The family's formulas one by one."""
         if self.operation is None:
-            yield from (Formula(b.expression, reduction) for b in self.left)
+            yield from (Formula.of_term(reduction, b.expression) for b in self.left)
             return
         for a, b in self.pairs():
-            yield Formula(Combine(self.operation, a.expression, b.expression), reduction)
+            yield Formula.of_term(reduction, Combine(self.operation, a.expression, b.expression))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def surviving_branches(
         if expression is not None and check_expression(expression, rules) is None:
             parts[canonical_part(expression)[1]] = None
     terms = {_without_mean(part): None for part in parts}
-    alone = [term for term in terms if check(Formula(term), rules) is None]
+    alone = [term for term in terms if check_term(Term("sum", term), rules) is None]
     matrices = [part for part in parts if facts(part).kind is Kind.MATRIX]
     averages = [part for part in matrices if Apply("mean", part) in parts]
     return Survivors(*(tuple(map(_branch, found)) for found in (terms, alone, matrices, averages)))

@@ -1,82 +1,72 @@
-"""A formula of one term: an expression per block, its reduction over positions, and a sign.
+"""A formula: a sign times a product of powers.
 
-The paper's form is two branches under one binary operation, summed or averaged over blocks
-(`Formula.of`); any tree and any reduction will do. Products of terms are `primitives.score`.
+A base is a `Term` (a block expression reduced over positions), a `Column` (any other number per
+architecture), a `Sum` of formulas, or an `Outer` operation that is no power of what it is taken of.
+The paper's form is the case of one term: two branches under one binary operation, summed or
+averaged over blocks (`Formula.of`). Text, value, LaTeX and sympy form are folds of a formula
+(`fold`); the text says all of it, so formulas are equal if their texts are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeVar
 
+from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
 from primitives.expressions import Combine, Expression, Leaf, branch, depth, drop_dead, walk
-from primitives.reductions import (
-    PAPER_REDUCTIONS,
-    POSITION_REDUCTIONS,
-    Reduction,
-    ReductionFacts,
-    check_reduction,
-)
+from primitives.outer import JOINS, OUTER, get_outer, is_dyadic
+from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
+from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import STATISTICS
 
-__all__ = ["MAX_DEPTH", "PAPER_REDUCTIONS", "REDUCTIONS", "Formula", "Reduction", "check_reduction"]
-
-REDUCTIONS = PAPER_REDUCTIONS  # those of the paper's space, which is what enumerations run over
-MAX_DEPTH = 60  # of an expression; keeps every recursion over a tree far from Python's limit
+MAX_DEPTH = 60  # of an expression, and above the terms; far from Python's limit of recursion
 SCHEMA = 1
+COLUMN_NAME = re.compile(r"[a-z][a-z0-9_]*(?:-[a-z0-9_]+)*\+{0,2}", re.ASCII)
+_ONE = Fraction(1)
+_T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """reduction over positions of the expression, times sign (+1 or -1)."""
+class _Text:
+    """A value that is compared by its text."""
 
+    __slots__ = ()
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and self.text == other.text)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term(_Text):
+    """A block expression, reduced over positions: one number per network."""
+
+    reduction: Reduction
     expression: Expression
-    reduction: Reduction = "sum"
-    sign: int = 1
+    text: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.reduction not in POSITION_REDUCTIONS:
             known = ", ".join(POSITION_REDUCTIONS)
             raise FormulaError(f"a formula reduces its blocks by {known}, not {self.reduction!r}")
-        if self.sign not in (1, -1):
-            raise FormulaError(f"a formula's sign is 1 or -1, not {self.sign!r}")
         if depth(self.expression) > MAX_DEPTH:
             raise FormulaError(f"the expression is deeper than {MAX_DEPTH} levels; shorten it")
-
-    @classmethod
-    def of(
-        cls,
-        operation: str,
-        left: tuple[str, Sequence[str]],
-        right: tuple[str, Sequence[str]],
-        reduction: Reduction = "sum",
-        sign: int = 1,
-    ) -> Formula:
-        """The paper's form: two (statistic, chain) branches under one binary operation."""
-        first, second = branch(left[0], *left[1]), branch(right[0], *right[1])
-        return cls(Combine(operation, first, second), reduction, sign)
-
-    def __str__(self) -> str:
-        return f"{'-' if self.sign < 0 else ''}{self.reduction}({self.expression})"
-
-    def __neg__(self) -> Formula:
-        return Formula(self.expression, self.reduction, -self.sign)
+        object.__setattr__(self, "text", f"{self.reduction}({self.expression})")
 
     @property
     def complexity(self) -> int:
         """The number of nodes in the expression."""
         return sum(1 for _ in walk(self.expression))
-
-    @property
-    def terms(self) -> tuple[Formula, ...]:
-        """The one term, with sign +1: what a `Score` has several of."""
-        return (self if self.sign > 0 else -self,)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """No columns: only a `Score` has them."""
-        return ()
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -90,8 +80,198 @@ class Formula:
 
     @property
     def positions(self) -> ReductionFacts:
-        """What is declared of the formula's reduction."""
+        """What is declared of the term's reduction."""
         return POSITION_REDUCTIONS[self.reduction]
+
+    def _leaves(self) -> list[Leaf]:
+        alive = drop_dead(self.expression)
+        nodes = [] if alive is None else walk(alive)
+        return list(dict.fromkeys(node for node in nodes if isinstance(node, Leaf)))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A number per architecture by name: a counter, a hand-made proxy, a measurement."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or COLUMN_NAME.fullmatch(self.name) is None:
+            raise FormulaError(
+                f"{self.name!r} cannot be a column's name; use lower-case words joined by"
+                " hyphens or underscores"
+            )
+        if is_reserved(self.name):
+            raise FormulaError(f"{self.name!r} is a word of the language; rename the column")
+
+    @property
+    def complexity(self) -> int:
+        """A column counts as one node."""
+        return 1
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outer(_Text):
+    """An outer operation that is no power of its operand: log, abs, a root of a product."""
+
+    operation: str
+    operand: Formula
+    text: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        get_outer(self.operation)
+        if self.operand.sign < 0:
+            raise FormulaError(f"{self.operand} has a sign; a formula has one sign, in front")
+        object.__setattr__(self, "text", f"{self.operation}({self.operand})")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sum(_Text):
+    """Two or more formulas added, or subtracted where their sign is -1; the first has sign +1."""
+
+    parts: tuple[Formula, ...]
+    text: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.parts) < 2 or not any(part.sign > 0 for part in self.parts):
+            raise FormulaError("a sum has two or more parts, one of them with sign +1")
+        object.__setattr__(self, "text", _sum(self, str, _call))
+
+    def signed(self, sign: int) -> list[Formula]:
+        """The parts that have that sign."""
+        return [part for part in self.parts if part.sign == sign]
+
+
+Atom = Term | Column
+Base = Term | Column | Sum | Outer
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """A base to an exponent that squares, roots and inverses make."""
+
+    base: Base
+    exponent: Fraction = _ONE
+
+    def __post_init__(self) -> None:
+        if not is_dyadic(self.exponent):
+            raise FormulaError(f"no squares and roots make a power of {self.exponent}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formula(_Text):
+    """sign (+1 or -1) times powers of distinct bases, in the order of the text."""
+
+    sign: int
+    powers: tuple[Power, ...]
+    text: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.sign not in (1, -1):
+            raise FormulaError(f"a formula's sign is 1 or -1, not {self.sign!r}")
+        n = len(self.powers)
+        if (n != 1 and len({power.base for power in self.powers}) != n) or not n:
+            raise FormulaError("a formula has one power or more, each of another base")
+        if self.depth > MAX_DEPTH:
+            raise FormulaError(f"the formula is deeper than {MAX_DEPTH} levels; shorten it")
+        minus = "-" if self.sign < 0 else ""
+        object.__setattr__(self, "text", minus + fold(self, str, _apply, _call))
+
+    @classmethod
+    def of(
+        cls,
+        operation: str,
+        left: tuple[str, Sequence[str]],
+        right: tuple[str, Sequence[str]],
+        reduction: Reduction = "sum",
+        sign: int = 1,
+    ) -> Formula:
+        """The paper's form: two (statistic, chain) branches under one binary operation."""
+        first, second = branch(left[0], *left[1]), branch(right[0], *right[1])
+        return cls.of_term(reduction, Combine(operation, first, second), sign)
+
+    @classmethod
+    def of_term(cls, reduction: Reduction, expression: Expression, sign: int = 1) -> Formula:
+        """The formula of one term."""
+        return cls(sign, (Power(Term(reduction, expression)),))
+
+    @classmethod
+    def of_base(cls, base: Base, sign: int = 1) -> Formula:
+        """The formula that is the base itself."""
+        return cls(sign, (Power(base),))
+
+    def __neg__(self) -> Formula:
+        return Formula(-self.sign, self.powers)
+
+    def with_sign(self, sign: int) -> Formula:
+        """The formula with that sign instead of its own."""
+        return self if self.sign == sign else -self
+
+    def apply(self, operation: str) -> Formula:
+        """The outer operation on the formula, as powers wherever that is the same number."""
+        exponent = get_outer(operation).exponent
+        if self.sign > 0 and exponent is not None and self._can_have(exponent):
+            return Formula(1, tuple(Power(p.base, p.exponent * exponent) for p in self.powers))
+        return Formula.of_base(Outer(operation, self))
+
+    def _can_have(self, exponent: Fraction) -> bool:
+        # The root of x^2 is |x|, and that of a product exists where two factors are negative.
+        is_odd = len(self.powers) == 1 and self.powers[0].exponent.numerator % 2 == 1
+        return exponent.denominator == 1 or is_odd
+
+    @property
+    def is_term(self) -> bool:
+        """True if the formula is a single term, as in the paper's form."""
+        first = self.powers[0]
+        return len(self.powers) == 1 and type(first.base) is Term and first.exponent == 1
+
+    @property
+    def term(self) -> Term:
+        """The single term; raises FormulaError if the formula is anything else."""
+        base = self.powers[0].base
+        if not self.is_term or not isinstance(base, Term):
+            raise FormulaError(f"{self} has several terms; expected a formula of one term")
+        return base
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """The distinct terms and columns, in the order of the text."""
+        return tuple(dict.fromkeys(_atoms(self)))
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The distinct terms, in the order of the text."""
+        return tuple(atom for atom in self.atoms if isinstance(atom, Term))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The distinct names of columns, in the order of the text."""
+        return tuple(atom.name for atom in self.atoms if isinstance(atom, Column))
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """The statistics that the terms depend on, in the order of the text."""
+        return tuple(dict.fromkeys(name for term in self.terms for name in term.statistics))
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The sizes that the terms depend on, in the order of the text."""
+        return tuple(dict.fromkeys(name for term in self.terms for name in term.sizes))
+
+    @property
+    def complexity(self) -> int:
+        """The nodes above the terms, and those in the terms' expressions."""
+        return fold(self, _complexity, lambda _, x: 1 + x, lambda _, values: 1 + sum(values))
+
+    @property
+    def depth(self) -> int:
+        """Nodes on the longest way from the root to a term."""
+        if self.is_term:
+            return 1
+        return fold(self, lambda _: 1, lambda _, x: 1 + x, lambda _, values: 1 + max(values))
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready value that `from_json` reads back."""
@@ -110,12 +290,146 @@ class Formula:
                 f"formula schema {value['schema']!r} was given, this version reads {SCHEMA};"
                 " update the package"
             )
-        found = parse(value["formula"])
-        if not isinstance(found, Formula):
-            raise FormulaError(f"{found} has several terms; expected a formula of one term")
-        return found
+        return parse(value["formula"])
 
-    def _leaves(self) -> list[Leaf]:
-        alive = drop_dead(self.expression)
-        nodes = [] if alive is None else walk(alive)
-        return list(dict.fromkeys(node for node in nodes if isinstance(node, Leaf)))
+
+def multiply(formulas: Iterable[Formula]) -> Formula:
+    """The product: one power per base, in the order they are first met; x^0 is x times 1/x."""
+    sign, exponents = 1, dict[Base, Fraction]()
+    for formula in formulas:
+        sign *= formula.sign
+        for power in formula.powers:
+            exponents[power.base] = exponents.get(power.base, Fraction(0)) + power.exponent
+    return Formula(sign, tuple(Power(base, exponent) for base, exponent in exponents.items()))
+
+
+def add(formulas: Iterable[Formula]) -> Formula:
+    """The sum; sums among its parts are opened, and a sign that all parts have goes in front."""
+    parts = [part for formula in formulas for part in summands(formula)]
+    sign = 1 if any(part.sign > 0 for part in parts) else -1
+    if len(parts) == 1:
+        return parts[0]
+    ordered = [part for of in (sign, -sign) for part in parts if part.sign == of]
+    return Formula.of_base(Sum(tuple(p if sign > 0 else -p for p in ordered)), sign)
+
+
+def summands(formula: Formula) -> Iterator[Formula]:
+    """The signed parts of a sum; the formula itself if it is none."""
+    first = formula.powers[0]
+    if len(formula.powers) > 1 or first.exponent != 1 or not isinstance(first.base, Sum):
+        yield formula
+        return
+    for part in first.base.parts:
+        yield part if formula.sign > 0 else -part
+
+
+def fold(
+    formula: Formula,
+    atom: Callable[[Atom], _T],
+    apply: Callable[[str, _T], _T],
+    join: Callable[[str, list[_T]], _T],
+) -> _T:
+    """The formula without its sign, put together from the results for its terms and columns.
+
+    `apply` gives the result of an outer operation, `join` that of mul, add or sub, both by name.
+    """
+    results: list[_T] = []
+    for power in formula.powers:
+        base = fold_base(power.base, atom, apply, join)
+        for chain in chains(power.exponent):
+            result = base
+            for operation in chain:
+                result = apply(operation, result)
+            results.append(result)
+    return results[0] if len(results) == 1 else join("mul", results)
+
+
+def fold_base(
+    base: Base,
+    atom: Callable[[Atom], _T],
+    apply: Callable[[str, _T], _T],
+    join: Callable[[str, list[_T]], _T],
+) -> _T:
+    """The base put together as `fold` does."""
+    if isinstance(base, Sum):
+        return _sum(base, lambda part: fold(part, atom, apply, join), join)
+    if isinstance(base, Outer):
+        return apply(base.operation, fold(base.operand, atom, apply, join))
+    return atom(base)
+
+
+def _sum(total: Sum, of: Callable[[Formula], _T], join: Callable[[str, list[_T]], _T]) -> _T:
+    """What is added first, then what is subtracted, as one difference of two sums."""
+    sides = []
+    for sign in (1, -1):
+        parts = [of(part.with_sign(1)) for part in total.signed(sign)]
+        if parts:
+            sides.append(parts[0] if len(parts) == 1 else join("add", parts))
+    return sides[0] if len(sides) == 1 else join("sub", sides)
+
+
+@lru_cache(maxsize=1024)
+def chains(exponent: Fraction) -> tuple[tuple[str, ...], ...]:
+    """The power as factors, the largest first: each a chain of operations on the base.
+
+    >>> chains(Fraction(-3, 4))
+    (('sqrt', 'inverse'), ('sqrt', 'sqrt', 'inverse'))
+    """
+    if not exponent:
+        return (), ("inverse",)
+    numerator, last = abs(exponent.numerator), () if exponent > 0 else ("inverse",)
+    roots = exponent.denominator.bit_length() - 1
+    bits = [bit for bit in range(numerator.bit_length() - 1, -1, -1) if numerator >> bit & 1]
+    steps = (bit - roots for bit in bits)
+    return tuple((*(("square" if n > 0 else "sqrt",) * abs(n)), *last) for n in steps)
+
+
+def formulas_within(formula: Formula) -> Iterator[Formula]:
+    """The formula and all that stand in its sums and outer operations, the outermost first."""
+    yield formula
+    for power in formula.powers:
+        if isinstance(power.base, Outer):
+            yield from formulas_within(power.base.operand)
+        elif isinstance(power.base, Sum):
+            for part in power.base.parts:
+                yield from formulas_within(part)
+
+
+def operations(formula: Formula) -> set[str]:
+    """The names of the outer operations in the formula."""
+    names: set[str] = set()
+    for part in formulas_within(formula):
+        for power in part.powers:
+            names.update(name for chain in chains(power.exponent) for name in chain)
+            names.update({power.base.operation} if isinstance(power.base, Outer) else ())
+    return names
+
+
+def is_reserved(name: str) -> bool:
+    """True for every word of the language, which no column may have as its name."""
+    words = (UNARIES, BINARIES, STATISTICS, SIZES, POSITION_REDUCTIONS, OUTER, JOINS)
+    return any(name in of for of in words)
+
+
+def _atoms(formula: Formula) -> Iterator[Atom]:
+    for power in formula.powers:
+        if isinstance(power.base, Outer):
+            yield from _atoms(power.base.operand)
+        elif isinstance(power.base, Sum):
+            for sign in (1, -1):
+                for part in power.base.signed(sign):
+                    yield from _atoms(part)
+        else:
+            yield power.base
+
+
+def _complexity(atom: Atom) -> int:
+    return atom.complexity
+
+
+def _apply(operation: str, text: str) -> str:
+    return f"{operation}({text})"
+
+
+def _call(operation: str, texts: list[str]) -> str:
+    return f"{operation}({', '.join(texts)})"

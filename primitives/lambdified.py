@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,21 +12,32 @@ from sympy.printing.numpy import NumPyPrinter
 
 from primitives.block_sizes import SIZES
 from primitives.errors import TensorError
-from primitives.formula import Formula
 from primitives.guards import SPREAD_FLOOR
 from primitives.network import Block, NetworkValues, as_network
-from primitives.reductions import POSITION_REDUCTIONS, Reduction
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES, Binary
 from primitives.statistics import STATISTICS
 from primitives.symbolic import OF_MATRICES, VOCABULARY, outermost, symbol
 
 
-def score_form(form: Any, formula: Formula, network: NetworkValues | Sequence[Block]) -> float:
-    """The value of a sympy form of the formula on a network of whole tensors."""
-    return formula.sign * reduce_form(form, formula.reduction, as_network(network))
+def score_sympy(
+    form: Any,
+    network: NetworkValues | Sequence[Block],
+    columns: Mapping[str, float] | None = None,
+) -> float:
+    """The value of a formula's sympy form on a network of whole tensors and its columns."""
+    whole, given = as_network(network), columns or {}
+    terms = outermost(form, lambda node: str(node.func) in POSITION_REDUCTIONS)
+    values = {term: _reduced(term.args[0], str(term.func), whole) for term in terms}
+    opened = form.xreplace({term: sympy.Float(value, 17) for term, value in values.items()})
+    missing = sorted(s.name for s in opened.free_symbols if s.name not in given)
+    if missing:
+        raise TensorError(f"the architecture has no column {missing[0]!r}")
+    numbers = {s: sympy.Float(given[s.name], 17) for s in opened.free_symbols}
+    return float(opened.xreplace(numbers))
 
 
-def reduce_form(form: Any, reduction: Reduction, network: NetworkValues) -> float:
+def _reduced(form: Any, reduction: Any, network: NetworkValues) -> float:
     """The form's values at the positions that the reduction reads, as one number."""
     positions = network.read(reduction)
     if positions is None:

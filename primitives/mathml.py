@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from html import escape
 
+from primitives.formula import Formula
 from primitives.latex import to_latex
-from primitives.score import AnyFormula
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\d+(?:\.\d+)?|\S", re.ASCII)
 _IDENTIFIERS = {
@@ -27,7 +27,7 @@ _FENCES = {"(": "(", ")": ")", "[": "[", "]": "]", "|": "|", r"\|": "‖", r"\{"
 _TALL = ("<mfrac>", "<msqrt>", "<munderover>")
 
 
-def to_mathml(formula: AnyFormula, with_name: bool = True) -> str:
+def to_mathml(formula: Formula, with_name: bool = True) -> str:
     """The formula as a `<math>` element; without its name, only what is right of the equals sign.
 
     >>> from primitives.parser import parse

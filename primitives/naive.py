@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from primitives.block_values import OVERFLOW, Tensors, block_values, evaluate
 from primitives.errors import TensorError
-from primitives.formula import Formula
+from primitives.formula import Atom, Formula, Term, fold
 from primitives.network import Block, NetworkValues, as_network
+from primitives.outer import OUTER, Numbers
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.score import SIGNED_LOG, AnyFormula, Column, ScoreTree, Transform
 
 __all__ = [
     "Block",
@@ -27,7 +27,7 @@ __all__ = [
     "score",
 ]
 
-ValueOf = Callable[[Formula | Column], float | Rejected]
+ValueOf = Callable[[Atom], float | Rejected]
 
 _UNDEFINED = Rejected(
     NON_FINITE, "an operation on terms is not defined here: a root or logarithm of a negative, 1/0"
@@ -35,7 +35,7 @@ _UNDEFINED = Rejected(
 
 
 def score(
-    formula: AnyFormula,
+    formula: Formula,
     network: NetworkValues | Sequence[Block],
     columns: Mapping[str, float] | None = None,
 ) -> float | Rejected:
@@ -48,26 +48,31 @@ def score(
     return combine(formula, reader.value)
 
 
-def combine(formula: AnyFormula, value_of: ValueOf) -> float | Rejected:
+def combine(formula: Formula, value_of: ValueOf) -> float | Rejected:
     """The formula's value from those of its terms and columns, which `value_of` gives."""
-    tree = replace(formula, sign=1) if isinstance(formula, Formula) else formula.tree
-    found = _combined(tree, value_of)
-    return found if isinstance(found, Rejected) else formula.sign * found
+    value = fold(formula, value_of, _applied, _joined)
+    return value if isinstance(value, Rejected) else formula.sign * value
 
 
-def _combined(tree: ScoreTree, value_of: ValueOf) -> float | Rejected:
-    if isinstance(tree, Formula | Column):
-        return value_of(tree)
-    if isinstance(tree, Transform):
-        inside = _combined(tree.operand, value_of)
-        return inside if isinstance(inside, Rejected) else _transform(tree.operation, inside)
-    values: list[float] = []
-    for operand in tree.operands:
-        value = _combined(operand, value_of)
+def _applied(operation: str, x: float | Rejected) -> float | Rejected:
+    """An outer operation on one number, without guards: undefined is rejected."""
+    if isinstance(x, Rejected):
+        return x
+    try:
+        return _finite_or_rejected(OUTER[operation].body(x, Numbers))
+    except (ValueError, ZeroDivisionError):
+        return _UNDEFINED
+
+
+def _joined(operation: str, values: Sequence[float | Rejected]) -> float | Rejected:
+    numbers: list[float] = []
+    for value in values:
         if isinstance(value, Rejected):
             return value
-        values.append(value)
-    return _join(tree.operation, values)
+        numbers.append(value)
+    if operation == "mul":
+        return _finite_or_rejected(math.prod(numbers))
+    return _finite_or_rejected(numbers[0] - numbers[1] if operation == "sub" else sum(numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +82,19 @@ class _Reader:
     network: NetworkValues
     columns: Mapping[str, float]
 
-    def value(self, leaf: Formula | Column) -> float | Rejected:
+    def value(self, atom: Atom) -> float | Rejected:
         """The value of a term or a column."""
-        return self.term(leaf) if isinstance(leaf, Formula) else self._column(leaf.name)
+        return self._term(atom) if isinstance(atom, Term) else self._column(atom.name)
 
-    def term(self, formula: Formula) -> float | Rejected:
-        """The reduced value of one term, without its sign."""
-        positions = self.network.read(formula.reduction)
+    def _term(self, term: Term) -> float | Rejected:
+        positions = self.network.read(term.reduction)
         if positions is None:
-            return Rejected("missing-end", f"the network has no {formula.reduction} to read")
-        values = block_values(formula, positions)
+            return Rejected("missing-end", f"the network has no {term.reduction} to read")
+        values = block_values(term.expression, positions)
         if isinstance(values, Rejected):
             return values
         try:
-            total = formula.positions.combine(values, len(self.network.blocks))
+            total = term.positions.combine(values, len(self.network.blocks))
         except OverflowError:  # of a partial sum
             return OVERFLOW
         return _finite_or_rejected(total)
@@ -100,27 +104,6 @@ class _Reader:
             have = ", ".join(sorted(self.columns)) or "none"
             raise TensorError(f"the architecture has no column {name!r}; it has: {have}")
         return _finite_or_rejected(float(self.columns[name]))
-
-
-def _transform(operation: str, x: float) -> float | Rejected:
-    """An outer operation on one number, without guards: undefined is rejected."""
-    if operation == "abs":
-        return abs(x)
-    if operation == "square":
-        return _finite_or_rejected(x * x)
-    if operation == SIGNED_LOG:
-        return math.copysign(math.log1p(abs(x)), x)
-    if x < 0 if operation == "sqrt" else x <= 0 if operation == "log" else x == 0:
-        return _UNDEFINED
-    if operation == "inverse":
-        return _finite_or_rejected(1.0 / x)
-    return math.sqrt(x) if operation == "sqrt" else math.log(x)
-
-
-def _join(operation: str, values: Sequence[float]) -> float | Rejected:
-    if operation == "mul":
-        return _finite_or_rejected(math.prod(values))
-    return _finite_or_rejected(values[0] - values[1] if operation == "sub" else sum(values))
 
 
 def _finite_or_rejected(value: float) -> float | Rejected:

@@ -1,7 +1,7 @@
 """Text to formula: a whitelist parser with positions in its errors.
 
-    formula    = ["-"] score
-    score      = term | column | transform "(" score ")" | join "(" score "," score {"," score} ")"
+    formula    = ["-"] number
+    number     = term | column | outer "(" number ")" | join "(" number "," number {"," number} ")"
     term       = reduction "(" expression ")"
     expression = statistic | size | unary "(" expression ")"
                | binary "(" expression "," expression ")"
@@ -17,29 +17,27 @@ from primitives import entry_points
 from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, Leaf
-from primitives.formula import MAX_DEPTH, Formula
+from primitives.formula import (
+    COLUMN_NAME,
+    MAX_DEPTH,
+    Column,
+    Formula,
+    Term,
+    add,
+    is_reserved,
+    multiply,
+)
+from primitives.outer import JOINS, OUTER
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, check_reduction
 from primitives.registry import BINARIES, UNARIES
 from primitives.scanner import Scanner, shown
-from primitives.score import (
-    COLUMN_NAME,
-    JOINS,
-    TRANSFORMS,
-    AnyFormula,
-    Column,
-    Join,
-    ScoreTree,
-    Transform,
-    is_reserved,
-    signed,
-)
 from primitives.statistics import STATISTICS
 
 MAX_LENGTH = 20_000
 
 
-def parse(text: str) -> AnyFormula:
-    """The formula that the text spells: a `Formula` for a single term, else a `Score`.
+def parse(text: str) -> Formula:
+    """The formula that the text spells; factors of one base are merged into one power.
 
     >>> str(parse(" sum( add(square(inverse(H)),log_softmax(fro(A))) )"))
     'sum(add(square(inverse(H)), log_softmax(fro(A))))'
@@ -86,11 +84,11 @@ class _Reader:
         self.scan = Scanner(text)
         self.leaves = leaves if leaves is not None else frozenset((*STATISTICS, *SIZES))
 
-    def formula(self) -> AnyFormula:
+    def formula(self) -> Formula:
         sign = -1 if self.scan.accept("-") else 1
-        tree = self._score(1)
+        formula = self._number(1)
         self._expect_end()
-        return signed(tree, sign)
+        return formula.with_sign(sign * formula.sign)
 
     def paper_formula(self) -> Formula:
         sign = -1 if self.scan.accept("-") else 1
@@ -103,7 +101,7 @@ class _Reader:
             raise self.scan.error(str(error), start) from None
         term = self._term()
         self._expect_end()
-        return term if sign > 0 else -term
+        return Formula.of_base(term, sign)
 
     def _expect_end(self) -> None:
         if self.scan.token:
@@ -111,50 +109,52 @@ class _Reader:
                 f"expected the end of the formula, found {shown(self.scan.token)}"
             )
 
-    def _score(self, level: int) -> ScoreTree:
+    def _number(self, level: int) -> Formula:
         scan = self.scan
         scan.widen()
         name, start = scan.token, scan.start
         if level > MAX_DEPTH:
             raise scan.error(f"nested deeper than {MAX_DEPTH} levels; shorten the formula", start)
         if name in POSITION_REDUCTIONS:
-            return self._term()
-        if name in TRANSFORMS:
+            return Formula.of_base(self._term())
+        if name in OUTER:
             scan.advance()
             scan.expect("(", f"after {name}")
-            operand = self._score(level + 1)
+            operand = self._number(level + 1)
             scan.expect(")", f"to close {name}(, which takes one operand")
-            return Transform(name, operand)
+            return operand.apply(name)
         if name in JOINS:
             return self._join(level)
         if COLUMN_NAME.fullmatch(name) and not is_reserved(name) and not scan.opens():
             scan.advance()
-            return Column(name)
+            return Formula.of_base(Column(name))
         unknown = name.isidentifier() and not is_reserved(name)
         raise scan.error(_not_a_term(name, scan.opens()), start, unknown)
 
-    def _join(self, level: int) -> Join:
+    def _join(self, level: int) -> Formula:
         name = self.scan.token
         self.scan.advance()
         self.scan.expect("(", f"after {name}")
-        found = [self._score(level + 1)]
+        operands = [self._number(level + 1)]
         while self.scan.accept(","):
-            found.append(self._score(level + 1))
+            operands.append(self._number(level + 1))
             if name == "sub":
                 break
         takes = "two operands" if name == "sub" else "two or more operands"
-        if len(found) < 2:
+        if len(operands) < 2:
             self.scan.expect(",", f"in {name}(, which takes {takes}")
         self.scan.expect(")", f"to close {name}(, which takes {takes}")
-        return Join(name, tuple(found))
+        if name == "mul":
+            return multiply(operands)
+        return add(operands if name == "add" else (operands[0], -operands[1]))
 
-    def _term(self) -> Formula:
+    def _term(self) -> Term:
         name = self.scan.token
         self.scan.advance()
         self.scan.expect("(", f"after {name}")
         expression = self._expression(1)
         self.scan.expect(")", f"to close {name}(")
-        return Formula(expression, check_reduction(name, tuple(POSITION_REDUCTIONS)))
+        return Term(check_reduction(name, tuple(POSITION_REDUCTIONS)), expression)
 
     def _expression(self, level: int) -> Expression:
         scan = self.scan
@@ -194,6 +194,6 @@ def _not_a_term(name: str, opens: bool) -> str:
         return f"{name} works inside a block; reduce its result, as in sum({name}(...))"
     if not name.isidentifier():
         return f"expected sum(...), another reduction or a column, found {shown(name)}"
-    known = [*POSITION_REDUCTIONS, *TRANSFORMS, *JOINS]
+    known = [*POSITION_REDUCTIONS, *OUTER, *JOINS]
     what = "reduction or operation on terms" if opens else "column"
     return f"no {what} is called {name!r}; {did_you_mean(name, known)}"

@@ -9,16 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 
-from primitives.canonical import canonical
+from primitives.block_sizes import SIZES
+from primitives.canonical import as_product, canonical_term, ranking
+from primitives.changes import on_change
 from primitives.errors import UnknownPrimitiveError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, children, drop_dead, walk
 from primitives.facts import are_aligned, facts
-from primitives.formula import Formula
-from primitives.properties import Interval, Kind
+from primitives.formula import Base, Column, Formula, Outer, Sum, Term, chains, formulas_within
+from primitives.outer import get_outer
+from primitives.properties import NON_NEGATIVE, Blind, Interval, Kind
+from primitives.ranges import Names, keeps_sign, range_of
 from primitives.registry import get_binary
 from primitives.rejection import Rejected
 from primitives.rewrites import rewrites
+from primitives.statistics import STATISTICS
+
+MAX_FACTORS = 4
+EXPONENTS = frozenset(Fraction(numerator, 4) for numerator in (1, 2, 4, 8))
+# Columns are few and given, where terms are made by the thousand: finer exponents pay.
+COLUMN_EXPONENTS = EXPONENTS | {Fraction(numerator, 8) for numerator in (1, 3, 6, 12)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,7 @@ class Rule:
     on_by_default: bool = True
 
 
-_ALL = (
+_OF_TERMS = (
     Rule("both-disconnected", "every branch is disconnected: nothing is left to score",
          "sum(add(disconnect(W), disconnect(G)))"),
     Rule("degenerate-scalar", "reducing or normalising a scalar gives it back or a constant",
@@ -60,20 +72,80 @@ _ALL = (
          "sum(l1(relu(W)))", "sum(mean(relu(W)))", on_by_default=False),
 )  # fmt: skip
 
+_OF_FORMULAS = (
+    Rule("not-at-ends", "embedding and head have no such statistic or size", "embedding(fro(H))"),
+    Rule("constant-factor", "a term that is decided by the shapes alone changes no ranking",
+         "mul(sum(l1(W)), last(mean(softmax(G))))", "sum(l1(W))"),
+    Rule("changes-sign", "a root, logarithm or inverse of a term that may change its sign",
+         "mul(depth, sqrt(sum(W)))"),
+    Rule("undone-operation", "the operation undoes the one before it",
+         "mul(depth, sqrt(square(sum(l1(W)))))", "mul(depth, sum(l1(W)))"),
+    Rule("idle-operation", "the operation, or the one before it, changes nothing here",
+         "mul(depth, abs(sum(l1(W))))", "mul(depth, sum(l1(W)))"),
+    Rule("monotone-whole", "the outermost operation keeps the ranking or reverses it",
+         "inverse(sum(l1(W)))", "-sum(l1(W))"),
+    Rule("cancelling-factors", "a factor meets its inverse",
+         "mul(sum(l1(W)), depth, inverse(sum(l1(W))))", "depth"),
+    Rule("repeated-factor", "two factors are powers of one term: their exponents add",
+         "mul(depth, inverse(last(params)), last(square(params)))", "mul(depth, last(params))"),
+    Rule("cancelling-sum", "a summand meets its opposite", "sub(sum(l1(W)), sum(l1(W)))"),
+    Rule("too-many-factors", f"more than {MAX_FACTORS} different terms and columns",
+         "mul(a, b, c, d, e)"),
+    Rule("exponent", "exponents that differ by other factors than 2, 4 and 8, or by more; those of"
+         " columns also by 3/4 and 3/2",
+         "mul(sum(l1(W)), sqrt(sqrt(sqrt(sqrt(last(l1(W)))))))"),
+)  # fmt: skip
+
 _ZERO = Interval(0.0, 0.0)
-RULES = {rule.name: rule for rule in _ALL}
+RULES = {rule.name: rule for rule in _OF_TERMS}  # inside of a term
+OUTER_RULES = {rule.name: rule for rule in _OF_FORMULAS}  # around terms
 DEFAULT_RULES = frozenset(name for name, rule in RULES.items() if rule.on_by_default)
+ALL_RULES = DEFAULT_RULES | frozenset(OUTER_RULES)
+_REASONS = {rule.name: rule.reason for rule in (*_OF_TERMS, *_OF_FORMULAS)}
 
 
-def check(formula: Formula, rules: Collection[str] = DEFAULT_RULES) -> Rejected | None:
+def check(
+    formula: Formula, rules: Collection[str] = ALL_RULES, max_factors: int = MAX_FACTORS
+) -> Rejected | None:
     """The reason why the formula need not be evaluated, or None.
+
+    `rules` names those of both levels, inside of terms and around them.
 
     >>> from primitives.parser import parse
     >>> check(parse("sum(add(abs(square(W)), A))")).rule
     'no-effect'
+    >>> check(parse("mul(sqrt(sum(W)), depth)")).rule
+    'changes-sign'
     """
     active = _known(rules)
-    expression = drop_dead(formula.expression)
+    for term in formula.terms:
+        broken = _check_factor(term, active, formula.is_term)
+        if broken is not None:
+            return broken
+    if formula.is_term:
+        return None
+    names = (name for name in _around(formula, max_factors) if name in active)
+    return next(map(rejection, names), None)
+
+
+@lru_cache(maxsize=65536)
+def _check_factor(term: Term, rules: frozenset[str], is_alone: bool) -> Rejected | None:
+    if "not-at-ends" in rules and term.positions.end is not None:
+        has = [*term.statistics, *term.sizes]
+        if not all((STATISTICS.get(name) or SIZES[name]).at_ends for name in has):
+            return rejection("not-at-ends")
+    broken = check_term(term, rules)
+    is_constant = broken is not None and broken.rule == "constant"
+    return rejection("constant-factor") if is_constant and not is_alone else broken
+
+
+on_change(_check_factor.cache_clear)
+
+
+def check_term(term: Term, rules: Collection[str] = DEFAULT_RULES) -> Rejected | None:
+    """The reason why a term by itself need not be evaluated, or None."""
+    active = _known(rules)
+    expression = drop_dead(term.expression)
     if expression is None:
         return rejection("both-disconnected") if "both-disconnected" in active else None
     found = check_expression(expression, active)
@@ -103,12 +175,12 @@ def check_expression(
 
 def rejection(name: str) -> Rejected:
     """The rejection by the rule of that name."""
-    return Rejected(name, RULES[name].reason)
+    return Rejected(name, _REASONS[name])
 
 
 def without(*names: str) -> frozenset[str]:
     """The default rules without these, for ablations."""
-    return DEFAULT_RULES - _known(names)
+    return DEFAULT_RULES - _known(names, RULES)
 
 
 def _at_the_top(expression: Expression) -> Iterator[str]:
@@ -123,7 +195,7 @@ def _at_the_top(expression: Expression) -> Iterator[str]:
     if get_binary(expression.operation).is_linear:
         if any(map(has_zero_mean, sides)):
             yield "zero-term"
-        if facts(canonical(Formula(expression)).expression).interval == _ZERO:
+        if facts(canonical_term(Term("sum", expression))[1].expression).interval == _ZERO:
             yield "cancels"
     elif any(facts(side).kind is Kind.SCALAR for side in sides) and any(map(has_zero_mean, sides)):
         yield "constant"  # mean(s·M) = s·mean(M) = 0
@@ -150,10 +222,118 @@ def _is_longer(result: Expression | None, than: Expression) -> bool:
     return result is not None and len(list(walk(result))) > len(list(walk(than)))
 
 
-def _known(names: Iterable[str]) -> frozenset[str]:
+def _around(formula: Formula, max_factors: int) -> Iterator[str]:
+    """The rules around terms that the formula breaks, the most telling first."""
+    # A column's sign is in the data: it is given the benefit of the doubt here.
+    positive = frozenset(formula.columns)
+    within = list(formulas_within(formula))
+    for inner in within:
+        yield from _of_operations(inner, positive)
+    if _is_monotone(formula):
+        yield "monotone-whole"
+    for inner in within:
+        yield from _of_factors(inner, positive)
+        yield from _of_sums(inner, positive)
+    if len(formula.atoms) > max_factors:
+        yield "too-many-factors"
+    value = ranking(as_product(formula, positive), positive)
+    if not value.factors:
+        yield "constant-factor"
+    if not all(_is_exponent(factor.base, factor.exponent) for factor in value.factors):
+        yield "exponent"
+
+
+def _is_exponent(base: Base, exponent: Fraction) -> bool:
+    """Whether the language has that power of the base."""
+    return abs(exponent) in (COLUMN_EXPONENTS if isinstance(base, Column) else EXPONENTS)
+
+
+def _is_monotone(formula: Formula) -> bool:
+    """Whether the outermost operation is one that keeps the ranking or reverses it."""
+    (first, *others) = formula.powers
+    is_outer = isinstance(first.base, Outer) and first.base.operation != "abs"
+    is_one_factor = not others and len(chains(first.exponent)) == 1
+    return is_one_factor and (first.exponent != 1 or is_outer)
+
+
+def _of_operations(formula: Formula, positive: Names) -> Iterator[str]:
+    """The rules that operations of the powers break; those inside of operands are left out."""
+    for power in formula.powers:
+        written: list[str] = []
+        if isinstance(power.base, Outer):
+            inner = power.base.operand
+            written = _outermost(inner)
+            yield from _of_operation(power.base.operation, inner, written, positive)
+            written = [power.base.operation]
+        for chain in chains(power.exponent):
+            before, operand = written, Formula.of_base(power.base)
+            for operation in chain:
+                yield from _of_operation(operation, operand, before, positive)
+                before, operand = [operation], operand.apply(operation)
+
+
+def _of_operation(
+    operation: str, operand: Formula, before: list[str], positive: Names
+) -> Iterator[str]:
+    """The rules that an operation on the operand breaks; `before`: the operand's outermost one."""
+    facts_of = get_outer(operation)
+    known = range_of(operand, positive)
+    is_cut = facts_of.blind is Blind.NEGATIVE and known not in NON_NEGATIVE
+    if is_cut or (facts_of.jumps_at_zero and not keeps_sign(known)):
+        yield "changes-sign"
+    if any(name in facts_of.undoes for name in before):
+        yield "undone-operation"
+    if facts_of.blind is Blind.SIGN and "abs" in before:
+        yield "idle-operation"
+    # |x| of what is never positive stays: without it there would be no root of it.
+    if facts_of.fixes is not None and range_of(operand) in facts_of.fixes:
+        yield "idle-operation"
+
+
+def _outermost(formula: Formula) -> list[str]:
+    """The operation that the formula is the result of, if it is one."""
+    (first, *others) = formula.powers
+    factors = chains(first.exponent)
+    if others or len(factors) > 1:
+        return []
+    if factors[0]:
+        return [factors[0][-1]]
+    return [first.base.operation] if isinstance(first.base, Outer) else []
+
+
+def _of_factors(formula: Formula, positive: Names) -> Iterator[str]:
+    """The rules that two factors break that are powers of one base."""
+    if len(formula.powers) == 1 and len(chains(formula.powers[0].exponent)) == 1:
+        return
+    met: dict[Base, Fraction] = {}
+    for power in formula.powers:
+        if not power.exponent:
+            yield "cancelling-factors"
+        is_repeated = len(chains(power.exponent)) > 1  # x^(3/2) is written x sqrt(x)
+        for factor in as_product(Formula(1, (power,)), positive).factors:
+            is_repeated |= factor.base in met
+            exponent = met[factor.base] = met.get(factor.base, Fraction(0)) + factor.exponent
+            if not exponent:
+                yield "cancelling-factors"
+            is_finer = isinstance(factor.base, Column) and exponent.numerator in (3, -3)
+            if is_repeated and not is_finer:
+                yield "repeated-factor"
+
+
+def _of_sums(formula: Formula, positive: Names) -> Iterator[str]:
+    """The rule that a sum breaks in which a summand meets its opposite."""
+    for power in formula.powers:
+        if isinstance(power.base, Sum):
+            values = (as_product(part, positive) for part in power.base.parts)
+            seen = {(value.sign, value.factors) for value in values}
+            if any((-sign, factors) in seen for sign, factors in seen):
+                yield "cancelling-sum"
+
+
+def _known(names: Iterable[str], rules: Collection[str] = tuple(_REASONS)) -> frozenset[str]:
     for name in names:
-        if name not in RULES:
+        if name not in rules:
             raise UnknownPrimitiveError(
-                f"unknown pruning rule {name!r}; {did_you_mean(name, RULES)}"
+                f"unknown pruning rule {name!r}; {did_you_mean(name, rules)}"
             )
     return frozenset(names)

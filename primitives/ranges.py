@@ -11,27 +11,23 @@ from functools import lru_cache
 from primitives.changes import on_change
 from primitives.expressions import Apply, Combine, Expression, drop_dead
 from primitives.facts import facts
-from primitives.formula import Formula
+from primitives.formula import Atom, Base, Column, Formula, Term, fold, fold_base
+from primitives.outer import OUTER
 from primitives.properties import NON_NEGATIVE, NON_POSITIVE, REALS, Interval
 from primitives.registry import get_unary
-from primitives.score import SIGNED_LOG, Column, ScoreTree, Transform
 
 Names = frozenset[str]
 NO_NAMES: Names = frozenset()
 
 
-def range_of(tree: ScoreTree, positive: Names = NO_NAMES) -> Interval:
-    """The range of the tree's values where it is defined."""
-    if isinstance(tree, Formula):
-        return _of_term(tree)
-    if isinstance(tree, Column):
-        return NON_NEGATIVE if tree.name in positive else REALS
-    if isinstance(tree, Transform):
-        return _transformed(tree.operation, range_of(tree.operand, positive))
-    first, *rest = (range_of(operand, positive) for operand in tree.operands)
-    for other in rest:
-        first = _joined(tree.operation, first, other)
-    return first
+def range_of(formula: Formula, positive: Names = NO_NAMES) -> Interval:
+    """The range of the formula's values without its sign, where it is defined."""
+    return fold(formula, lambda atom: _of_atom(atom, positive), _applied, _joined_all)
+
+
+def range_of_base(base: Base, positive: Names = NO_NAMES) -> Interval:
+    """The range of a base's values where it is defined."""
+    return fold_base(base, lambda atom: _of_atom(atom, positive), _applied, _joined_all)
 
 
 def keeps_sign(interval: Interval) -> bool:
@@ -40,7 +36,7 @@ def keeps_sign(interval: Interval) -> bool:
 
 
 @lru_cache(maxsize=65536)
-def _of_term(term: Formula) -> Interval:
+def _of_term(term: Term) -> Interval:
     alive = drop_dead(term.expression)
     return REALS if alive is None else term.positions.image(_of_mean(alive))
 
@@ -63,35 +59,21 @@ def _of_mean(expression: Expression) -> Interval:
     return known
 
 
-def _transformed(operation: str, inside: Interval) -> Interval:
-    """The range of an outer operation where it is defined; its domain is not checked here."""
-    if operation == "abs":
-        return inside.magnitudes()
-    if operation == "square":
-        sizes = inside.magnitudes()
-        return Interval(sizes.low * sizes.low, sizes.high * sizes.high)
-    if operation == "inverse":
-        return inside if inside in (NON_NEGATIVE, NON_POSITIVE) else _reciprocals(inside)
-    if operation == SIGNED_LOG:
-        low, high = (math.copysign(math.log1p(abs(x)), x) for x in (inside.low, inside.high))
-        return Interval(low, high)
-    seen = inside.positive_part()
-    if operation == "sqrt":
-        return Interval(math.sqrt(seen.low), math.sqrt(seen.high))
-    low, high = (math.log(end) if end > 0 else -math.inf for end in (seen.low, seen.high))
-    return Interval(low, high)
+def _of_atom(atom: Atom, positive: Names) -> Interval:
+    if isinstance(atom, Column):
+        return NON_NEGATIVE if atom.name in positive else REALS
+    return _of_term(atom)
 
 
-def _reciprocals(inside: Interval) -> Interval:
-    if inside in NON_NEGATIVE:
-        return Interval(_one_over(inside.high), _one_over(inside.low))
-    if inside in NON_POSITIVE:
-        return Interval(-_one_over(-inside.low), -_one_over(-inside.high))
-    return REALS
+def _applied(operation: str, inside: Interval) -> Interval:
+    return OUTER[operation].image(inside)
 
 
-def _one_over(size: float) -> float:
-    return math.inf if size == 0 else 1.0 / size
+def _joined_all(operation: str, intervals: list[Interval]) -> Interval:
+    first, *rest = intervals
+    for other in rest:
+        first = _joined(operation, first, other)
+    return first
 
 
 def _joined(operation: str, left: Interval, right: Interval) -> Interval:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from primitives.errors import FormulaError, UnknownPrimitiveError
-from primitives.score import COLUMN_NAME
+from primitives.formula import COLUMN_NAME
 
 _TOKEN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[(),\-]", re.ASCII)
 _SPACE = re.compile(r"[ \t\r\n]*")

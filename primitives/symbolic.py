@@ -1,5 +1,8 @@
 """Formulas as sympy expressions, with the protected meaning written out.
 
+A term is `inner(block_mean(...))`: a function that has the reduction's name, of the sympy form of a
+block. Above the terms stands plain mathematics, which sympy may simplify.
+
 Element-wise operations become sympy's own; what looks at a whole tensor (total, average, softmax,
 the matrix product) becomes a named function of it. `block_mean` marks where tensors are reduced to
 one scalar per block; the outermost one is the block's value. The forms describe whole tensors:
@@ -17,7 +20,8 @@ from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
-from primitives.formula import Formula
+from primitives.formula import Atom, Column, Formula, Term, fold
+from primitives.outer import OUTER
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
 
@@ -67,11 +71,37 @@ def symbol(name: str) -> Any:
 
 
 def to_sympy(formula: Formula) -> Any:
-    """The block's value as a sympy expression; reduction and sign are not part of it."""
-    expression = drop_dead(formula.expression)
+    """The whole formula as a sympy expression, reductions and sign included.
+
+    >>> from primitives.parser import parse
+    >>> to_sympy(parse("mul(sqrt(inner(params)), depth)"))
+    depth*sqrt(inner(block_mean(params)))
+    """
+    return formula.sign * fold(formula, _atom, _applied, _joined)
+
+
+def block_form(term: Term) -> Any:
+    """A block's value as a sympy expression; the term's reduction is not part of it."""
+    expression = drop_dead(term.expression)
     if expression is None:
-        raise FormulaError(f"every branch of {formula} is disconnected; connect one")
+        raise FormulaError(f"every branch of {term} is disconnected; connect one")
     return VOCABULARY.block_mean(_symbolic(expression))
+
+
+def _atom(atom: Atom) -> Any:
+    if isinstance(atom, Column):
+        return sympy.Symbol(atom.name, real=True)
+    return sympy.Function(atom.reduction, real=True)(block_form(atom))
+
+
+def _applied(operation: str, operand: Any) -> Any:
+    return OUTER[operation].sympy(operand, sympy)
+
+
+def _joined(operation: str, operands: list[Any]) -> Any:
+    if operation == "sub":
+        return operands[0] - operands[1]
+    return sympy.Mul(*operands) if operation == "mul" else sympy.Add(*operands)
 
 
 def _symbolic(expression: Expression) -> Any:

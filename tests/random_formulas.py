@@ -7,10 +7,10 @@ from random import Random
 
 from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf
-from primitives.formula import REDUCTIONS, Formula
-from primitives.reductions import POSITION_REDUCTIONS
+from primitives.formula import Column, Formula, Term, add, multiply
+from primitives.outer import OUTER
+from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
-from primitives.score import TRANSFORMS, AnyFormula, Column, Join, ScoreTree, Transform, signed
 from primitives.statistics import STATISTICS
 
 COLUMNS = ("depth", "depth-sqrt-width", "val_accuracy", "dss++")
@@ -23,12 +23,12 @@ def random_formula(rng: Random, max_unaries: int = 2) -> Formula:
         for _ in range(2)
     )
     operation = rng.choice(list(BINARIES))
-    return Formula.of(operation, left, right, rng.choice(REDUCTIONS), rng.choice((1, -1)))
+    return Formula.of(operation, left, right, rng.choice(PAPER_REDUCTIONS), rng.choice((1, -1)))
 
 
 def random_tree(rng: Random, depth: int) -> Formula:
     """A formula over any expression of at most that depth."""
-    return Formula(_grow(rng, depth, list(STATISTICS)), rng.choice(REDUCTIONS), rng.choice((1, -1)))
+    return _of_term(rng, _grow(rng, depth, list(STATISTICS)))
 
 
 def random_chain(rng: Random, length: int) -> list[str]:
@@ -38,7 +38,11 @@ def random_chain(rng: Random, length: int) -> list[str]:
 
 def random_live_formula(rng: Random, depth: int) -> Formula:
     """A formula over an expression of at most that depth in which nothing is disconnected."""
-    return Formula(_grow_live(rng, depth), rng.choice(REDUCTIONS), rng.choice((1, -1)))
+    return _of_term(rng, _grow_live(rng, depth))
+
+
+def _of_term(rng: Random, expression: Expression) -> Formula:
+    return Formula.of_term(rng.choice(PAPER_REDUCTIONS), expression, rng.choice((1, -1)))
 
 
 def _grow(rng: Random, depth: int, leaves: Sequence[str]) -> Expression:
@@ -63,27 +67,31 @@ def _grow_live(rng: Random, depth: int) -> Expression:
     )
 
 
-def random_score(rng: Random, depth: int = 3, columns: Sequence[str] = COLUMNS) -> AnyFormula:
+def random_score(rng: Random, depth: int = 3, columns: Sequence[str] = COLUMNS) -> Formula:
     """A formula over any tree of terms and columns; at depth 1 a single term or column."""
-    return signed(_grow_score(rng, depth, columns), rng.choice((1, -1)))
+    return _grow_score(rng, depth, columns).with_sign(rng.choice((1, -1)))
 
 
-def random_term(rng: Random, depth: int = 3) -> Formula:
+def random_term(rng: Random, depth: int = 3) -> Term:
     """A term with any reduction over any expression of statistics and sizes."""
     reduction = rng.choice(list(POSITION_REDUCTIONS))
     leaves = [*STATISTICS, *SIZES]
     if POSITION_REDUCTIONS[reduction].end is not None:
         leaves = [name for name in leaves if (STATISTICS.get(name) or SIZES[name]).at_ends]
-    return Formula(_grow(rng, depth, leaves), reduction)
+    return Term(reduction, _grow(rng, depth, leaves))
 
 
-def _grow_score(rng: Random, depth: int, columns: Sequence[str]) -> ScoreTree:
+def _grow_score(rng: Random, depth: int, columns: Sequence[str]) -> Formula:
     draw = rng.random()
     if depth <= 1 or draw < 0.1:
         is_column = columns and rng.random() < 0.2
-        return Column(rng.choice(columns)) if is_column else random_term(rng)
+        return Formula.of_base(Column(rng.choice(columns)) if is_column else random_term(rng))
     if draw < 0.5:
-        return Transform(rng.choice(TRANSFORMS), _grow_score(rng, depth - 1, columns))
+        operation = rng.choice(list(OUTER))
+        return _grow_score(rng, depth - 1, columns).apply(operation)
     operation = rng.choice(("mul", "mul", "mul", "add", "sub"))
     n = 2 if operation == "sub" else rng.randint(2, 3)
-    return Join(operation, tuple(_grow_score(rng, depth - 1, columns) for _ in range(n)))
+    operands = [_grow_score(rng, depth - 1, columns) for _ in range(n)]
+    if operation == "mul":
+        return multiply(operands)
+    return add(operands if operation == "add" else (operands[0], -operands[1]))

@@ -40,7 +40,6 @@ from lpzero.scores.terms import TermLanguage
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.sketches.store import Store, default_folder
-from primitives.score import with_sign
 from spaces.tables import Split, load, split
 
 PAPER = ("sum", "mean")
@@ -231,7 +230,7 @@ def _chosen(
         order = order_of(np.abs(rho), steady, pool.complexity, stable)
         best = order[0]
         formula = pool.formulas[best]
-        formula = with_sign(formula, formula.sign * int(signs[best]))
+        formula = formula.with_sign(formula.sign * int(signs[best]))
         stability = None if steady is None else float(steady[best])
         facts = {"formula": str(formula), "stability": stability}
         yield rule, signs[best] * pool.scores[best], facts

@@ -29,9 +29,9 @@ from lpzero.scores.products import MOST_FACTORS, Beam, Found, search
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable, term_table, values_of
 from lpzero.sketches.sketch import Sketch
+from primitives.canonical import canonical
+from primitives.formula import Formula
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
-from primitives.score_canonical import canonical
 from spaces.tables import Table
 
 POOL = 400  # formulas of a search that are chosen from
@@ -64,7 +64,7 @@ class Data(NamedTuple):
 class Pool(NamedTuple):
     """K formulas, best first, with their scores (K, A) from two seeds; 0 where the second fails."""
 
-    formulas: list[AnyFormula]
+    formulas: list[Formula]
     scores: FloatArray
     repeated: FloatArray
 
@@ -131,7 +131,7 @@ def evolve(data: Data, terms: Terms, arm: str, rows: IntArray, seed: int) -> Poo
         offspring=BATCH, generations=RANKED // BATCH - 1, seed=seed,
     )  # fmt: skip
 
-    def first() -> list[AnyFormula]:
+    def first() -> list[Formula]:
         found = _beam(data, terms, MOST_FACTORS, rows) if arm == "beam, evolution" else []
         return [one.factors.formula(terms.table) for one in found[: BATCH // 2]]
 
@@ -146,8 +146,8 @@ def evolve(data: Data, terms: Terms, arm: str, rows: IntArray, seed: int) -> Poo
 
 def _generations(
     settings: Settings,
-    judge: Callable[[Sequence[AnyFormula]], list[Verdict | Rejected]],
-    first: Callable[[], Sequence[AnyFormula]],
+    judge: Callable[[Sequence[Formula]], list[Verdict | Rejected]],
+    first: Callable[[], Sequence[Formula]],
 ) -> list[Candidate]:
     evolution, rng = Evolution(settings, judge, first), random.Random(settings.seed)
     state, tried = State(), []
@@ -157,16 +157,14 @@ def _generations(
     return tried
 
 
-def _judge(
-    data: Data, rows: IntArray
-) -> Callable[[Sequence[AnyFormula]], list[Verdict | Rejected]]:
+def _judge(data: Data, rows: IntArray) -> Callable[[Sequence[Formula]], list[Verdict | Rejected]]:
     """Fitness is rho on the rows."""
     evaluator = FormulaEvaluator(
         data.sketches, rows=[int(row) for row in rows], table=rows_of(data.branches, rows)
     )
     measures: RankMeasures = JudgedTable(data.table).measures(rows)
 
-    def judge(formulas: Sequence[AnyFormula]) -> list[Verdict | Rejected]:
+    def judge(formulas: Sequence[Formula]) -> list[Verdict | Rejected]:
         found = evaluator.scores([canonical(formula) for formula in formulas])
         return [s if isinstance(s, Rejected) else _verdict(measures, s) for s in found]
 
@@ -183,7 +181,7 @@ def _verdict(measures: RankMeasures, scores: FloatArray) -> Verdict | Rejected:
     return Verdict(sign, (signed,), (signed.rho,))
 
 
-def _scores(evaluator: FormulaEvaluator, formulas: Sequence[AnyFormula]) -> FloatArray:
+def _scores(evaluator: FormulaEvaluator, formulas: Sequence[Formula]) -> FloatArray:
     """Scores (K, A), NaN where a formula has none."""
     found = evaluator.scores(formulas)
     lost = np.full(evaluator.n_archs, np.nan)

@@ -30,9 +30,9 @@ from lpzero.judgement.ranks import rank_targets
 from lpzero.runs.journal import Journal
 from lpzero.scores.columns import select
 from lpzero.scores.products import search
+from primitives.canonical import canonical
+from primitives.formula import Formula
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
-from primitives.score_canonical import canonical
 from spaces.tables import ColumnTable, load_any, split
 
 
@@ -139,7 +139,7 @@ def measure(name: str, seed: int, generations: int, data: str | None) -> dict[st
     }
 
 
-def plain_product(fitness: TableFitness, rows: IntArray) -> AnyFormula:
+def plain_product(fitness: TableFitness, rows: IntArray) -> Formula:
     """The best product on these rows that a beam finds with the exponents that terms have."""
     targets = rank_targets(fitness.table.targets[rows])
     best = search(fitness.terms.logs[:, rows], targets)[0]

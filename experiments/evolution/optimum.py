@@ -10,7 +10,8 @@ from lpzero.parallel import Workers
 from primitives.canonical import canonical
 from primitives.enumeration import families
 from primitives.expressions import Combine
-from primitives.formula import REDUCTIONS, Formula
+from primitives.formula import Formula
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.rejection import Rejected
 from spaces.tables import Split
 
@@ -19,7 +20,7 @@ def of_chains_of_one(found: Discovery) -> float:
     """Every formula by the campaign's own judge; a matrix product counts in either order."""
     best = 0.0
     for family in families(1):
-        for reduction in REDUCTIONS:
+        for reduction in PAPER_REDUCTIONS:
             formulas = list(family.formulas(reduction))
             if family.operation == "matmul":
                 formulas += [_turned(formula) for formula in formulas]

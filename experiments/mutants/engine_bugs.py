@@ -84,7 +84,7 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
         ("return total / self.table.n_blocks if term.reduction == \"mean\" else total", "return total", "the mean over blocks is the sum"),
-        ("return finite(formula.sign * tree_values(formula.tree, leaf))", "return finite(tree_values(formula.tree, leaf))", "the sign of a product of terms is lost"),
+        ("return finite(formula.sign * formula_values(formula, value_of))", "return finite(formula_values(formula, value_of))", "the sign of a product of terms is lost"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
     Bugs("lpzero/scores/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [

@@ -47,12 +47,12 @@ BUGS = (
          "the mean over a block's tensors is a sum"),
     ]),
     Bugs("primitives/naive.py", [_T + "naive_score.py", _T + "naive.py"], [
-        ("formula.sign * found", "found", "the sign of a formula is lost"),
-        ("values[0] - values[1] if operation", "values[1] - values[0] if operation",
+        ("formula.sign * value", "value", "the sign of a formula is lost"),
+        ("numbers[0] - numbers[1] if operation", "numbers[1] - numbers[0] if operation",
          "a difference of terms the wrong way round"),
-        ("x <= 0 if operation == \"log\"", "x < 0 if operation == \"log\"", "the logarithm of zero is asked for"),
+        ("except (ValueError, ZeroDivisionError):", "except ValueError:", "one over zero is asked for"),
     ]),
-    Bugs("primitives/reductions.py", [_T + "naive_score.py", _T + "score.py", _T + "score_canonical.py"], [
+    Bugs("primitives/reductions.py", [_T + "naive_score.py", _T + "products.py", _T + "score_canonical.py"], [
         ("return blocks[:-1]", "return blocks[1:]", "`inner` leaves out the first block"),
         ("return total / 2 if self.name == \"inner\" and n_blocks == 1 else total", "return total",
          "`inner` of a single block is all of it"),
@@ -98,21 +98,28 @@ BUGS = (
         ("plain = tuple(m for m in flat[0] if m not in a.averages)", "plain = flat[0]",
          "a product of means is in two families"),
     ]),
-    Bugs("primitives/powers.py", [_T + "score_canonical.py", _T + "score_forms.py"], [
-        ("known.is_odd != power.is_odd", "known.is_odd or power.is_odd", "x·x keeps the sign of x"),
-        ("made = base if size > 1 else magnitude", "made = base", "the root of |x| is the root of x"),
-        ("return -1, [_nested(base, base, exponent)]", "return 1, [_nested(base, base, exponent)]",
-         "|x| of a negative x is x"),
-    ]),
-    Bugs("primitives/score_canonical.py", [_T + "score_canonical.py", _T + "score_pruning.py"], [
-        ("return Product(-value.sign if is_reversed else value.sign, raised.powers)", "return Product(value.sign, raised.powers)",
+    Bugs("primitives/canonical.py", [_T + "score_canonical.py", _T + "score_forms.py", _T + "score_pruning.py"], [
+        ("met.is_odd != factor.is_odd", "met.is_odd or factor.is_odd", "x·x keeps the sign of x"),
+        ("size = Outer(\"abs\", Formula.of_base(base))", "size = base", "the root of |x| is the root of x"),
+        ("return -1, _plain(base, exponent)", "return 1, _plain(base, exponent)", "|x| of a negative x is x"),
+        ("return Product(-value.sign if is_reversed else value.sign, raised.factors)", "return Product(value.sign, raised.factors)",
          "1/x ranks as x does"),
-        ("signs = (sign, -sign) if tree.operation == \"sub\"", "signs = (sign, sign) if tree.operation == \"sub\"",
+        ("Sum(tuple(part.with_sign(front * part.sign) for part in ordered))", "Sum(tuple(part.with_sign(1) for part in ordered))",
          "x - y is x + y"),
-        ("is_mirrored = not power.is_odd and known not in NON_NEGATIVE", "is_mirrored = False",
+        ("is_mirrored = not factor.is_odd and known not in NON_NEGATIVE", "is_mirrored = False",
          "|log x| of x below 1 ranks as x"),
     ]),
-    Bugs("primitives/ranges.py", [_T + "score_canonical.py", _T + "score_pruning.py", _T + "score.py"], [
+    Bugs("primitives/formula.py", [_T + "products.py", _T + "score_canonical.py", _T + "naive_score.py"], [
+        ("return exponent.denominator == 1 or is_odd", "return True", "the root of a square is its base"),
+        ("ordered = [part for of in (sign, -sign) for part in parts if part.sign == of]", "ordered = parts",
+         "a sum begins with what it subtracts"),
+        ("exponents.get(power.base, Fraction(0)) + power.exponent", "power.exponent", "x·x is x"),
+    ]),
+    Bugs("primitives/outer.py", [_T + "naive_score.py", _T + "score_canonical.py", _T + "products.py"], [
+        ("return xp.sign(x) * xp.log1p(xp.abs(x))", "return xp.log1p(xp.abs(x))", "signed_log has no sign"),
+        ("return 1.0 / x", "return -1.0 / x", "one over x has the other sign"),
+    ]),
+    Bugs("primitives/ranges.py", [_T + "score_canonical.py", _T + "score_pruning.py", _T + "products.py"], [
         ("Interval(left.low - right.high, left.high - right.low)", "Interval(left.low - right.low, left.high - right.high)",
          "the range of a difference"),
         ("is_positive = (left in NON_NEGATIVE) == (right in NON_NEGATIVE)", "is_positive = True",
@@ -134,7 +141,7 @@ BUGS = (
         ("_CHARACTERS.get(token, token)", "token", "a minus is a hyphen"),
     ]),
     Bugs("primitives/latex.py", [_T + "latex.py", _T + "score_forms.py"], [
-        ("return rf\"{sign}\\left({text}\\right)\" if sign and is_sum else f\"{sign}{text}\"", "return f\"{sign}{text}\"",
+        ("return rf\"{sign}\\left({text}\\right)\" if needs_brackets else f\"{sign}{text}\"", "return f\"{sign}{text}\"",
          "minus a sum has no brackets"),
         ("\"mean\": r\"\\frac{1}{N}\\sum_{i=1}^{N}\"", "\"mean\": r\"\\sum_{i=1}^{N}\"", "the mean over blocks is printed as a sum"),
     ]),

@@ -33,9 +33,9 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
 from lpzero.scores.terms import TermLanguage, TermSource
 from lpzero.sketches.store import Store, default_folder
+from primitives.canonical import canonical
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score_canonical import canonical
 from spaces.tables import split
 
 TABLES = (

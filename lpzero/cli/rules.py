@@ -24,15 +24,14 @@ def rules(unaries: int | None, off: tuple[str, ...], same_statistic: bool, form:
     Rules of level term apply to every term, rules of level score to what stands above the terms.
     The latter are on as long as any rule is, and have no counts: the paper's space has none of it.
     """
-    from primitives.pruning import RULES, without
-    from primitives.score_pruning import SCORE_RULES
-    from primitives.sizes import measure, removed_alone
+    from primitives.pruning import OUTER_RULES, RULES, without
+    from primitives.space_size import measure, removed_alone
 
     active = without(*off)
     lengths = [1, 2] if unaries is None else [unaries]
     sizes = [measure(length, same_statistic, active) for length in lengths]
     rows = []
-    for rule in (*RULES.values(), *SCORE_RULES.values()):
+    for rule in (*RULES.values(), *OUTER_RULES.values()):
         is_term = rule.name in RULES
         row: dict[str, Any] = {
             "rule": rule.name,

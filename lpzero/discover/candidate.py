@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from lpzero.judgement.measures import Measures
+from primitives.canonical import canonical
 from primitives.changes import on_change
+from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, with_sign
-from primitives.score_canonical import canonical
 
 _FIELDS = {"id", "generation", "operator", "parents", "formula"}
 
@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
 class Judge(Protocol):
     """Evaluates formulas."""
 
-    def __call__(self, formulas: Sequence[AnyFormula]) -> list[Verdict | Rejected]: ...
+    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]: ...
 
 
 class Candidate(NamedTuple):
@@ -53,7 +53,7 @@ class Candidate(NamedTuple):
     fitness: tuple[float, ...] = ()
 
     @property
-    def formula(self) -> AnyFormula:
+    def formula(self) -> Formula:
         """The formula that the text spells."""
         return _parsed(self.text)
 
@@ -112,7 +112,7 @@ class Candidate(NamedTuple):
         if self.key == str(reduced):  # evaluated with its own sign
             return Verdict(1, self.measures, self.fitness)
         # The judge evaluated the key, which may be the formula with the opposite sign.
-        is_key = self.key == str(with_sign(formula, 1))
+        is_key = self.key == str(formula.with_sign(1))
         return Verdict(formula.sign if is_key else reduced.sign, self.measures, self.fitness)
 
 

@@ -45,7 +45,7 @@ from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.statistics.definitions import OURS
-from primitives.score import AnyFormula
+from primitives.formula import Formula
 from spaces.minibatch import Minibatch
 from spaces.tables import Split, split
 from spaces.tables import load_any as load
@@ -190,7 +190,7 @@ class Discovery:
     def _column_facts(self) -> ColumnFacts:
         return common_facts([fitness.columns for fitness in self.objective.tables_fitness])
 
-    def _first_formulas(self) -> list[AnyFormula]:
+    def _first_formulas(self) -> list[Formula]:
         """The products that a beam search finds on all tables together, best first."""
         if not self.settings.starts_from_beam:
             return []
@@ -206,7 +206,7 @@ class Discovery:
         ):
             return None
 
-        def measure(formula: AnyFormula, table: AnyTable) -> Stability:
+        def measure(formula: Formula, table: AnyTable) -> Stability:
             fitness = by_table[table.name]
             assert fitness.repeated_rows is not None
             return repetition(formula, fitness.all_rows, fitness.repeated_rows)

@@ -23,7 +23,7 @@ from lpzero.discover.settings import REPLACE_WORST, Settings
 from lpzero.discover.variation import Variation, as_global_rng
 from lpzero.errors import InputError
 from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
-from primitives.score import AnyFormula, with_sign
+from primitives.formula import Formula
 
 _REGENERATE = 100  # attempts with the same parents
 
@@ -31,9 +31,9 @@ _REGENERATE = 100  # attempts with the same parents
 class Operators(Protocol):
     """Variation of the formulas of one language."""
 
-    def crossover(self, first: AnyFormula, second: AnyFormula) -> AnyFormula: ...
-    def mutate(self, formula: AnyFormula) -> AnyFormula: ...
-    def neighbours(self, formula: AnyFormula) -> Iterable[AnyFormula]: ...
+    def crossover(self, first: Formula, second: Formula) -> Formula: ...
+    def mutate(self, formula: Formula) -> Formula: ...
+    def neighbours(self, formula: Formula) -> Iterable[Formula]: ...
 
 
 def _operators(settings: Settings, columns: ColumnFacts) -> tuple[Language, Operators]:
@@ -56,7 +56,7 @@ class Evolution:
         self,
         settings: Settings,
         judge: Judge,
-        first: Callable[[], Sequence[AnyFormula]] = tuple,
+        first: Callable[[], Sequence[Formula]] = tuple,
         columns: ColumnFacts = NO_COLUMNS,
     ) -> None:
         self.settings, self.judge, self._first = settings, judge, first
@@ -64,7 +64,7 @@ class Evolution:
         # By a parent's id: its neighbours that no generation before `_last` has looked at. Those
         # before them were pruned or are known, and stay so; to walk past them in every generation
         # would make the time of a campaign grow with the square of its evaluations.
-        self._unseen: dict[int, Iterator[AnyFormula]] = {}
+        self._unseen: dict[int, Iterator[Formula]] = {}
         self._last: State | None = None
 
     def step(self, state: State, rng: random.Random) -> State:
@@ -89,7 +89,7 @@ class Evolution:
             generation.consider((formula, "start", ()))
         for formula in self._first():
             if len(generation.fresh) < self.settings.population:
-                generation.consider((with_sign(formula, 1), "beam", ()))
+                generation.consider((formula.with_sign(1), "beam", ()))
         generation.fill(self.settings.population, self._draw)
         after = generation.evaluate()
         if not any(child.is_scored for child in after.tried):
@@ -153,7 +153,7 @@ class Evolution:
             if len(generation.fresh) >= n:
                 return
             if parent.id not in self._unseen:
-                plain = with_sign(parent.formula, 1)
+                plain = parent.formula.with_sign(1)
                 self._unseen[parent.id] = iter(self.variation.neighbours(plain))
             for formula in self._unseen[parent.id]:
                 if generation.is_new(formula):
@@ -166,7 +166,7 @@ class Evolution:
 
     def _vary(self, first: Candidate, second: Candidate) -> Origin:
         # The sign is fitted again for every child.
-        formula, other = (with_sign(c.formula, 1) for c in (first, second))
+        formula, other = (c.formula.with_sign(1) for c in (first, second))
         names, parents = [], [first.id]
         if random.random() < self.settings.crossover:
             formula = self.variation.crossover(formula, other)

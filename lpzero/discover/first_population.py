@@ -15,14 +15,14 @@ from lpzero.judgement.across import Across
 from lpzero.scores.columns import ColumnFacts
 from lpzero.scores.products import search_tables
 from lpzero.scores.stable_terms import stable_term_tables
-from primitives.score import AnyFormula, Column, Score
+from primitives.formula import Column, Formula
 
 _MOST_SINGLES = 10  # columns by themselves in the first population
 
 
 def first_formulas(
     tables: Sequence[TableFitness], columns: ColumnFacts, across: Across
-) -> list[AnyFormula]:
+) -> list[Formula]:
     """The formulas, best first; `columns` are the facts that hold on every table."""
     products = _products(tables, columns, across)
     if len(tables) == 1:
@@ -34,12 +34,12 @@ def first_formulas(
         turns = zip_longest([formula for _, formula in products], *each)
         found = [formula for turn in turns for formula in turn if formula is not None]
     signless = [name for name in columns.names if name not in columns.positive]
-    return [*(Score(Column(name)) for name in signless[:_MOST_SINGLES]), *found]
+    return [*(Formula.of_base(Column(name)) for name in signless[:_MOST_SINGLES]), *found]
 
 
 def _products(
     tables: Sequence[TableFitness], columns: ColumnFacts, across: Across
-) -> list[tuple[float, AnyFormula]]:
+) -> list[tuple[float, Formula]]:
     """The products that a beam search finds on all tables, each with its number across them."""
     first = tables[0]
     if len(tables) == 1:

@@ -9,12 +9,12 @@ from functools import partial
 from lpzero.discover.candidate import Candidate, Judge
 from lpzero.discover.known import Known
 from lpzero.discover.language import Language, ScoredForm
+from primitives.formula import Formula
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, with_sign
 
 _MOST_MISSES = 1000  # attempts in a row without a new formula before the space counts as exhausted
 
-Origin = tuple[AnyFormula, str, tuple[int, ...]]  # formula, operator, parents
+Origin = tuple[Formula, str, tuple[int, ...]]  # formula, operator, parents
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Generation:
             misses = 0 if len(self.fresh) > before else misses + 1
         self.exhausted = len(self.fresh) == 0
 
-    def is_new(self, formula: AnyFormula) -> bool:
+    def is_new(self, formula: Formula) -> bool:
         """Whether the formula is neither pruned nor known."""
         scored = self.language.examine(formula)
         if isinstance(scored, Rejected):
@@ -91,7 +91,7 @@ class Generation:
                 continue
             plain, sign = child.formula, verdict.sign * scored.sign
             self.tried[place] = child._replace(
-                text=str(with_sign(plain, sign)),
+                text=str(plain.with_sign(sign)),
                 measures=verdict.measures,
                 fitness=verdict.fitness,
             )

@@ -18,8 +18,8 @@ from itertools import groupby
 from typing import Any
 
 from lpzero.discover.candidate import Candidate, best_first
+from primitives.canonical import canonical
 from primitives.errors import FormulaError
-from primitives.score_canonical import canonical
 
 SIZE = 50
 _TOGETHER = 100  # candidates that enter at a time

@@ -19,8 +19,8 @@ from lpzero.errors import RunError
 from lpzero.judgement.correlation import spearman
 from lpzero.options import options
 from lpzero.parallel import Lost, Workers, stream
+from primitives.canonical import canonical
 from primitives.rejection import Rejected
-from primitives.score_canonical import canonical
 from spaces.tables import split
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from lpzero.discover.settings import AS_WRITTEN, EQUAL, EXACT, Settings
 from lpzero.errors import InputError
+from primitives.canonical import canonical
 from primitives.deap_set import MatrixNode, ScoreNode, build_set
 from primitives.expressions import (
     Apply,
@@ -20,13 +21,12 @@ from primitives.expressions import (
     chain_of,
     walk,
 )
-from primitives.formula import REDUCTIONS, Formula
+from primitives.formula import Formula, Term
 from primitives.parser import parse_paper_formula
 from primitives.pruning import check
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, with_sign
-from primitives.score_canonical import canonical
 from primitives.statistics import STATISTICS
 
 # How often the authors' code draws each binary operation; any other is never drawn.
@@ -54,7 +54,7 @@ class RandomSource(Protocol):
 class ScoredForm:
     """The form that is scored for a formula: its canonical form without the sign, and that sign."""
 
-    formula: AnyFormula
+    formula: Formula
     sign: int
     key: str
 
@@ -66,7 +66,7 @@ class Language:
         self.settings = settings
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
         self.rules = frozenset(settings.rules)
-        self.reductions = [name for name in REDUCTIONS if name in settings.reductions]
+        self.reductions = [name for name in PAPER_REDUCTIONS if name in settings.reductions]
         self.primitive_set = self._primitive_set()
         # The longer a campaign runs, the more of its formulas it has met before, mostly of late.
         self._known_forms = lru_cache(_MOST_KNOWN)(self._examine)
@@ -81,14 +81,14 @@ class Language:
         made.primitives[ScoreNode] = roots
         return made
 
-    def draw(self, rng: RandomSource) -> AnyFormula:
+    def draw(self, rng: RandomSource) -> Formula:
         """A random formula of the space.
 
         The paper's chains have a fixed number of operations, which may be `identity`. The other
         methods draw any number up to the limit, which finds simple formulas sooner.
         """
         expression = self._draw(rng, self.settings.depth, True)
-        return Formula(expression, rng.choice(self.reductions))
+        return Formula.of_term(rng.choice(self.reductions), expression)
 
     def _draw(self, rng: RandomSource, depth: int, at_top: bool) -> Expression:
         if depth == 0 or (not at_top and rng.random() < _EARLY_LEAF):
@@ -112,55 +112,55 @@ class Language:
             return rng.choice(names)
         return rng.choices(names, [_RELEASED_WEIGHTS.get(name, 0.0) for name in names], k=1)[0]
 
-    def why_outside(self, formula: AnyFormula) -> str | None:
+    def why_outside(self, formula: Formula) -> str | None:
         """Why the formula is outside the space; None if it is inside."""
         return self._known_outside(formula)
 
-    def _why_outside(self, formula: AnyFormula) -> str | None:
-        if not isinstance(formula, Formula):
+    def _why_outside(self, formula: Formula) -> str | None:
+        if not formula.is_term:
             return f"{len(formula.terms)} terms, which need --terms 2 or more"
-        if formula.reduction not in REDUCTIONS:
-            return f"reduction {formula.reduction}, which needs --terms 2 or more"
-        if formula.reduction not in self.reductions:
-            return f"reduction {formula.reduction}, which is not allowed (--reductions)"
-        return self.why_term_outside(formula)
+        reduction = formula.term.reduction
+        if reduction not in PAPER_REDUCTIONS:
+            return f"reduction {reduction}, which needs --terms 2 or more"
+        if reduction not in self.reductions:
+            return f"reduction {reduction}, which is not allowed (--reductions)"
+        return self.why_term_outside(formula.term)
 
-    def why_term_outside(self, formula: Formula) -> str | None:
+    def why_term_outside(self, term: Term) -> str | None:
         """Why the block expression of a term is outside the space; None if it is inside."""
         s = self.settings
-        run, levels = _shape(formula.expression)
+        run, levels = _shape(term.expression)
         if run > s.unaries:
             return f"{run} unary operations in a row, {s.unaries} are allowed (--unaries)"
         if levels > s.depth:
             return f"{levels} binary operations deep, {s.depth} are allowed (--depth)"
-        if s.depth == 1 and levels == 1 and not isinstance(formula.expression, Combine):
+        if s.depth == 1 and levels == 1 and not isinstance(term.expression, Combine):
             return "a unary above the binary operation, which needs --depth 2"
         if s.chains == EXACT:
-            if any(n != s.unaries for n in _chain_lengths(formula.expression)):
+            if any(n != s.unaries for n in _chain_lengths(term.expression)):
                 return f"chains that have not exactly {s.unaries} operations (--chains, --unaries)"
-            if s.depth and not isinstance(formula.expression, Combine):
+            if s.depth and not isinstance(term.expression, Combine):
                 return "no binary operation, which --chains exact has"
-        for node in walk(formula.expression):
+        for node in walk(term.expression):
             if isinstance(node, Leaf) and node.statistic not in self.statistics:
                 return f"statistic {node.statistic}, which is not allowed (--statistics)"
             if not s.same_statistic and isinstance(node, Combine) and _is_same_pair(node):
                 return "a statistic paired with itself, which needs --same-statistic"
         return None
 
-    def prune(self, formula: AnyFormula) -> Rejected | None:
+    def prune(self, formula: Formula) -> Rejected | None:
         """Why the formula need not be evaluated; None if it must be."""
         # A formula without a connected branch has no canonical form, whichever rules are on.
-        assert isinstance(formula, Formula), "this language has single terms"
         return check(formula, self.rules | {"both-disconnected"}) if self.rules else None
 
-    def examine(self, formula: AnyFormula) -> ScoredForm | Rejected:
+    def examine(self, formula: Formula) -> ScoredForm | Rejected:
         """The form to score for the formula, or the rule that rejects it.
 
         Without pruning, formulas count as equal only if their text is equal.
         """
         return self._known_forms(formula)
 
-    def _examine(self, formula: AnyFormula) -> ScoredForm | Rejected:
+    def _examine(self, formula: Formula) -> ScoredForm | Rejected:
         if not self.rules:
             return ScoredForm(formula, 1, str(formula))
         pruned = self.prune(formula)
@@ -170,14 +170,14 @@ class Language:
         if self.settings.sign == AS_WRITTEN:
             # Opposite signs are two formulas then, with opposite scores.
             return ScoredForm(reduced, 1, str(reduced))
-        plain = with_sign(reduced, 1)
+        plain = reduced.with_sign(1)
         return ScoredForm(plain, reduced.sign, str(plain))
 
-    def parse(self, text: str) -> AnyFormula:
+    def parse(self, text: str) -> Formula:
         """The formula that the text spells in this language."""
         return parse_paper_formula(text)
 
-    def read(self, text: str) -> AnyFormula:
+    def read(self, text: str) -> Formula:
         """A starting formula; one that is pruned is replaced by its canonical form."""
         formula = self.parse(text)
         if self.rules and self.prune(formula) is not None:
@@ -188,7 +188,7 @@ class Language:
         outside = self.why_outside(formula)
         if outside is not None:
             raise InputError(f"the starting formula {text} has {outside}")
-        return with_sign(formula, 1)
+        return formula.with_sign(1)
 
     def check_not_empty(self) -> None:
         """Raise InputError if none of many random formulas of the space survives pruning."""

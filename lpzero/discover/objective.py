@@ -12,9 +12,9 @@ from lpzero.discover.settings import FITTED, Settings
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.measures import MEASURES, Measures
+from primitives.canonical import canonical
+from primitives.formula import Formula
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
-from primitives.score_canonical import canonical
 
 
 class Objective:
@@ -27,7 +27,7 @@ class Objective:
         self.known_verdicts: dict[str, Verdict | Rejected] = {}
         self._valid: dict[int, float] = {}
 
-    def __call__(self, formulas: Sequence[AnyFormula]) -> list[Verdict | Rejected]:
+    def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]:
         verdicts = [self.known_verdicts.get(str(formula)) for formula in formulas]
         missing = [i for i, verdict in enumerate(verdicts) if verdict is None]
         if missing:

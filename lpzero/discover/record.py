@@ -31,7 +31,7 @@ from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT,
 from lpzero.runs.live_run import Now, Stamp, stamp
 from lpzero.runs.run import read_file, report_unexpected_content
 from primitives.parser import parse
-from primitives.sizes import SpaceSize, measure
+from primitives.space_size import SpaceSize, measure
 from primitives.statistics import STATISTICS
 
 _TAIL = 1 << 16  # bytes; the last line is in them

@@ -24,9 +24,9 @@ from lpzero.judgement.table import JudgedTable
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.columns import RANK_OF
 from lpzero.scores.published_formulas import formula_rivals
+from primitives.canonical import canonical
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table

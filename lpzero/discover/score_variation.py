@@ -14,11 +14,9 @@ from functools import lru_cache
 from lpzero.discover.score_language import REDUCTIONS, Factors, ScoreLanguage, of_factors
 from lpzero.discover.variation import Variation, changed_expressions
 from lpzero.scores.sums import parts_of
-from lpzero.scores.terms import Term
+from primitives.canonical import as_product
 from primitives.changes import on_change
-from primitives.formula import Formula
-from primitives.score import AnyFormula, Column, with_sign
-from primitives.score_canonical import as_product
+from primitives.formula import Atom, Column, Formula, Term
 
 _TRIES = 30  # to stay inside the space before the parent is returned
 
@@ -38,7 +36,7 @@ class ScoreVariation:
             self._fewer,
         ]
 
-    def crossover(self, first: AnyFormula, second: AnyFormula) -> AnyFormula:
+    def crossover(self, first: Formula, second: Formula) -> Formula:
         """A product of factors of both parents, at least one of each."""
 
         parts, others = parts_of(first), parts_of(second)
@@ -47,7 +45,7 @@ class ScoreVariation:
         if parts is not None or others is not None:  # a sum and a product share no factors
             return self.mutate(first)
 
-        def cross() -> AnyFormula | None:
+        def cross() -> Formula | None:
             mine, theirs = self.factors_of(first), self.factors_of(second)
             most = self.language.settings.terms
             picked = random.sample(mine, random.randint(1, len(mine)))
@@ -59,19 +57,19 @@ class ScoreVariation:
 
         return self._inside(cross, first)
 
-    def mutate(self, formula: AnyFormula) -> AnyFormula:
+    def mutate(self, formula: Formula) -> Formula:
         """The formula after one mutation of a random kind."""
 
         parts = parts_of(formula)
         if parts is not None:
             return self._inside(lambda: self.language.sums.mutated(parts), formula)
 
-        def change() -> AnyFormula | None:
+        def change() -> Formula | None:
             return self._of_factors(random.choice(self._mutations)(self.factors_of(formula)))
 
         return self._inside(change, formula)
 
-    def neighbours(self, formula: AnyFormula) -> Iterator[AnyFormula]:
+    def neighbours(self, formula: Formula) -> Iterator[Formula]:
         """Every product of the space one change away: an exponent, reduction, chain or factor."""
         parts = parts_of(formula)
         if parts is not None:
@@ -86,32 +84,32 @@ class ScoreVariation:
             for one in ([], *([other] for other in others)):
                 made = self._of_factors([*rest[:at], *one, *rest[at:]])
                 if made is not None and self.language.why_outside(made) is None:
-                    yield with_sign(made, 1)
+                    yield made.with_sign(1)
 
-    def _other_terms(self, term: Term) -> Iterator[Term]:
+    def _other_terms(self, term: Atom) -> Iterator[Atom]:
         """The terms one change away: another reduction or chain; another column."""
         if isinstance(term, Column):
             yield from (Column(n) for n in self.language.columns.factors if n != term.name)
             return
         for reduction in REDUCTIONS:
             if reduction != term.reduction:
-                yield Formula(term.expression, reduction)
+                yield Term(reduction, term.expression)
         for expression in changed_expressions(term.expression, self.language.statistics):
-            yield Formula(expression, term.reduction)
+            yield Term(term.reduction, expression)
 
-    def _of_factors(self, factors: Factors) -> AnyFormula | None:
+    def _of_factors(self, factors: Factors) -> Formula | None:
         return of_factors(factors, self.language.columns.positive)
 
-    def factors_of(self, formula: AnyFormula) -> Factors:
+    def factors_of(self, formula: Formula) -> Factors:
         """The formula's terms and columns with their exponents."""
         return factors_of(formula, self.language.columns.positive)
 
-    def _inside(self, make: Callable[[], AnyFormula | None], otherwise: AnyFormula) -> AnyFormula:
+    def _inside(self, make: Callable[[], Formula | None], otherwise: Formula) -> Formula:
         for _ in range(_TRIES):
             made = make()
             if made is None:
                 continue
-            made = with_sign(made, 1)
+            made = made.with_sign(1)
             if made != otherwise and self.language.why_outside(made) is None:
                 return made
         return otherwise
@@ -126,7 +124,7 @@ class ScoreVariation:
         term, exponent = factors[at]
         if isinstance(term, Column):
             return self._other_factor(factors)
-        return _with(factors, at, (Formula(term.expression, random.choice(REDUCTIONS)), exponent))
+        return _with(factors, at, (Term(random.choice(REDUCTIONS), term.expression), exponent))
 
     def _other_expression(self, factors: Factors) -> Factors:
         at = random.randrange(len(factors))
@@ -134,7 +132,7 @@ class ScoreVariation:
         if isinstance(term, Column):
             return self._other_factor(factors)
         changed = list(changed_expressions(term.expression, self.language.statistics))
-        return _with(factors, at, (Formula(random.choice(changed), term.reduction), exponent))
+        return _with(factors, at, (Term(term.reduction, random.choice(changed)), exponent))
 
     def _other_factor(self, factors: Factors) -> Factors:
         at = random.randrange(len(factors))
@@ -150,21 +148,19 @@ class ScoreVariation:
         return factors[:at] + factors[at + 1 :]
 
 
-def factors_of(formula: AnyFormula, positive: frozenset[str] = frozenset()) -> Factors:
+def factors_of(formula: Formula, positive: frozenset[str] = frozenset()) -> Factors:
     """The formula's terms and columns with their exponents."""
     return list(_factors_of(formula, positive))
 
 
 @lru_cache(maxsize=1024)  # a population's formulas are parents many times
-def _factors_of(formula: AnyFormula, positive: frozenset[str]) -> tuple[tuple[Term, Fraction], ...]:
-    plain = with_sign(formula, 1)
-    found = as_product(plain if isinstance(plain, Formula) else plain.tree, positive)
-    bases = ((power.base, power.exponent) for power in found.powers)
-    return tuple((base, exponent) for base, exponent in bases if isinstance(base, Formula | Column))
+def _factors_of(formula: Formula, positive: frozenset[str]) -> tuple[tuple[Atom, Fraction], ...]:
+    factors = ((f.base, f.exponent) for f in as_product(formula, positive).factors)
+    return tuple((base, exponent) for base, exponent in factors if isinstance(base, Atom))
 
 
 on_change(_factors_of.cache_clear)
 
 
-def _with(factors: Factors, at: int, one: tuple[Term, Fraction]) -> Factors:
+def _with(factors: Factors, at: int, one: tuple[Atom, Fraction]) -> Factors:
     return [*factors[:at], one, *factors[at + 1 :]]

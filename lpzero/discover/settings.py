@@ -30,8 +30,8 @@ from lpzero.options import (
 )
 from lpzero.scores.columns import AS_LOG, AS_RANKS
 from primitives.errors import did_you_mean
-from primitives.formula import REDUCTIONS
 from primitives.pruning import DEFAULT_RULES, RULES
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
@@ -125,9 +125,9 @@ class Settings:
         OneOf("way to sign", SIGNS),
     )
     reductions: tuple[str, ...] = option(
-        REDUCTIONS,
+        PAPER_REDUCTIONS,
         "With --terms 1: the reductions over blocks that may appear, sum, mean or both.",
-        SomeOf("reduction", REDUCTIONS),
+        SomeOf("reduction", PAPER_REDUCTIONS),
     )
     chains: str = option(
         UP_TO,

@@ -42,11 +42,10 @@ from lpzero.scores.stored_tables import stored_table
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
+from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.score import AnyFormula
-from primitives.score_canonical import canonical
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Split, Table
@@ -230,7 +229,7 @@ class TableFitness:
         """Load or build all that scoring needs, before the first formula is scored."""
         _ = self.evaluator, self.early_look
 
-    def on_valid(self, formula: AnyFormula, measure: str) -> float:
+    def on_valid(self, formula: Formula, measure: str) -> float:
         """A measure of the formula on the validation rows; rho instead if they have no groups."""
         evaluator, measures = self._valid
         scores = evaluator.score(formula)
@@ -284,7 +283,7 @@ class TableFitness:
             label=label,
         )
 
-    def measure(self, formulas: Sequence[AnyFormula]) -> list[Measures | Rejected]:
+    def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
         """Rho, rho given the parameters and rho within groups of each formula.
 
         A formula that is rejected on the few rows of `early_look` is not scored on the others. The
@@ -326,9 +325,9 @@ def fitness_rows(table: Table | ColumnTable, parts: Split, settings: Settings) -
     return parts.train[np.sort(picked)]
 
 
-def _canonical(formula: AnyFormula) -> AnyFormula:
+def _canonical(formula: Formula) -> Formula:
     """The canonical form; the formula itself if every branch is disconnected."""
-    if isinstance(formula, Formula) and drop_dead(formula.expression) is None:
+    if formula.is_term and drop_dead(formula.term.expression) is None:
         return formula
     return canonical(formula)
 

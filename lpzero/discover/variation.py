@@ -20,9 +20,9 @@ from lpzero.discover.settings import EXACT
 from primitives.block_sizes import SIZES
 from primitives.deap_set import from_names, from_tree, grow, to_tree
 from primitives.expressions import Apply, Combine, Expression, Leaf, walk
-from primitives.formula import REDUCTIONS, Formula
+from primitives.formula import Formula
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
-from primitives.score import AnyFormula
 
 _TRIES = 30  # attempts to stay inside the space before returning the parent
 _MOST_TREES = 10_000
@@ -61,36 +61,35 @@ class Variation:
         if language.settings.chains == EXACT:  # all else changes the length of a chain
             self._mutations = [self.point]
 
-    def crossover(self, first: AnyFormula, second: AnyFormula) -> Formula:
+    def crossover(self, first: Formula, second: Formula) -> Formula:
         """The first formula with a subtree replaced by one of the second."""
-        one, other = _term(first), _term(second)
-        child, donor = self._spelled(one), self._spelled(other)
+        child, donor = self._spelled(first), self._spelled(second)
         kinds = sorted(child.nodes.keys() & donor.nodes.keys()) or [""]
-        return self._inside(lambda: _cross(one, child, donor, kinds), one)
+        return self._inside(lambda: _cross(first, child, donor, kinds), first)
 
-    def mutate(self, formula: AnyFormula) -> Formula:
+    def mutate(self, formula: Formula) -> Formula:
         """The formula after one mutation of a random kind."""
-        term = _term(formula)
-        return self._inside(lambda: random.choice(self._mutations)(term), term)
+        return self._inside(lambda: random.choice(self._mutations)(formula), formula)
 
     def point(self, formula: Formula) -> Formula:
         """The formula with one node replaced by another of the same arity."""
-        at = random.randrange(formula.complexity)
-        node = list(walk(formula.expression))[at]
+        term = formula.term
+        at = random.randrange(term.complexity)
+        node = list(walk(term.expression))[at]
         if isinstance(node, Combine):
             name = self.language.draw_binary(random)
         else:
             known = self.language.statistics if isinstance(node, Leaf) else list(UNARIES)
             name = random.choice(known)
-        changed = replace_name(formula.expression, at, name)
-        return Formula(changed, formula.reduction)
+        changed = replace_name(term.expression, at, name)
+        return Formula.of_term(term.reduction, changed)
 
-    def neighbours(self, formula: AnyFormula) -> Iterator[Formula]:
+    def neighbours(self, formula: Formula) -> Iterator[Formula]:
         """Every formula of the space one change away: a node replaced, added or removed."""
-        term = _term(formula)
-        yield _other_reduction(term)
+        term = formula.term
+        yield _other_reduction(formula)
         for expression in changed_expressions(term.expression, self.language.statistics):
-            made = Formula(expression, term.reduction)
+            made = Formula.of_term(term.reduction, expression)
             if self.language.why_outside(made) is None:
                 yield made
 
@@ -140,11 +139,6 @@ def _cross(first: Formula, child: _Spelled, donor: _Spelled, kinds: Sequence[str
     replacement = donor.subtrees[random.choice(donor.nodes[kind])]
     before, after = child.names[: replaced.start], child.names[replaced.stop :]
     return from_names((*before, *donor.names[replacement], *after))
-
-
-def _term(formula: AnyFormula) -> Formula:
-    assert isinstance(formula, Formula), "the language has single terms only"
-    return formula
 
 
 def replace_name(expression: Expression, at: int, name: str) -> Expression:
@@ -202,5 +196,6 @@ def _insert(tree: Any, pset: Any) -> tuple[Any]:
 
 
 def _other_reduction(formula: Formula) -> Formula:
-    other = REDUCTIONS[1 - REDUCTIONS.index(formula.reduction)]
-    return Formula(formula.expression, other)
+    term = formula.term
+    other = PAPER_REDUCTIONS[1 - PAPER_REDUCTIONS.index(term.reduction)]
+    return Formula.of_term(other, term.expression)

@@ -25,9 +25,7 @@ from lpzero.judgement.measures import MEASURES, RHO, Measures, RankMeasures
 from lpzero.runs.layout import SHARDS, place
 from lpzero.scores.products import PAIR_EXPONENTS, Factors, PairScreen, is_new_pair, largest
 from lpzero.scores.terms import TermTable
-from primitives.formula import Formula
 from primitives.parser import parse
-from primitives.score import Column
 
 PER_SHARD = 1 << 15
 SCREENED_PER_SHARD = 1 << 20
@@ -226,6 +224,5 @@ def read_terms(files: ShardFiles) -> TermTable:
         texts = seals.read_sealed(*_terms_file(files))["terms"]
     except (FileNotFoundError, EnvelopeError):
         texts = []
-    terms = [parse(text) for text in texts]
-    known = tuple(t if isinstance(t, Formula) else Column(str(t)) for t in terms)
-    return TermTable(known, np.empty((len(known), 0)))
+    terms = tuple(parse(text).atoms[0] for text in texts)
+    return TermTable(terms, np.empty((len(terms), 0)))

@@ -18,7 +18,7 @@ from lpzero.runs.config import StoredConfig
 from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.layout import RESULT, SCORES
 from lpzero.runs.run import read_file
-from primitives.sizes import SpaceSize, measure
+from primitives.space_size import SpaceSize, measure
 
 
 @dataclass(frozen=True, eq=False)

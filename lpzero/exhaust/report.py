@@ -22,10 +22,10 @@ from lpzero.scores.published_formulas import formula_rivals
 from lpzero.scores.repetition import repetition
 from lpzero.scores.row_batches import scorer_of
 from lpzero.sketches.sketch import Sketch
-from primitives.formula import REDUCTIONS
 from primitives.parser import parse
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.rejection import Rejected
-from primitives.sizes import measure
+from primitives.space_size import measure
 
 if TYPE_CHECKING:
     from spaces.tables import Split, Table
@@ -154,7 +154,7 @@ def _unread(results: Results | PairResults, branches: BranchTable) -> dict[str, 
         for family in results.families
         if any(side[0].statistic in branches.absent for side in family.sides)
     )
-    return {MISSING_STATISTIC: len(REDUCTIONS) * n_unread}
+    return {MISSING_STATISTIC: len(PAPER_REDUCTIONS) * n_unread}
 
 
 def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, int]:
@@ -166,7 +166,7 @@ def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, in
     if asked.terms == 2:
         return {"constant-score": constant, "non-finite": non_finite}
     size = measure(asked.unaries, asked.same_statistic)
-    n = len(REDUCTIONS)
+    n = len(PAPER_REDUCTIONS)
     counts = {rule: n * count for rule, count in size.rejected.items()}
     counts["duplicate"] = n * (size.kept - size.distinct)
     return counts | {"constant-score": constant, "non-finite": non_finite}

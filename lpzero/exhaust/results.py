@@ -21,9 +21,9 @@ from lpzero.options import OneOf, SomeOf, Whole, check, option
 from lpzero.runs.formula_run import ONE_SIDED
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
-from primitives.formula import REDUCTIONS, Formula, Reduction
+from primitives.formula import Formula
+from primitives.reductions import PAPER_REDUCTIONS, Reduction
 from primitives.registry import BINARIES
-from primitives.score import AnyFormula
 from primitives.statistics import STATISTICS
 
 
@@ -39,7 +39,7 @@ class Query:
     reduction: Reduction | None = option(
         None,
         "Show only formulas with this reduction over blocks.",
-        OneOf("reduction", REDUCTIONS, is_optional=True),
+        OneOf("reduction", PAPER_REDUCTIONS, is_optional=True),
     )
     operation: str | None = option(
         None,
@@ -67,7 +67,7 @@ class Query:
 class Entry:
     """A formula with the sign that makes the queried measure positive, and its train measures."""
 
-    formula: AnyFormula
+    formula: Formula
     value: float
     measures: Measures
 
@@ -114,7 +114,7 @@ class Results:
     def _of_shard(self, number: int, query: Query) -> list[tuple[float, int, int]]:
         values = np.abs(self._read(number).values[MEASURES.index(query.by)])
         if query.reduction is not None:
-            other = 1 - REDUCTIONS.index(query.reduction)
+            other = 1 - PAPER_REDUCTIONS.index(query.reduction)
             values[other] = np.nan
         flat = np.where(np.isnan(values), -1.0, values).reshape(-1)
         n_wanted = min(query.top, len(flat))
@@ -130,7 +130,11 @@ class Results:
         sign = -1 if measures[by] < 0 else 1
         reduction, left, right = (int(i) for i in np.unravel_index(flat, values.shape[1:]))
         formula = formula_at(
-            self.families[shard.family], shard.start + left, right, REDUCTIONS[reduction], sign
+            self.families[shard.family],
+            shard.start + left,
+            right,
+            PAPER_REDUCTIONS[reduction],
+            sign,
         )
         signed = measures.negated() if sign < 0 else measures
         return Entry(formula, signed[by], signed)
@@ -163,10 +167,9 @@ def formula_at(
     """One formula of a family."""
     first = family.left[left].expression
     if family.operation is None:
-        return Formula(first, reduction, sign)
-    return Formula(
-        Combine(family.operation, first, family.right[right].expression), reduction, sign
-    )
+        return Formula.of_term(reduction, first, sign)
+    pair = Combine(family.operation, first, family.right[right].expression)
+    return Formula.of_term(reduction, pair, sign)
 
 
 def _matches(family: Family, query: Query) -> bool:

@@ -16,7 +16,7 @@ from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement.measures import MEASURES, RankMeasures
 from lpzero.scores.families import FamilyScorer
 from primitives.enumeration import Family
-from primitives.formula import REDUCTIONS
+from primitives.reductions import PAPER_REDUCTIONS
 
 FORMULAS = 1 << 14  # per shard and reduction
 # Arrays of score vectors in a worker at the same time: the shard, a reduction of it, the ranks.
@@ -84,7 +84,7 @@ class ShardTask:
         """
         family = self.families[shard.family]
         width = max(1, len(family.right))
-        shape = len(MEASURES), len(REDUCTIONS), shard.stop - shard.start, width
+        shape = len(MEASURES), len(PAPER_REDUCTIONS), shard.stop - shard.start, width
         values = np.full(shape, np.nan)
         if self.scorer.reads_absent(family):
             return MeasuredShard(values, 0, 0, 0)
@@ -95,14 +95,14 @@ class ShardTask:
             stop = min(start + step, shard.stop)
             total = self.scorer.scores(family, start, stop)
             rows = slice(start - shard.start, stop - shard.start)
-            for index, reduction in enumerate(REDUCTIONS):
+            for index, reduction in enumerate(PAPER_REDUCTIONS):
                 picked = total[is_formula[rows]]
                 if reduction == "mean":
                     picked /= self.scorer.n_blocks
                 found = self.measures.measure(picked)
                 values[:, index, rows][:, is_formula[rows]] = found.values
                 counts += [found.constant.sum(), found.non_finite.sum()]
-        evaluated = int(is_formula.sum()) * len(REDUCTIONS)
+        evaluated = int(is_formula.sum()) * len(PAPER_REDUCTIONS)
         return MeasuredShard(values, evaluated, int(counts[0]), int(counts[1]))
 
 

@@ -14,9 +14,9 @@ from lpzero.sketches.sketch import SketchOptions
 from lpzero.version import VERSION
 from primitives.errors import FormulaError
 from primitives.expressions import drop_dead
-from primitives.formula import PAPER_REDUCTIONS, Formula
-from primitives.score import AnyFormula
-from primitives.score_pruning import check
+from primitives.formula import Formula
+from primitives.pruning import check
+from primitives.reductions import PAPER_REDUCTIONS
 
 if TYPE_CHECKING:
     from spaces.base import Space
@@ -76,7 +76,7 @@ class Exported:
     """
 
     name: str
-    formula: AnyFormula
+    formula: Formula
     provenance: Provenance
     options: SketchOptions = field(default_factory=SketchOptions)
     batches: tuple[Batch, ...] = ()
@@ -86,7 +86,7 @@ class Exported:
         for term in self.formula.terms:
             if drop_dead(term.expression) is None:
                 raise FormulaError(f"every branch of {term} is disconnected; connect one")
-            if check(term, ("not-at-ends",)) is not None:
+            if check(Formula.of_base(term), ("not-at-ends",)) is not None:
                 raise FormulaError(f"{term} reads what the {term.reduction} of a network has not")
         if not self.trial:
             object.__setattr__(self, "trial", synthetic_networks.scores(self.formula))
@@ -100,11 +100,9 @@ class Formulas:
     ensemble: str | None = None
 
 
-def is_papers(formula: AnyFormula) -> bool:
+def is_papers(formula: Formula) -> bool:
     """Whether it has the paper's form: one sum or mean over blocks, of statistics alone."""
-    return (
-        isinstance(formula, Formula) and formula.reduction in PAPER_REDUCTIONS and not formula.sizes
-    )
+    return formula.is_term and formula.term.reduction in PAPER_REDUCTIONS and not formula.sizes
 
 
 def batch_of(space: Space[Any], chosen: Minibatch | None = None) -> Batch:

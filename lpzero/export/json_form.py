@@ -27,7 +27,6 @@ from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
-from primitives.score import AnyFormula
 from spaces.minibatch import PATHS, Minibatch
 
 ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
@@ -73,9 +72,9 @@ def to_value(one: Exported) -> dict[str, Any]:
     return {**value, "sha256": _digest(value)}
 
 
-def _reduction(formula: AnyFormula) -> str | None:
+def _reduction(formula: Formula) -> str | None:
     """The reduction of a single term; None where each term has its own."""
-    return formula.reduction if isinstance(formula, Formula) else None
+    return formula.term.reduction if formula.is_term else None
 
 
 def load(path: str | Path) -> Formulas:
@@ -172,12 +171,12 @@ def _check_digest(value: dict[str, Any], fields: Fields) -> None:
         )
 
 
-def _formula(fields: Fields) -> AnyFormula:
+def _formula(fields: Fields) -> Formula:
     text = fields.take("formula")
     formula = parse(text)
     if str(formula) != text:
         raise InputError(f"{fields.where}: the formula is not in canonical spelling: {formula}")
-    if isinstance(formula, Formula):
+    if formula.is_term:
         reduction: Any = fields.choice("reduction", list(POSITION_REDUCTIONS))
     else:
         reduction = fields.take("reduction")

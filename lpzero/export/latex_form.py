@@ -16,8 +16,8 @@ from lpzero.export.exported import Exported, Figures, Pair, is_papers
 from lpzero.export.exporter import Exporter
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.options import Switch, option
+from primitives.formula import Formula
 from primitives.latex import in_parts, right_side
-from primitives.score import AnyFormula
 
 if TYPE_CHECKING:
     from lpzero.export.source import Selection
@@ -56,7 +56,7 @@ class CounterFigures:
     rho: dict[str, float]
     rho_ci: Pair
     rho_given_params: float | None
-    formula: AnyFormula | None = None
+    formula: Formula | None = None
 
 
 def write(
@@ -204,7 +204,7 @@ def _formula_row(one: Exported, table: str | None) -> str:
     )
 
 
-def _cell(formula: AnyFormula, width: float = 0.42) -> str:
+def _cell(formula: Formula, width: float = 0.42) -> str:
     """The formula fitted to its column: scaled, or as text over several lines."""
     if formula.complexity <= _LEGIBLE:
         return rf"\lpzerofit{{{width}\linewidth}}{{{right_side(formula)}}}"

@@ -17,11 +17,12 @@ import numpy as np
 from primitives import naive
 from primitives.changes import on_change
 from primitives.expressions import Apply, walk
+from primitives.formula import Formula, operations
 from primitives.network import Block, NetworkValues, number
+from primitives.outer import OUTER
 from primitives.reductions import End
 from primitives.registry import get_unary
 from primitives.rejection import Rejected
-from primitives.score import SIGNED_LOG, AnyFormula, Score, Transform, nodes
 from primitives.statistics import STATISTICS, get_statistic
 from primitives.tensors import Matrix, cut, whole
 
@@ -127,7 +128,7 @@ def stand_in(name: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def scores(formula: AnyFormula, limit: int | None = LIMIT) -> tuple[float | None, ...]:
+def scores(formula: Formula, limit: int | None = LIMIT) -> tuple[float | None, ...]:
     """The formula's score on each network; None where it has none, or only rounding noise."""
     n = _MANY if _can_jump(formula) else _FEW
     of_networks = columns(formula.columns)
@@ -141,14 +142,13 @@ def scores(formula: AnyFormula, limit: int | None = LIMIT) -> tuple[float | None
     return tuple(_stable(values) for values in zip(*perturbed, strict=True))
 
 
-def _can_jump(formula: AnyFormula) -> bool:
+def _can_jump(formula: Formula) -> bool:
     """Whether the sign of a rounding error could decide the score: 1/x, log x jump at zero."""
     inside = [node for term in formula.terms for node in walk(term.expression)]
-    above = nodes(formula.tree) if isinstance(formula, Score) else ()
-    unaries = [node.operation for node in inside if isinstance(node, Apply)]
-    transforms = [node.operation for node in above if isinstance(node, Transform)]
-    unaries += [operation for operation in transforms if operation != SIGNED_LOG]
-    return any(get_unary(operation).traits.jumps_at_zero for operation in unaries)
+    unaries = {node.operation for node in inside if isinstance(node, Apply)}
+    if any(get_unary(name).traits.jumps_at_zero for name in unaries):
+        return True
+    return any(OUTER[name].jumps_at_zero for name in operations(formula))
 
 
 def _stable(values: Sequence[float | Rejected]) -> float | None:

@@ -17,7 +17,7 @@ from lpzero.judgement.differences import Difference
 from lpzero.judgement.stability import Stability
 from lpzero.judgement.table import SPLIT_PARTS, JudgedTable
 from lpzero.judgement.verdict import verdict
-from primitives.score import AnyFormula
+from primitives.formula import Formula
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
@@ -73,7 +73,7 @@ def rival_lines(
 
 
 # Winner's formula and table -> how far its scores repeat there.
-MeasureStability = Callable[[AnyFormula, "Table | ColumnTable"], Stability]
+MeasureStability = Callable[[Formula, "Table | ColumnTable"], Stability]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from lpzero.export.exporter import write_file
 from lpzero.notebook.verbs import context, load_table
 from primitives.latex import right_side, to_latex
 from primitives.parser import parse
-from primitives.score_symbolic import score_to_sympy
+from primitives.symbolic import to_sympy
 
 if TYPE_CHECKING:
     from lpzero.proxies import Proxy
@@ -49,7 +49,7 @@ class FormulaObject:
 
     def sympy(self) -> Any:
         """The formula as a sympy expression."""
-        return score_to_sympy(parse(self.text))
+        return to_sympy(parse(self.text))
 
     def export(self, path: str | Path | None = None, to: str = "json", **options: Any) -> str:
         """The text of the exported file, written to the path if there is one."""

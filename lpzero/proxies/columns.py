@@ -27,9 +27,9 @@ from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import as_ranks, select
 from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import FormulaError
+from primitives.formula import Column, Formula
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score import Column, Score
 from spaces.tables import split
 from spaces.tables.splits import MIN_ROWS
 
@@ -72,7 +72,7 @@ def column_proxy(text: str, table: ColumnTable) -> FormulaProxy:
     names = select(table.columns, list(table.columns), table.name)
     if text in names or text in table.columns:
         (name,) = select(table.columns, [text], table.name)
-        return FormulaProxy(name, Score(Column(name)))
+        return FormulaProxy(name, Formula.of_base(Column(name)))
     if "(" not in text and not text.startswith("-") and not os.path.exists(text):
         select(table.columns, [text], table.name)  # says which columns there are
     found = from_formula(text) if not os.path.exists(text) else from_file(text)
@@ -96,7 +96,7 @@ def rank_columns(
     """A row per formula, or per column if none is given, the one with the highest rho first."""
     columns = select(table.columns, list(table.columns), table.name)
     everything = columns | as_ranks(columns)
-    asked = list(proxies) or [FormulaProxy(name, Score(Column(name))) for name in columns]
+    asked = list(proxies) or [FormulaProxy(name, Formula.of_base(Column(name))) for name in columns]
     parts = split(table, split_seed) if len(table) >= MIN_ROWS else None
     judged = JudgedTable(table, parts, with_test=True)
     rows = []

@@ -34,12 +34,11 @@ from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.definitions import OURS
 from primitives.classics import CLASSICS
 from primitives.errors import TensorError
-from primitives.formula import PAPER_REDUCTIONS, Formula
+from primitives.formula import Atom, Column, Formula
 from primitives.naive import block_values, combine
 from primitives.naive import score as naive_score
-from primitives.reductions import POSITION_REDUCTIONS
+from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula, Column
 from primitives.statistics import gradient_statistics
 from spaces.base import Space
 from spaces.errors import UnknownNameError
@@ -62,7 +61,7 @@ class FormulaProxy(Proxy):
     """
 
     name: str
-    formula: AnyFormula
+    formula: Formula
     paper: str = ""
     options: SketchOptions | None = None
     chosen_on: tuple[tuple[str, int | None], ...] = ()
@@ -105,7 +104,7 @@ class FormulaProxy(Proxy):
     @property
     def has_blocks(self) -> bool:
         """Whether it is a sum or mean of values of single blocks."""
-        return isinstance(self.formula, Formula) and self.formula.reduction in PAPER_REDUCTIONS
+        return self.formula.is_term and self.formula.term.reduction in PAPER_REDUCTIONS
 
     @property
     def definition(self) -> str:
@@ -145,7 +144,10 @@ class FormulaProxy(Proxy):
         """The change of the formula; of its terms and columns if some of them are ranks."""
         if not self.is_relative:
             return change(self)
-        terms = [FormulaProxy(str(t), t, options=self.options) for t in self.formula.terms]
+        terms = [
+            FormulaProxy(str(t), Formula.of_base(t), options=self.options)
+            for t in self.formula.terms
+        ]
         return _OfParts(self.name, self.formula, (*terms, *self.parts)).map_leaves(change)
 
     def exact(self) -> FormulaProxy:
@@ -167,12 +169,12 @@ class FormulaProxy(Proxy):
             name += f" limit {own.limit}"
         name += "" if own.definitions == OURS else f" definitions {own.definitions}"
         how = own.limit, own.definitions
-        if not isinstance(self.formula, Formula) or not self.has_blocks:
+        if not self.has_blocks:
             terms = Measure(f"terms of {name}", TermValues(self.formula, *how))
             return _OnNetworks(self.name, self, terms)
         values = BlockValues(self.formula, *how)
         measure = Measure(name, values, by_block=True)
-        is_mean = self.formula.reduction == "mean"
+        is_mean = self.formula.term.reduction == "mean"
         about = self.needs, self.paper, self.definition
         return NetworkProxy(self.name, measure, *about, is_mean, self.direction)
 
@@ -205,12 +207,12 @@ class FormulaProxy(Proxy):
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         """The values of each architecture's blocks, before the sum or mean over them."""
-        if not isinstance(self.formula, Formula) or not self.has_blocks:
+        if not self.has_blocks:
             raise InputError(f"proxy {self.name} has no values of single blocks")
-        sign, expression = self.formula.sign, self.formula.expression
+        sign, expression = self.formula.sign, self.formula.term.expression
         if not self.formula.statistics:
             networks = [size_network(space, arch) for arch in archs]
-            values = [block_values(self.formula, network.blocks) for network in networks]
+            values = [block_values(expression, network.blocks) for network in networks]
             return [sign * np.array(of, dtype=np.float64) for of in values]
         options = self.sketching(measurements.context)
         evaluator, usable = measurements.evaluator(space, archs, options)
@@ -297,7 +299,7 @@ class _OfParts(Proxy):
     """A formula joined from the scores of its parts: its terms, then its columns."""
 
     name: str
-    formula: AnyFormula
+    formula: Formula
     parts: tuple[Proxy, ...] = ()
 
     def map_leaves(self, change: Callable[[Proxy], Proxy]) -> Proxy:
@@ -310,9 +312,9 @@ class _OfParts(Proxy):
         return _joined(self.formula, values, len(archs))
 
 
-def _joined(formula: AnyFormula, values: Sequence[FloatArray], n: int) -> FloatArray:
+def _joined(formula: Formula, values: Sequence[FloatArray], n: int) -> FloatArray:
     """The scores (n,) from those (n,) of the formula's terms, and then of its columns."""
-    leaves: list[Formula | Column] = [*formula.terms, *map(Column, formula.columns)]
+    leaves: list[Atom] = [*formula.terms, *map(Column, formula.columns)]
     scores = np.full(n, np.nan)
     for row in range(n):
         known = {leaf: float(of[row]) for leaf, of in zip(leaves, values, strict=True)}
@@ -328,8 +330,8 @@ def _filled(values: FloatArray) -> FloatArray:
     return np.where(known, values, values[known][0]) if known.any() else values
 
 
-def _known(values: Mapping[Formula | Column, float], leaf: Formula | Column) -> float | Rejected:
-    return values[leaf] if math.isfinite(values[leaf]) else _NO_COLUMN
+def _known(values: Mapping[Atom, float], atom: Atom) -> float | Rejected:
+    return values[atom] if math.isfinite(values[atom]) else _NO_COLUMN
 
 
 for _classic in CLASSICS:

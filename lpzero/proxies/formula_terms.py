@@ -14,11 +14,10 @@ from lpzero.proxies.base import Proxy, Terms
 from lpzero.statistics.definitions import OURS
 from primitives import network as formulas
 from primitives.errors import TensorError
-from primitives.formula import Formula
+from primitives.formula import Formula, Term
 from primitives.naive import block_values, score
 from primitives.network import number
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
 from primitives.tensors import Matrix
 from spaces.base import EMBEDDING, HEAD, Space
 
@@ -56,7 +55,7 @@ class BlockValues:
     def __call__(self, network: Network) -> Terms:
         found = _positions(network, self.formula, self.limit, False, self.definitions)
         blocks = found.blocks
-        values = block_values(self.formula, blocks)
+        values = block_values(self.formula.term.expression, blocks)
         if isinstance(values, Rejected):
             return [[np.nan] for _ in blocks]
         return [[value] for value in values]
@@ -66,7 +65,7 @@ class BlockValues:
 class TermValues:
     """A measure: the value of each of the formula's terms, in their order."""
 
-    formula: AnyFormula
+    formula: Formula
     limit: int | None
     definitions: str = OURS
 
@@ -75,16 +74,16 @@ class TermValues:
         positions = _positions(network, self.formula, self.limit, with_ends, self.definitions)
         return [[self._value(term, positions)] for term in self.formula.terms]
 
-    def _value(self, term: Formula, positions: formulas.NetworkValues) -> float:
+    def _value(self, term: Term, positions: formulas.NetworkValues) -> float:
         try:
-            found = score(term, positions)
+            found = score(Formula.of_base(term), positions)
         except TensorError:  # a position has not what the term reads there: the head of an encoder
             return math.nan
         return math.nan if isinstance(found, Rejected) else found
 
 
 def _positions(
-    network: Network, formula: AnyFormula, limit: int | None, with_ends: bool, definitions: str
+    network: Network, formula: Formula, limit: int | None, with_ends: bool, definitions: str
 ) -> formulas.NetworkValues:
     """The formula's statistics of a network, which runs once, and its sizes if they are known."""
     from lpzero.statistics.extraction import extract  # imports torch

@@ -34,11 +34,10 @@ from lpzero.statistics.layout import Layout
 from lpzero.statistics.layout_finder import find_layout
 from lpzero.statistics.objective import Loss, LossError
 from primitives.formula import Formula
-from primitives.score import Score
 from spaces.taps import Tap
 
 # A name, a formula, a file or a run's directory; or a function of a `Network`.
-AnyProxy = str | Path | Proxy | Formula | Score | Callable[[Network], Any]
+AnyProxy = str | Path | Proxy | Formula | Callable[[Network], Any]
 _UNDEFINED = "the score is not a finite number on this model"
 
 
@@ -214,7 +213,7 @@ def as_proxy(given: AnyProxy) -> Proxy:
     """The proxy that was given by name, as a formula, a file, a function or an object."""
     if isinstance(given, (str, Path)):
         return find(str(given))
-    if isinstance(given, (Formula, Score)):
+    if isinstance(given, Formula):
         return FormulaProxy(str(given), given)
     if isinstance(given, Proxy):
         return given

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from lpzero.judgement.permutations import PERMUTATIONS
 from lpzero.runs.run import Run
 from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
-from primitives.score import AnyFormula
-from primitives.sizes import SpaceSize
+from primitives.formula import Formula
+from primitives.space_size import SpaceSize
 from spaces.minibatch import to_arguments
 
 Row = Mapping[str, Any]
@@ -127,7 +127,7 @@ class FormulaRun(Run, ABC):
         return [*words, "--upstream-dims"] if is_upstream else words
 
 
-def pairs_in(formula: AnyFormula, rho: float) -> Iterator[PairRho]:
+def pairs_in(formula: Formula, rho: float) -> Iterator[PairRho]:
     """The pairs of statistics in each term of a formula, under the term's outermost operation.
 
     In a term of one binary the pair is that of its branches; in deeper terms every pair of

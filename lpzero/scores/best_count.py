@@ -20,7 +20,7 @@ from lpzero.scores.branch_table import BranchTable, state_sizes
 from lpzero.scores.chains import bare_chains
 from lpzero.scores.products import Beam, search
 from lpzero.scores.terms import COUNTS, TermTable, term_table
-from primitives.score import AnyFormula
+from primitives.formula import Formula
 
 if TYPE_CHECKING:
     from spaces.tables import Table
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class BestCount:
     """A product of sizes with its scores on every row (A,)."""
 
-    formula: AnyFormula
+    formula: Formula
     scores: FloatArray
 
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.scores.score_trees import tree_values
+from lpzero.scores.score_trees import formula_values
 from lpzero.scores.stacks import NonFiniteError, finite
-from primitives.formula import Formula
+from primitives.formula import Atom, Column, Formula
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.score import AnyFormula, Column
 
 _NO_NETWORK = Rejected("missing-network", "the formula reads a network, and there is none")
 _UNDEFINED = Rejected(NON_FINITE, "an operation is not defined for a value of a column")
@@ -24,23 +23,23 @@ class ColumnEvaluator:
     def __init__(self, columns: Mapping[str, FloatArray]) -> None:
         self._columns = columns
 
-    def score(self, formula: AnyFormula) -> FloatArray | Rejected:
+    def score(self, formula: Formula) -> FloatArray | Rejected:
         """The formula's scores (A,), or why it has none."""
-        if isinstance(formula, Formula) or formula.terms:
+        if formula.terms:
             return _NO_NETWORK
         with np.errstate(all="ignore"):
             try:
-                return finite(formula.sign * tree_values(formula.tree, self._leaf))
+                return finite(formula.sign * formula_values(formula, self._value_of))
             except NonFiniteError:
                 return _UNDEFINED
 
-    def scores(self, formulas: Sequence[AnyFormula]) -> list[FloatArray | Rejected]:
+    def scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]:
         """The scores of each formula."""
         return [self.score(formula) for formula in formulas]
 
-    def _leaf(self, one: Formula | Column) -> FloatArray:
-        assert isinstance(one, Column), "a formula of columns has no terms"
-        return known_column(one.name, self._columns)
+    def _value_of(self, atom: Atom) -> FloatArray:
+        assert isinstance(atom, Column), "a formula of columns has no terms"
+        return known_column(atom.name, self._columns)
 
 
 def known_column(name: str, columns: Mapping[str, FloatArray]) -> FloatArray:

@@ -21,7 +21,7 @@ from lpzero.arrays import FloatArray, IntArray
 from lpzero.errors import InputError
 from lpzero.judgement.ranks import rank
 from primitives.errors import did_you_mean
-from primitives.score import COLUMN_NAME, SIGNED_LOG, Column, ScoreTree, Transform, is_reserved
+from primitives.formula import COLUMN_NAME, Column, Formula, Outer, is_reserved
 
 AS_LOG, AS_RANKS = "log", "ranks"
 RANK_OF = "rank-of-"  # before the name of a column that stands for its ranks
@@ -66,17 +66,17 @@ class ColumnFacts:
         return tuple(name for name in self.names if name in self.without_zero)
 
     @property
-    def summands(self) -> tuple[ScoreTree, ...]:
+    def summands(self) -> tuple[Formula, ...]:
         """What sums are made of: the columns under the operations that put them on one scale."""
-        return tuple(tree for name in self.names for tree in self._summands(name))
+        return tuple(part for name in self.names for part in self._summands(name))
 
-    def _summands(self, name: str) -> list[ScoreTree]:
-        plain: ScoreTree = Column(name)
+    def _summands(self, name: str) -> list[Formula]:
+        plain = Formula.of_base(Column(name))
         if name.startswith(RANK_OF):
             return [_under(plain, chain) for chain in _OF_RANKS]
-        found: list[ScoreTree] = [Transform(SIGNED_LOG, plain)]
+        found: list[Formula] = [plain.apply("signed_log")]
         if name in self.without_zero:
-            size = plain if name in self.positive else Transform("abs", plain)
+            size = plain if name in self.positive else plain.apply("abs")
             found += [_under(plain if "square" in c else size, c) for c in _LOGARITHMS]
         return found
 
@@ -95,9 +95,11 @@ def common_facts(columns: Sequence[Columns]) -> ColumnFacts:
     )
 
 
-def is_product(summand: ScoreTree) -> bool:
+def is_product(summand: Formula) -> bool:
     """Whether the summand is the logarithm of a power, so that sums of such are products."""
-    return isinstance(summand, Transform) and summand.operation == "log"
+    first, *others = summand.powers
+    is_log = isinstance(first.base, Outer) and first.base.operation == "log"
+    return is_log and not others and first.exponent == 1
 
 
 def formula_names(headings: Iterable[str]) -> dict[str, str]:
@@ -144,7 +146,7 @@ def as_ranks(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     return {f"{RANK_OF}{name}": rank(of) / len(of) for name, of in columns.items()}
 
 
-def _under(tree: ScoreTree, chain: Sequence[str]) -> ScoreTree:
+def _under(formula: Formula, chain: Sequence[str]) -> Formula:
     for operation in chain:
-        tree = Transform(operation, tree)
-    return tree
+        formula = formula.apply(operation)
+    return formula

@@ -20,7 +20,7 @@ from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, surviving
 from lpzero.scores.column_evaluator import known_column
 from lpzero.scores.matrices import Matrices
-from lpzero.scores.score_trees import tree_values
+from lpzero.scores.score_trees import formula_values
 from lpzero.scores.stacks import NonFiniteError, apply, finite
 from lpzero.scores.stored_tables import stored_table
 from lpzero.scores.terms import reduce_blocks
@@ -28,12 +28,11 @@ from lpzero.sketches.sketch import Sketch
 from primitives.block_values import block_values
 from primitives.expressions import Apply, Combine, Expression, Leaf, chain_of, drop_dead, walk
 from primitives.facts import facts
-from primitives.formula import Formula
+from primitives.formula import Atom, Formula, Term
 from primitives.network import Block, number
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.score import AnyFormula, Column
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 
@@ -90,13 +89,13 @@ class FormulaEvaluator:
         self._matrices = Matrices(self, sketches, picked, memory - memory // 4, jobs)
 
     def score(
-        self, formula: AnyFormula, columns: Mapping[str, FloatArray] | None = None
+        self, formula: Formula, columns: Mapping[str, FloatArray] | None = None
     ) -> FloatArray | Rejected:
         """The formula's scores (A,), or why it has none."""
         return self.scores([formula], columns)[0]
 
     def scores(
-        self, formulas: Sequence[AnyFormula], columns: Mapping[str, FloatArray] | None = None
+        self, formulas: Sequence[Formula], columns: Mapping[str, FloatArray] | None = None
     ) -> list[FloatArray | Rejected]:
         """The scores of each formula; sub-expressions they share are computed once.
 
@@ -108,26 +107,22 @@ class FormulaEvaluator:
             self._matrices.expect(node for node, count in common.items() if count > 1)
         return [self._score(formula, columns or self._columns) for formula in formulas]
 
-    def _score(
-        self, formula: AnyFormula, columns: Mapping[str, FloatArray]
-    ) -> FloatArray | Rejected:
-        def leaf(one: Formula | Column) -> FloatArray:
-            if isinstance(one, Formula):
-                return self._term(one)
-            return known_column(one.name, columns)
+    def _score(self, formula: Formula, columns: Mapping[str, FloatArray]) -> FloatArray | Rejected:
+        def value_of(atom: Atom) -> FloatArray:
+            if isinstance(atom, Term):
+                return self._term(atom)
+            return known_column(atom.name, columns)
 
         with np.errstate(all="ignore"):  # overflow is answered, not warned about
             try:
-                if isinstance(formula, Formula):
-                    return finite(formula.sign * self._term(formula))
-                return finite(formula.sign * tree_values(formula.tree, leaf))
+                return finite(formula.sign * formula_values(formula, value_of))
             except NonFiniteError:
                 return _OVERFLOW
             except _MissingError as missing:
                 return missing.rejected
 
-    def _term(self, term: Formula) -> FloatArray:
-        """The term's values (A,) without its sign."""
+    def _term(self, term: Term) -> FloatArray:
+        """The term's values (A,)."""
         expression = drop_dead(term.expression)
         if expression is None:
             raise _MissingError(_DISCONNECTED)
@@ -167,7 +162,7 @@ class FormulaEvaluator:
         values = []
         for place, row in enumerate(self.rows):
             block = self._end_block(self.sketches[row], end, place, expression)
-            value = block_values(Formula(expression, "sum"), [block])
+            value = block_values(expression, [block])
             if isinstance(value, Rejected):
                 raise _MissingError(value)
             values.append(value[0])

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from lpzero.arrays import FloatArray
+from primitives.formula import Formula
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
 
 
 class FormulaScorer(Protocol):
     """Scores (A,) of formulas, or why a formula has none."""
 
-    def score(self, formula: AnyFormula) -> FloatArray | Rejected: ...
-    def scores(self, formulas: Sequence[AnyFormula]) -> list[FloatArray | Rejected]: ...
+    def score(self, formula: Formula) -> FloatArray | Rejected: ...
+    def scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]: ...

@@ -20,8 +20,8 @@ from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.terms import TermTable
-from primitives.powers import Power, product, tree_of
-from primitives.score import AnyFormula, signed
+from primitives.canonical import product_of
+from primitives.formula import Formula
 
 EXPONENTS = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(-1, 2), Fraction(-1), Fraction(-2))
 # Columns are few: finer exponents, which the language has for them, are affordable.
@@ -50,11 +50,12 @@ class Factors:
         )
         return total
 
-    def formula(self, terms: TermTable, sign: int = 1) -> AnyFormula:
+    def formula(self, terms: TermTable, sign: int = 1) -> Formula:
         """The product as a formula of the language."""
-        bases = (Power(terms.terms[term], exponent) for term, exponent in self.powers)
-        found, tree = tree_of(product(1, bases), terms.positive)
-        return signed(tree, found * sign)
+        factors = ((terms.terms[term], exponent) for term, exponent in self.powers)
+        formula = product_of(factors, terms.positive)
+        assert formula is not None, "a term is a factor once"
+        return formula.with_sign(formula.sign * sign)
 
 
 @dataclass(frozen=True, slots=True)

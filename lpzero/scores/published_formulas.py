@@ -17,9 +17,9 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.stored_scores import stored_scores
 from primitives.classics import CLASSICS, Classic, Fidelity
+from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
 
 PUBLISHED = "published formula"
 
@@ -46,7 +46,7 @@ def formula_rivals(
 
 
 def _scores(
-    evaluator: FormulaScorer, formulas: Sequence[AnyFormula], computing: FormulaScorer | None
+    evaluator: FormulaScorer, formulas: Sequence[Formula], computing: FormulaScorer | None
 ) -> list[FloatArray | Rejected]:
     if isinstance(evaluator, FormulaEvaluator):
         return stored_scores(evaluator, formulas, computing)

@@ -6,11 +6,11 @@ import numpy as np
 
 from lpzero.judgement.stability import Stability, stability
 from lpzero.scores.formula_scorer import FormulaScorer
+from primitives.formula import Formula
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
 
 
-def repetition(formula: AnyFormula, evaluator: FormulaScorer, *others: FormulaScorer) -> Stability:
+def repetition(formula: Formula, evaluator: FormulaScorer, *others: FormulaScorer) -> Stability:
     """The stability of the formula's scores in other evaluators; 0 where one rejects it."""
     scores = evaluator.score(formula)
     if isinstance(scores, Rejected):

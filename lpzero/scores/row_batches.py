@@ -22,8 +22,8 @@ from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.stored_tables import repaired
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
+from primitives.formula import Formula
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
 
 MEMORY = 1 << 30  # bytes of sketches up to which all of them are in memory at a time
 _BATCHES = 8  # of which so many fill it
@@ -51,11 +51,11 @@ class RowBatches:
         self._chains = chains
         self._table = table if self.workers.is_this_process else None
 
-    def score(self, formula: AnyFormula) -> FloatArray | Rejected:
+    def score(self, formula: Formula) -> FloatArray | Rejected:
         """The formula's scores (A,), or why it has none."""
         return self.scores([formula])[0]
 
-    def scores(self, formulas: Sequence[AnyFormula]) -> list[FloatArray | Rejected]:
+    def scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]:
         """The scores of each formula; the first batch without scores says why there are none."""
         n = len(self.sketches)
         batches = [range(i, min(i + self.n_rows, n)) for i in range(0, n, self.n_rows)]
@@ -83,7 +83,7 @@ class _BatchTask:
     sketches: Sequence[Sketch]
     chains: ChainSet
     table: BranchTable | None
-    formulas: tuple[AnyFormula, ...]
+    formulas: tuple[Formula, ...]
 
     def __call__(self, rows: range) -> _Scores:
         table = None if self.table is None else rows_of(self.table, np.array(rows))

@@ -1,4 +1,4 @@
-"""The operations above the terms of a score, on one number per architecture.
+"""The operations above the terms of a formula, on one number per architecture.
 
 They have no guards: where one is not defined for an architecture (a root or logarithm of a
 negative, one over zero) the score does not exist, as in `primitives.naive`.
@@ -6,35 +6,33 @@ negative, one over zero) the score does not exist, as in `primitives.naive`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.scores.stacks import finite
-from primitives.formula import Formula
-from primitives.score import SIGNED_LOG, Column, ScoreTree, Transform
-
-_TRANSFORMS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "sqrt": np.sqrt,
-    "square": np.square,
-    "inverse": lambda x: 1.0 / x,
-    "abs": np.abs,
-    "log": np.log,
-    SIGNED_LOG: lambda x: np.sign(x) * np.log1p(np.abs(x)),
-}
+from primitives.formula import Atom, Formula, fold
+from primitives.outer import OUTER
 
 
-def tree_values(tree: ScoreTree, leaf: Callable[[Formula | Column], FloatArray]) -> FloatArray:
-    """The tree's values (A,), given those of terms and columns; raises NonFiniteError."""
-    if isinstance(tree, (Formula, Column)):
-        return leaf(tree)
-    if isinstance(tree, Transform):
-        return finite(_TRANSFORMS[tree.operation](tree_values(tree.operand, leaf)))
-    values = [tree_values(operand, leaf) for operand in tree.operands]
-    if tree.operation == "sub":
-        return finite(values[0] - values[1])
-    total = values[0]
-    for value in values[1:]:
-        total = total * value if tree.operation == "mul" else total + value
+def formula_values(formula: Formula, value_of: Callable[[Atom], FloatArray]) -> FloatArray:
+    """The formula's values (A,) without its sign, from those of its terms and columns.
+
+    Raises NonFiniteError where an operation is not defined.
+    """
+    return fold(formula, value_of, _applied, _joined)
+
+
+def _applied(operation: str, values: FloatArray) -> FloatArray:
+    return finite(OUTER[operation].body(values, np))
+
+
+def _joined(operation: str, operands: Sequence[FloatArray]) -> FloatArray:
+    total = operands[0]
+    for values in operands[1:]:
+        if operation == "sub":
+            total = total - values
+        else:
+            total = total * values if operation == "mul" else total + values
     return finite(total)

@@ -21,8 +21,8 @@ from lpzero.scores.chains import ChainSet
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.sketches.builder import Sketches
+from primitives.formula import Formula
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def ending(chains: ChainSet) -> str:
 
 def stored_scores(
     evaluator: FormulaEvaluator,
-    formulas: Sequence[AnyFormula],
+    formulas: Sequence[Formula],
     computing: FormulaScorer | None = None,
 ) -> list[FloatArray | Rejected]:
     """The scores of each formula, those of `evaluator.scores`; read, or computed and stored.

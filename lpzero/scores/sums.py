@@ -16,12 +16,10 @@ from lpzero.arrays import FloatArray, IntArray
 from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.columns import ColumnFacts, Columns, is_product
 from lpzero.scores.products import of_columns, search
-from lpzero.scores.score_trees import tree_values
-from primitives.formula import Formula
-from primitives.score import AnyFormula, Column, Join, ScoreTree, Transform, nodes, signed
+from lpzero.scores.score_trees import formula_values
+from primitives.formula import Atom, Column, Formula, Outer, Sum, add
 
 SIGNS = (Fraction(1), Fraction(-1))
-SignedPart = tuple[int, ScoreTree]
 _LEAST = 2
 
 
@@ -29,7 +27,7 @@ _LEAST = 2
 class FoundSum:
     """A sum with its rho on the rows searched."""
 
-    formula: AnyFormula
+    formula: Formula
     rho: float
 
 
@@ -37,73 +35,52 @@ def search_sums(
     columns: Columns, facts: ColumnFacts, targets: FloatArray, rows: IntArray, most: int
 ) -> list[FoundSum]:
     """The best sums of 2 to `most` summands on these rows, best first; products are left out."""
-    trees = facts.summands
-    if len(trees) < _LEAST or most < _LEAST:
+    summands = facts.summands
+    if len(summands) < _LEAST or most < _LEAST:
         return []
 
-    def leaf(one: Formula | Column) -> FloatArray:
-        assert isinstance(one, Column)
-        return columns.values[one.name]
+    def value_of(atom: Atom) -> FloatArray:
+        assert isinstance(atom, Column)
+        return columns.values[atom.name]
 
-    values = np.stack([tree_values(tree, leaf) for tree in trees])
+    values = np.stack([formula_values(summand, value_of) for summand in summands])
     varies = np.flatnonzero(np.ptp(values, axis=1) > 0)
     beam = of_columns(most, SIGNS)
-    found = []
-    for one in search(values[varies][:, rows], rank_targets(targets[rows]), beam):
-        parts = [(int(sign), trees[varies[place]]) for place, sign in one.factors.powers]
-        made = sum_of(parts)
-        if made is not None:
-            found.append(FoundSum(made, one.value))
-    return found
+    sums = []
+    for found in search(values[varies][:, rows], rank_targets(targets[rows]), beam):
+        parts = [
+            summands[varies[place]].with_sign(int(sign)) for place, sign in found.factors.powers
+        ]
+        formula = sum_of(parts)
+        if formula is not None:
+            sums.append(FoundSum(formula, found.value))
+    return sums
 
 
-def sum_of(parts: Sequence[SignedPart]) -> AnyFormula | None:
+def sum_of(parts: Sequence[Formula]) -> Formula | None:
     """The sum of signed parts, up to its sign; None if it is none, repeats a part or is a product.
 
     >>> from primitives.parser import parse
-    >>> str(sum_of([(-1, parse("log(a)").tree), (1, parse("signed_log(b)").tree)]))
+    >>> str(sum_of([parse("-log(a)"), parse("signed_log(b)")]))
     'sub(signed_log(b), log(a))'
     """
-    trees = [tree for _, tree in parts]
-    if len(trees) < _LEAST or len(set(trees)) < len(trees) or all(map(is_product, trees)):
+    plain = [part.with_sign(1) for part in parts]
+    if len(plain) < _LEAST or len(set(plain)) < len(plain) or all(map(is_product, plain)):
         return None
-    plus = sorted((tree for sign, tree in parts if sign > 0), key=str)
-    minus = sorted((tree for sign, tree in parts if sign < 0), key=str)
-    if not plus:
-        plus, minus = minus, plus
-    return signed(Join("sub", (_added(plus), _added(minus))) if minus else _added(plus))
+    return add(sorted(parts, key=lambda part: str(part.with_sign(1)))).with_sign(1)
 
 
-def parts_of(formula: AnyFormula) -> list[SignedPart] | None:
+def parts_of(formula: Formula) -> list[Formula] | None:
     """The signed parts of a sum, the formula's own sign left out; None if it is not a sum."""
-    if isinstance(formula, Formula) or not _is_sum(formula.tree):
+    first = formula.powers[0]
+    if len(formula.powers) > 1 or first.exponent != 1 or not isinstance(first.base, Sum):
         return None
-    return _parts(formula.tree, 1)
+    return list(first.base.parts)
 
 
-def columns_in(tree: ScoreTree) -> list[str]:
-    """The names of the columns below a node."""
-    return [node.name for node in nodes(tree) if isinstance(node, Column)]
-
-
-def is_summand(tree: ScoreTree) -> bool:
-    """Whether the tree is one column under operations on one number."""
-    while isinstance(tree, Transform):
-        tree = tree.operand
-    return isinstance(tree, Column)
-
-
-def _is_sum(tree: ScoreTree) -> bool:
-    return isinstance(tree, Join) and tree.operation != "mul"
-
-
-def _parts(tree: ScoreTree, sign: int) -> list[SignedPart]:
-    if not isinstance(tree, Join) or tree.operation == "mul":
-        return [(sign, tree)]
-    signs = (sign, -sign) if tree.operation == "sub" else (sign,) * len(tree.operands)
-    pairs = zip(signs, tree.operands, strict=True)
-    return [part for of, operand in pairs for part in _parts(operand, of)]
-
-
-def _added(parts: Sequence[ScoreTree]) -> ScoreTree:
-    return parts[0] if len(parts) == 1 else Join("add", tuple(parts))
+def is_summand(formula: Formula) -> bool:
+    """Whether the formula is one column under operations on one number."""
+    if len(formula.powers) > 1:
+        return False
+    base = formula.powers[0].base
+    return isinstance(base, Column) or (isinstance(base, Outer) and is_summand(base.operand))

@@ -20,13 +20,11 @@ from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.scores.branch_table import BranchTable, over_blocks
 from primitives.block_sizes import SIZES
 from primitives.expressions import Expression, branch
-from primitives.formula import Formula
+from primitives.formula import Atom, Column, Term
 from primitives.reductions import POSITION_REDUCTIONS, Reduction
 from primitives.registry import get_unary
-from primitives.score import Column
 from primitives.statistics import STATISTICS
 
-Term = Formula | Column
 BLOCK_REDUCTIONS: tuple[Reduction, ...] = tuple(
     name for name, facts in POSITION_REDUCTIONS.items() if facts.end is None
 )
@@ -56,7 +54,7 @@ COUNTS = TermLanguage(reductions=("sum", "inner", "last"), statistics=())
 class TermTable:
     """Terms with the absolute values (T, A) they have on each architecture."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[Atom, ...]
     values: FloatArray
     positive: frozenset[str] = frozenset()  # the columns that are above zero on every architecture
 
@@ -100,7 +98,7 @@ def term_table(
     return found
 
 
-def values_of(terms: Sequence[Term], source: TermSource) -> FloatArray:
+def values_of(terms: Sequence[Atom], source: TermSource) -> FloatArray:
     """The values (T, A) of the terms from another source; NaN where it does not have a term."""
     names, values = _every_term(source, None)
     places = {term: place for place, term in enumerate(names)}
@@ -111,9 +109,9 @@ def values_of(terms: Sequence[Term], source: TermSource) -> FloatArray:
     return found
 
 
-def _every_term(source: TermSource, language: TermLanguage | None) -> tuple[list[Term], FloatArray]:
+def _every_term(source: TermSource, language: TermLanguage | None) -> tuple[list[Atom], FloatArray]:
     """All terms of the language with their values (T, A), usable or not."""
-    terms: list[Term] = []
+    terms: list[Atom] = []
     values: list[FloatArray] = []
     for found, of_terms in _groups(source.branches, language or TermLanguage(), source.columns):
         terms += found
@@ -138,7 +136,7 @@ def shared_term_tables(
             for rows, of_table in zip(places, values, strict=True)
         ]
     stacked = np.concatenate(values, axis=1)
-    order = np.argsort([_complexity(term) for term in terms], kind="stable").astype(np.int64)
+    order = np.argsort([term.complexity for term in terms], kind="stable").astype(np.int64)
     order = order[_usable(stacked[order])]
     logs = [np.log(np.abs(of_table[order])) for of_table in values]
     if others:  # a shift between tables changes no ranking
@@ -149,13 +147,9 @@ def shared_term_tables(
     return [TermTable(names, np.abs(of_table[kept]), positive) for of_table in values]
 
 
-def _complexity(term: Term) -> int:
-    return term.complexity if isinstance(term, Formula) else 1
-
-
 def _groups(
     branches: BranchTable | None, language: TermLanguage, columns: Mapping[str, FloatArray]
-) -> Iterator[tuple[list[Term], FloatArray]]:
+) -> Iterator[tuple[list[Atom], FloatArray]]:
     """Terms with their values (T, A), a statistic, size or set of columns at a time."""
     if branches is not None:
         yield from _network_terms(branches, language)
@@ -165,7 +159,7 @@ def _groups(
 
 def _network_terms(
     branches: BranchTable, language: TermLanguage
-) -> Iterator[tuple[list[Term], FloatArray]]:
+) -> Iterator[tuple[list[Atom], FloatArray]]:
     for statistic in language.statistics:
         if statistic in branches.absent:
             continue
@@ -181,7 +175,7 @@ def _network_terms(
 
 def _size_terms(
     branches: BranchTable, language: TermLanguage
-) -> Iterator[tuple[list[Term], FloatArray]]:
+) -> Iterator[tuple[list[Atom], FloatArray]]:
     for name in SIZES:
         expressions = [branch(name, *chain) for chain in SIZE_CHAINS]
         if name in branches.sizes:
@@ -204,8 +198,8 @@ def _apply(chain: Sequence[str], values: FloatArray, where: BoolArray) -> FloatA
     return result
 
 
-def _terms(expressions: Iterable[Expression], reduction: Reduction) -> list[Term]:
-    return [Formula(expression, reduction) for expression in expressions]
+def _terms(expressions: Iterable[Expression], reduction: Reduction) -> list[Atom]:
+    return [Term(reduction, expression) for expression in expressions]
 
 
 def _reduced(
@@ -213,7 +207,7 @@ def _reduced(
     block_means: FloatArray,
     branches: BranchTable,
     language: TermLanguage,
-) -> Iterator[tuple[list[Term], FloatArray]]:
+) -> Iterator[tuple[list[Atom], FloatArray]]:
     """Each reduction of the expressions' values at blocks (chains, A, B)."""
     for reduction in language.reductions:
         values = reduce_blocks(block_means, branches.n_blocks, reduction)

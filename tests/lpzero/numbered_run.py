@@ -13,7 +13,7 @@ from typing import Any
 
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.formula_run import FormulaRun, PairRho
-from primitives.sizes import SpaceSize
+from primitives.space_size import SpaceSize
 
 TABLES = ("one", "two")
 WINNER, OTHER, UNREPORTED = "sum(W)", "sum(add(W, A))", "mean(exp(G))"

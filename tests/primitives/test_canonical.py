@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from primitives import UNARIES, Formula, FormulaError, Rejected, branch, parse, score, whole
-from primitives.canonical import canonical, key, key_up_to_sign
+from primitives.canonical import canonical, key
 from primitives.expressions import drop_dead
 from primitives.formula import MAX_DEPTH
+from tests.formula_keys import key_up_to_sign
 from tests.random_formulas import random_formula, random_tree
 
 CALLABLE = [name for name in UNARIES if name != "disconnect"]
@@ -123,7 +124,7 @@ def test_canonical_form_keeps_the_score_of_every_chain_of_two(
 ) -> None:
     hard = _hard_blocks(make_architecture)
     for chain in product(CALLABLE, repeat=2):
-        formula = Formula(branch(statistic, *chain))
+        formula = Formula.of_term("sum", branch(statistic, *chain))
         for blocks in hard:
             assert _same(score(formula, blocks), score(canonical(formula), blocks)), chain
 
@@ -135,7 +136,7 @@ def test_canonical_form_keeps_the_score_of_random_formulas(make_architecture: An
     changed = ill_conditioned = 0
     for number in range(1500):
         formula = random_formula(rng, 3) if number % 2 else random_tree(rng, 6)
-        if drop_dead(formula.expression) is None:
+        if drop_dead(formula.term.expression) is None:
             continue
         reduced = canonical(formula)
         changed += reduced != formula
@@ -164,7 +165,7 @@ def test_a_factor_that_is_always_one_is_left_out(text: str) -> None:
 def test_canonical_form_is_its_own_canonical_form() -> None:
     rng = random.Random(4)
     drawn = [random_tree(rng, 6) for _ in range(2000)]
-    alive = [formula for formula in drawn if drop_dead(formula.expression) is not None]
+    alive = [formula for formula in drawn if drop_dead(formula.term.expression) is not None]
     assert len(alive) > 1500
     for formula in alive:
         reduced = canonical(formula)

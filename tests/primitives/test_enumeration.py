@@ -7,12 +7,13 @@ from itertools import product
 import pytest
 
 from primitives import BINARIES, UNARIES, Apply, Combine, Expression, Formula, FormulaError
-from primitives.canonical import canonical, key_up_to_sign
+from primitives.canonical import canonical
 from primitives.enumeration import Family, chains, families, statistic_pairs, surviving_branches
 from primitives.expressions import drop_dead
 from primitives.properties import Kind
 from primitives.pruning import DEFAULT_RULES, check
-from primitives.sizes import measure, removed_alone
+from primitives.space_size import measure, removed_alone
+from tests.formula_keys import key_up_to_sign
 
 
 @pytest.mark.slow
@@ -75,7 +76,7 @@ def test_a_kept_formula_with_chains_of_two_lies_in_exactly_one_family() -> None:
     while found < 400:
         formula = _draw(rng)
         if check(formula) is None:
-            options = _spellings(canonical(formula).expression)
+            options = _spellings(canonical(formula).term.expression)
             holding = [i for i, family in enumerate(members) if any(map(_in(family), options))]
             assert len(holding) == 1, str(formula)
             found += 1

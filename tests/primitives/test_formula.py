@@ -46,7 +46,7 @@ def test_malformed_json_is_one_clear_error(value: Any) -> None:
 @pytest.mark.parametrize("changes", [{"reduction": "max"}, {"sign": 0}, {"sign": 2}])
 def test_a_formula_with_a_wrong_part_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(FormulaError):
-        Formula(Leaf("W"), **changes)
+        Formula.of_term(**{"reduction": "sum", "expression": Leaf("W"), **changes})
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,11 @@ def test_nodes_take_declared_names_only(build: Any) -> None:
 
 def test_chains_are_read_back_from_branches() -> None:
     assert chain_of(branch("H", "inverse", "square")) == ("H", ("inverse", "square"))
-    assert chain_of(parse("sum(abs(add(W, G)))").expression) is None
+    assert chain_of(parse("sum(abs(add(W, G)))").term.expression) is None
 
 
 def test_depth_counts_levels() -> None:
-    assert depth(parse("sum(add(W, square(square(G))))").expression) == 4
+    assert depth(parse("sum(add(W, square(square(G))))").term.expression) == 4
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_depth_counts_levels() -> None:
     ],
 )
 def test_dead_branches_and_identities_are_dropped(text: str, expected: str) -> None:
-    assert str(drop_dead(parse(text).expression)) == expected
+    assert str(drop_dead(parse(text).term.expression)) == expected

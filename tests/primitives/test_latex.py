@@ -43,7 +43,7 @@ def test_a_dead_branch_is_not_written() -> None:
 def _texts() -> list[str]:
     rng = random.Random(0)
     alone = [parse(f"sum({name}(W))") for name in UNARIES if name != "disconnect"]
-    trees = [f for f in (random_tree(rng, 5) for _ in range(20)) if drop_dead(f.expression)]
+    trees = [f for f in (random_tree(rng, 5) for _ in range(20)) if drop_dead(f.term.expression)]
     return [to_latex(formula) for formula in [parse(FLEXIBERT), *alone, *trees]]
 
 

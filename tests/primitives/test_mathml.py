@@ -67,7 +67,7 @@ def test_drawn_formulas_are_well_formed_with_the_right_number_of_children() -> N
     wanted = {"mfrac": 2, "msub": 2, "msup": 2, "mover": 2, "munderover": 3, "msqrt": 1}
     rng = random.Random(0)
     drawn = [random_tree(rng, 6) for _ in range(60)]
-    alive = [formula for formula in drawn if drop_dead(formula.expression) is not None]
+    alive = [formula for formula in drawn if drop_dead(formula.term.expression) is not None]
     assert len(alive) > 40
     for formula in alive:
         for element in read(to_mathml(formula)).iter():

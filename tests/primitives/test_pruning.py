@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -28,7 +27,7 @@ from primitives.enumeration import statistic_pairs
 from primitives.expressions import chain_of, drop_dead
 from primitives.naive import evaluate
 from primitives.pruning import DEFAULT_RULES, RULES, check, check_expression, without
-from primitives.sizes import measure
+from primitives.space_size import measure
 from primitives.statistics import STATISTICS
 
 CALLABLE = [name for name in UNARIES if name != "disconnect"]
@@ -253,8 +252,8 @@ def _outputs_one(statistic: str, operation: str, architectures: list[Any]) -> li
 
 def _quick(branches: Any, formula: Formula, aligned: bool, architectures: list[Any]) -> list[Any]:
     """Scores from ready-made branches where means suffice, from the evaluator otherwise."""
-    assert isinstance(formula.expression, Combine)
-    first, second = formula.expression.left, formula.expression.right
+    assert isinstance(formula.term.expression, Combine)
+    first, second = formula.term.expression.left, formula.term.expression.right
     assert isinstance(first, Apply)
     assert isinstance(second, Apply)
     if aligned or "disconnect" in (first.operation, second.operation):
@@ -264,7 +263,9 @@ def _quick(branches: Any, formula: Formula, aligned: bool, architectures: list[A
         found = chain_of(side)
         assert found is not None
         sides.append([float(m.values.mean()) for m in branches[found[0], found[1][0]]])
-    combine = {"add": np.add, "sub": np.subtract}.get(formula.expression.operation, np.multiply)
+    combine = {"add": np.add, "sub": np.subtract}.get(
+        formula.term.expression.operation, np.multiply
+    )
     return [float(v) for v in combine(*map(np.array, sides))]
 
 
@@ -298,30 +299,34 @@ def test_a_sample_of_pruned_formulas_with_chains_of_two_is_represented(
 
 
 def _rules_of(formula: Formula) -> list[str]:
-    assert isinstance(formula.expression, Combine)
-    sides = (drop_dead(formula.expression.left), drop_dead(formula.expression.right))
+    assert isinstance(formula.term.expression, Combine)
+    sides = (drop_dead(formula.term.expression.left), drop_dead(formula.term.expression.right))
     found = [check_expression(side) for side in sides if side is not None]
     return [f.rule for f in found if f is not None]
 
 
+def _with(formula: Formula, expression: Expression) -> Formula:
+    return Formula.of_term(formula.term.reduction, expression, formula.sign)
+
+
 def _stand_ins(formula: Formula, tables: Any) -> list[Formula]:
     """What the formula becomes if pruned branches are replaced and empty ones dropped."""
-    assert isinstance(formula.expression, Combine)
+    assert isinstance(formula.term.expression, Combine)
     sides: list[Expression | None] = []
-    for side in (formula.expression.left, formula.expression.right):
+    for side in (formula.term.expression.left, formula.term.expression.right):
         expression = drop_dead(side)
         assert expression is not None
         leaf = chain_of(expression)
         assert leaf is not None
         sides.append(tables[leaf[0]].get(expression, expression))
-    alone = [replace(formula, expression=side) for side in sides if side is not None]
+    alone = [_with(formula, side) for side in sides if side is not None]
     if None in sides:
         return alone
     left, right = sides
-    operations = [formula.expression.operation]
+    operations = [formula.term.expression.operation]
     if operations[0] in ("add", "sub"):
         operations = ["add", "sub"]  # a stand-in may have the opposite sign
-    both = [replace(formula, expression=Combine(o, left, right)) for o in operations]  # type: ignore[arg-type]
+    both = [_with(formula, Combine(o, left, right)) for o in operations]  # type: ignore[arg-type]
     return [*both, *alone]
 
 

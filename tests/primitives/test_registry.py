@@ -12,7 +12,7 @@ from primitives import UNARIES, DeclarationError, UnknownPrimitiveError, parse, 
 from primitives.properties import NON_NEGATIVE, Blind, Gives, Interval, Symmetry
 from primitives.pruning import check
 from primitives.registry import BINARIES, binary, forget, get_binary, get_unary, unary
-from primitives.sizes import measure
+from primitives.space_size import measure
 from primitives.statistics import get_statistic, statistic
 
 

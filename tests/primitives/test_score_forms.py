@@ -1,4 +1,4 @@
-"""Scores in other notations: LaTeX, MathML, sympy, DEAP."""
+"""Scores in other notations: LaTeX, MathML, sympy."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deap import gp
 
-from primitives import FormulaError, Rejected, TensorError, parse, score
-from primitives.deap_scores import TermNode, build_score_set, from_score_tree, to_score_tree
-from primitives.deap_set import MatrixNode, ScalarNode, grow
+from primitives import Rejected, TensorError, parse, score
 from primitives.expressions import drop_dead
+from primitives.lambdified import score_sympy
 from primitives.latex import in_parts, right_side, to_latex
 from primitives.mathml import to_mathml
-from primitives.score_pruning import check
-from primitives.score_symbolic import score_sympy, score_to_sympy
+from primitives.pruning import check
+from primitives.symbolic import to_sympy
 from tests.primitives.conftest import make_network
 from tests.random_formulas import COLUMNS, random_score
 
@@ -112,66 +110,15 @@ def test_sympy_gives_the_reference_score() -> None:
         expected = score(formula, network, columns=ALL_COLUMNS)
         if check(formula) is not None or isinstance(expected, Rejected):
             continue
-        form = score_to_sympy(formula)
+        form = to_sympy(formula)
         assert score_sympy(form, network, ALL_COLUMNS) == pytest.approx(expected, rel=1e-8)
         compared += 1
 
 
 def test_sympy_names_what_is_missing() -> None:
-    form = score_to_sympy(parse("-mul(depth, head(params))"))
+    form = to_sympy(parse("-mul(depth, head(params))"))
     network = make_network(0)
     with pytest.raises(TensorError, match="column 'depth'"):
         score_sympy(form, network)
     with pytest.raises(TensorError, match="no head"):
         score_sympy(form, network.blocks, {"depth": 2.0})
-
-
-@pytest.fixture(scope="module")
-def everything() -> Any:
-    return build_score_set(COLUMNS, sums=True)
-
-
-def test_scores_and_trees_are_converted_exactly(everything: Any) -> None:
-    rng = random.Random(6)
-    for _ in range(1000):
-        formula = random_score(rng, 4)
-        assert from_score_tree(to_score_tree(formula, everything)) == formula
-        tree = gp.PrimitiveTree(grow(everything, 1, 6, rng=rng))
-        assert to_score_tree(from_score_tree(tree), everything) == tree
-
-
-def test_types_keep_the_levels_apart(everything: Any) -> None:
-    blocks = {MatrixNode, ScalarNode}
-    for primitive in everything.primitives[TermNode]:
-        assert set(primitive.args) <= blocks or set(primitive.args) == {TermNode}
-    for kind in blocks:
-        for primitive in everything.primitives[kind]:
-            assert set(primitive.args) <= blocks
-
-
-def test_variation_keeps_trees_convertible(everything: Any) -> None:
-    random.seed(7)
-    pool = [gp.PrimitiveTree(grow(everything, 2, 4)) for _ in range(20)]
-    for _ in range(200):
-        a, b = (gp.PrimitiveTree(tree) for tree in random.sample(pool, 2))
-        a, b = gp.cxOnePoint(a, b)
-        (a,) = gp.mutUniform(a, lambda pset, type_: grow(pset, 0, 2, type_), everything)
-        for tree in (a, b):
-            assert to_score_tree(from_score_tree(tree), everything) == tree
-
-
-def test_a_lean_set_says_what_it_lacks() -> None:
-    lean = build_score_set(reductions=("sum", "inner"), sizes=("params",))
-    kept = parse("-mul(sum(fro(W)), sqrt(inner(params)))")
-    assert from_score_tree(to_score_tree(kept, lean)) == kept
-    for text in ("mul(sum(W), depth)", "add(sum(W), sum(G))", "last(W)", "sum(width)"):
-        with pytest.raises(FormulaError, match="has no"):
-            to_score_tree(parse(text), lean)
-
-
-@pytest.mark.parametrize("damage", ["no root", "cut", "too long"])
-def test_a_damaged_tree_is_refused(everything: Any, damage: str) -> None:
-    tree = list(to_score_tree(parse("mul(sum(W), depth)"), everything))
-    broken = {"no root": tree[1:], "cut": tree[:-1], "too long": [*tree, tree[-1]]}[damage]
-    with pytest.raises(FormulaError, match="tree"):
-        from_score_tree(broken)

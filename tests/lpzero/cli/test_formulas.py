@@ -9,9 +9,8 @@ from lpzero.cli.classics import classics
 from lpzero.cli.rules import rules
 from primitives import UnknownPrimitiveError
 from primitives.parser import parse
-from primitives.pruning import RULES
-from primitives.score_pruning import ALL_RULES, SCORE_RULES, check
-from primitives.sizes import measure
+from primitives.pruning import ALL_RULES, OUTER_RULES, RULES, check
+from primitives.space_size import measure
 
 
 def rejected_by(example: str, level: str) -> str | None:
@@ -26,7 +25,7 @@ def test_rules_are_listed_with_what_they_remove() -> None:
     shown = json.loads(done.stdout)
     assert [(row["rule"], row["level"]) for row in shown["rules"]] == [
         *((name, "term") for name in RULES),
-        *((name, "score") for name in SCORE_RULES),
+        *((name, "score") for name in OUTER_RULES),
     ]
     for row in shown["rules"]:
         assert rejected_by(row["example"], row["level"]) == row["rule"]

@@ -23,8 +23,8 @@ from lpzero.judgement.counters import score as count
 from lpzero.runs import layout
 from lpzero.scores.columns import ColumnFacts
 from lpzero.scores.sums import parts_of
+from primitives.canonical import canonical
 from primitives.parser import parse
-from primitives.score_canonical import canonical
 from spaces.tables import Table
 from spaces.tables.column_files import read_columns
 from spaces.tables.reading import Reading
@@ -76,7 +76,7 @@ def test_a_ranking_of_columns_has_one_text() -> None:
 def parse_factors(text: str) -> Any:
     from fractions import Fraction
 
-    from primitives.score import Column
+    from primitives.formula import Column
 
     words = text.split()
     return [(Column(a), Fraction(b)) for a, b in zip(words[::2], words[1::2], strict=True)]

@@ -84,7 +84,7 @@ def test_the_reason_outside_is_the_same_when_asked_again() -> None:
 def test_depth_is_that_of_a_plain_recursion() -> None:
     draws = random.Random(2)
     depths = set()
-    for expression in [random_tree(draws, 7).expression for _ in range(N)]:
+    for expression in [random_tree(draws, 7).term.expression for _ in range(N)]:
         assert depth(expression) == naive_depth(expression)
         depths.add(depth(expression))
     assert len(depths) > 5

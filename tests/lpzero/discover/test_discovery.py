@@ -23,13 +23,13 @@ from lpzero.judgement.stability import Stability
 from lpzero.judgement.table import JudgedTable
 from lpzero.scores.best_count import best_count
 from lpzero.scores.evaluator import FormulaEvaluator
-from primitives.canonical import key_up_to_sign
+from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
 from primitives.statistics import STATISTICS
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.table import Table
+from tests.formula_keys import key_up_to_sign
 from tests.lpzero.fixed_count import FixedCount
 from tests.lpzero.small_campaign import discovery, sketches, table
 
@@ -67,7 +67,7 @@ def test_the_winner_meets_its_rivals_on_the_test_rows(found: Discovery) -> None:
     count = FixedCount("sum(params)", score("parameters", made))
     measured = []
 
-    def stability(formula: AnyFormula, on: Table) -> Stability:
+    def stability(formula: Formula, on: Table) -> Stability:
         measured.append((str(formula), on.name))
         return Stability(2, 0.9, 0.8)
 

@@ -24,12 +24,12 @@ from lpzero.discover.selection import best_first, by_front
 from lpzero.discover.settings import Settings, preset
 from lpzero.discover.variation import Variation, as_global_rng, replace_name
 from lpzero.errors import InputError
-from primitives.canonical import key_up_to_sign
 from primitives.expressions import walk
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.pruning import check
 from primitives.rejection import Rejected
+from tests.formula_keys import key_up_to_sign
 
 # The space of single terms; products have tests of their own.
 TERM = {"terms": 1, "choose": "valid"}
@@ -365,11 +365,11 @@ def test_neighbours_are_one_change_away_and_distinct() -> None:
 def test_one_name_is_replaced() -> None:
     formula = parse("sum(add(log(W), G))")
     names = [
-        str(replace_name(formula.expression, at, new))
+        str(replace_name(formula.term.expression, at, new))
         for at, new in enumerate(["mul", "exp", "A", "S"])
     ]
     assert names == ["mul(log(W), G)", "add(exp(W), G)", "add(log(A), G)", "add(log(W), S)"]
-    assert len(list(walk(formula.expression))) == 4
+    assert len(list(walk(formula.term.expression))) == 4
 
 
 def test_what_is_scored_has_the_formulas_score_up_to_sign() -> None:

@@ -14,8 +14,8 @@ from lpzero.discover.candidate import Candidate
 from lpzero.discover.hall_of_fame import HallOfFame, Tally, admit, front
 from lpzero.files import write_csv
 from lpzero.judgement.measures import Measures
-from primitives.canonical import key_up_to_sign
 from primitives.parser import parse
+from tests.formula_keys import key_up_to_sign
 
 
 def candidate(number: int, text: str, rho: float, given: float = 0.0) -> Candidate:

@@ -11,13 +11,13 @@ from lpzero.discover import score_language, score_variation
 from lpzero.discover.score_language import ScoreLanguage, of_factors
 from lpzero.discover.score_variation import factors_of
 from lpzero.discover.settings import preset
-from primitives.score import AnyFormula
+from primitives.formula import Formula
 
 N = 50
 LANGUAGE = ScoreLanguage(preset("default", terms=3))
 
 
-def drawn(seed: int) -> list[AnyFormula]:
+def drawn(seed: int) -> list[Formula]:
     rng = random.Random(seed)
     return [LANGUAGE.draw(rng) for _ in range(N)]
 
@@ -28,10 +28,10 @@ def forget() -> None:
 
 
 def test_the_reason_outside_is_looked_up_and_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: Counter[AnyFormula] = Counter()
+    asked: Counter[Formula] = Counter()
     examine = ScoreLanguage._why_outside
 
-    def counted(self: ScoreLanguage, formula: AnyFormula) -> str | None:
+    def counted(self: ScoreLanguage, formula: Formula) -> str | None:
         asked[formula] += 1
         return examine(self, formula)
 

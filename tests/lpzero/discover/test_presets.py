@@ -39,8 +39,8 @@ class Signless(Oracle):
 
 
 def branches(formula: Formula) -> list[tuple[str, tuple[str, ...]]]:
-    assert isinstance(formula.expression, Combine)
-    found = chain_of(formula.expression.left), chain_of(formula.expression.right)
+    assert isinstance(formula.term.expression, Combine)
+    found = chain_of(formula.term.expression.left), chain_of(formula.term.expression.right)
     return [one for one in found if one is not None]
 
 
@@ -50,7 +50,7 @@ def test_every_formula_has_chains_of_two_and_a_mean_over_blocks(name: str) -> No
     found = tried(states)
     assert {child.operator for child in found} >= {"random", "crossover", "mutation"}
     for child in found:
-        assert child.formula.reduction == "mean"
+        assert child.formula.term.reduction == "mean"
         assert child.formula.sign == 1
         assert [len(chain) for _, chain in branches(child.formula)] == [2, 2]
 
@@ -90,7 +90,7 @@ def test_opposite_signs_are_two_formulas_if_the_sign_is_not_fitted() -> None:
         Language(preset("paper", sign=sign, chains="up-to")) for sign in ("as-written", "fitted")
     )
     one, other = (
-        Formula(Combine("sub", *pair), "mean")
+        Formula.of_term("mean", Combine("sub", *pair))
         for pair in _swapped("mean(sub(square(W), square(A)))")
     )
     keys = [language.examine(f).key for language in (written, fitted) for f in (one, other)]  # type: ignore[union-attr]
@@ -101,7 +101,7 @@ def test_opposite_signs_are_two_formulas_if_the_sign_is_not_fitted() -> None:
 def _swapped(text: str) -> list[tuple]:  # type: ignore[type-arg]
     from primitives.parser import parse_paper_formula
 
-    expression = parse_paper_formula(text).expression
+    expression = parse_paper_formula(text).term.expression
     assert isinstance(expression, Combine)
     return [(expression.left, expression.right), (expression.right, expression.left)]
 

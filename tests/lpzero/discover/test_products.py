@@ -29,10 +29,10 @@ from lpzero.scores.branch_table import branch_table, rows_of
 from lpzero.scores.chains import bare_chains, surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
+from primitives.canonical import canonical
 from primitives.expressions import drop_dead
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score_canonical import canonical
 from spaces.tables import split
 from tests.lpzero import random_sketches
 from tests.lpzero.small_campaign import discovery, sketches, table

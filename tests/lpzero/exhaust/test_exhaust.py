@@ -28,10 +28,10 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
 from lpzero.version import VERSION
 from primitives.expressions import Leaf, walk
-from primitives.formula import REDUCTIONS
 from primitives.parser import parse
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.rejection import Rejected
-from primitives.sizes import measure
+from primitives.space_size import measure
 from spaces.tables.splits import split
 from spaces.tables.table import Table, make_table
 from tests.lpzero import random_sketches
@@ -88,7 +88,7 @@ def test_every_measure_is_that_of_the_formula(
         assert found is not None
         there = np.argwhere(shards.members(family, block))
         for left, right in rng.sample(there.tolist(), min(6, len(there))):
-            for index, reduction in enumerate(REDUCTIONS):
+            for index, reduction in enumerate(PAPER_REDUCTIONS):
                 formula = formula_at(family, block.start + left, right, reduction)
                 scores = evaluator.score(formula)
                 assert isinstance(scores, np.ndarray)
@@ -190,7 +190,7 @@ def test_queries_pick_what_they_say(done: tuple[Results, Any]) -> None:
     results, _ = done
 
     def statistics(entry: Any) -> set[str]:
-        nodes = walk(entry.formula.expression)
+        nodes = walk(entry.formula.term.expression)
         return {node.statistic for node in nodes if isinstance(node, Leaf)}
 
     forward = results.best(Query(without="GJ", top=5))
@@ -199,7 +199,7 @@ def test_queries_pick_what_they_say(done: tuple[Results, Any]) -> None:
     one_sided = results.best(Query(operation="one-sided", top=5))
     assert all(len(statistics(entry)) == 1 for entry in one_sided)
     means = results.best(Query(reduction="mean", top=5))
-    assert all(entry.formula.reduction == "mean" for entry in means)
+    assert all(entry.formula.term.reduction == "mean" for entry in means)
     with pytest.raises(InputError, match="unknown measure 'luck'"):
         Query("luck")
 

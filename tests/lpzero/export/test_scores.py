@@ -23,10 +23,10 @@ from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import FormulaError
 from primitives.expressions import drop_dead
+from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score import AnyFormula
 from tests.lpzero.export.network_tensors import exported, module_of, written
 from tests.random_formulas import random_score
 
@@ -40,7 +40,7 @@ WINNER = (
 ENDS = "sub(log(embedding(l1(W))), mul(depth, inverse(head(fro(A)))))"
 
 
-def formulas(n: int, seed: int, **options: Any) -> Iterator[AnyFormula]:
+def formulas(n: int, seed: int, **options: Any) -> Iterator[Formula]:
     """Random formulas of any form in which no term is disconnected."""
     rng, found = random.Random(seed), 0
     while found < n:

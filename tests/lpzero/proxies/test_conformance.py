@@ -417,7 +417,11 @@ def test_values_of_blocks_add_up(name: str, measurements: Measurements) -> None:
     proxy: Any = get(name)
     space, four = spaces.get("nano-gpt2"), archs(4)
     blocks = proxy.block_scores(space, four, measurements)
-    if isinstance(proxy, FormulaProxy) and proxy.formula.reduction == "mean":
+    if (
+        isinstance(proxy, FormulaProxy)
+        and proxy.formula.is_term
+        and proxy.formula.term.reduction == "mean"
+    ):
         total = np.array([values.mean() for values in blocks])
     else:
         total = np.array([values.sum() for values in blocks])

@@ -9,7 +9,7 @@ from lpzero.proxies import get
 from lpzero.proxies.ensemble import members_of
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.ranking import chosen_on
-from primitives.score_canonical import canonical
+from primitives.canonical import canonical
 
 NAMES = {
     "engine-encoder": {"flexibert"},

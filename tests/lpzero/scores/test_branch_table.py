@@ -79,17 +79,21 @@ def test_means_equal_the_reference() -> None:
     rng = random.Random(0)
     for name in STATISTICS:
         for row in rng.sample(range(len(chains.chains[name])), 40):
-            formula = Formula(branch(name, *chains.chains[name][row]))
-            expected = [naive.block_values(formula, blocks_of(one)) for one in drawn]
+            expression = branch(name, *chains.chains[name][row])
+            expected = [naive.block_values(expression, blocks_of(one)) for one in drawn]
             for arch, values in enumerate(expected):
                 found = table.block_means[name][row, arch]
                 if chains.chains[name][row][-1:] in [(last,) for last in WITHOUT_MATRIX]:
                     np.testing.assert_allclose(
-                        found[: len(values)], values, rtol=1e-13, atol=1e-15, err_msg=str(formula)
+                        found[: len(values)],
+                        values,
+                        rtol=1e-13,
+                        atol=1e-15,
+                        err_msg=str(expression),
                     )
                 else:
                     np.testing.assert_array_equal(
-                        found[: len(values)], values, err_msg=str(formula)
+                        found[: len(values)], values, err_msg=str(expression)
                     )
                 assert not found[len(values) :].any()
 

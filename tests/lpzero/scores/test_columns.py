@@ -19,7 +19,6 @@ from primitives.naive import score as naive_score
 from primitives.network import NetworkValues
 from primitives.parser import parse
 from primitives.rejection import Rejected
-from primitives.score import Score, nodes
 
 RNG = np.random.default_rng(5)
 N = 60
@@ -127,17 +126,11 @@ def test_sums_hold_only_what_is_defined_and_no_plain_product() -> None:
     assert "log(square(loss))" in texts
     zero = common_facts([Columns({"gap": np.array([0.0, 1.0])})])
     assert [str(tree) for tree in zero.summands] == ["signed_log(gap)"]
-    assert sum_of([(1, parse_tree("log(size)")), (-1, parse_tree("log(cost)"))]) is None
-    made = sum_of([(-1, parse_tree("signed_log(size)")), (-1, parse_tree("log(cost)"))])
+    assert sum_of([parse("log(size)"), parse("-log(cost)")]) is None
+    made = sum_of([parse("-signed_log(size)"), parse("-log(cost)")])
     assert str(made) == "add(log(cost), signed_log(size))"
     assert made is not None
     assert parts_of(parse(str(made))) == parts_of(made)
-
-
-def parse_tree(text: str):  # type: ignore[no-untyped-def]
-    found = parse(text)
-    assert isinstance(found, Score)
-    return next(nodes(found.tree))
 
 
 def test_ranks_say_in_their_name_that_they_are_ranks() -> None:

@@ -20,9 +20,10 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives import naive
-from primitives.formula import REDUCTIONS, Formula
+from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.pruning import check
+from primitives.reductions import PAPER_REDUCTIONS
 from primitives.registry import BINARIES
 from primitives.rejection import Rejected
 from primitives.statistics import STATISTICS
@@ -91,7 +92,7 @@ def test_every_pair_and_operation_equals_the_reference(space_name: str, operatio
         for length in (1, 2, 3):
             pair = [(left, random_chain(rng, length)), (right, random_chain(rng, length))]
             rng.shuffle(pair)
-            formulas.append(Formula.of(operation, *pair, rng.choice(REDUCTIONS)))
+            formulas.append(Formula.of(operation, *pair, rng.choice(PAPER_REDUCTIONS)))
     for formula, found in zip(formulas, evaluator(space_name).scores(formulas), strict=True):
         assert_like_reference(found, formula, real(space_name))
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from primitives.canonical import canonical
+from primitives.canonical import canonical_term
 from primitives.changes import on_change
 from primitives.enumeration import chains, families, statistic_pairs
 from primitives.expressions import Combine, Expression, branch, drop_dead
 from primitives.facts import facts
-from primitives.formula import Formula
-from primitives.pruning import DEFAULT_RULES, check, check_expression, has_zero_mean
+from primitives.formula import Term
+from primitives.pruning import DEFAULT_RULES, check_expression, check_term, has_zero_mean
 from primitives.registry import BINARIES, UNARIES
 from primitives.statistics import STATISTICS
 
@@ -61,7 +61,7 @@ def _rejected(unaries: int, same_statistic: bool, rules: frozenset[str]) -> Coun
             for b, m in _classes(right, unaries, rules):
                 for operation in BINARIES:
                     # Whether two chains cancel does not follow from their classes: counted below.
-                    found = check(Formula(Combine(operation, a, b)), rules - {"cancels"})
+                    found = check_term(Term("sum", Combine(operation, a, b)), rules - {"cancels"})
                     if found is not None:
                         rejected[found.rule] += n * m
         if left == right and "cancels" in rules:
@@ -102,7 +102,7 @@ def _class_of(written: Expression, rules: frozenset[str]) -> object:
     found = check_expression(expression, rules)
     if found is not None:
         return found.rule
-    on_its_own = check(Formula(expression), rules)
+    on_its_own = check_term(Term("sum", expression), rules)
     return facts(expression).kind, has_zero_mean(expression), on_its_own
 
 
@@ -114,5 +114,5 @@ def _cancelling(statistic: str, unaries: int, rules: frozenset[str]) -> int:
         if expression is None or check_expression(expression, rules) is not None:
             continue
         if "zero-term" not in rules or not has_zero_mean(expression):
-            alike[canonical(Formula(expression)).expression] += 1
+            alike[canonical_term(Term("sum", expression))[1].expression] += 1
     return sum(count * count for count in alike.values())

@@ -1,24 +1,24 @@
 from __future__ import annotations
 
+import copy
 import math
 import random
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from primitives import (
-    AnyFormula,
     Column,
     Formula,
     FormulaError,
-    Join,
     Leaf,
-    Score,
-    Transform,
+    Power,
+    Term,
     parse,
 )
 from primitives.block_sizes import SIZES
-from primitives.formula import MAX_DEPTH
+from primitives.formula import MAX_DEPTH, Outer, Sum, chains, multiply
 from primitives.parser import parse_paper_formula
 from primitives.ranges import range_of
 from primitives.reductions import POSITION_REDUCTIONS
@@ -38,7 +38,7 @@ def test_printing_and_parsing_are_inverse_for_10_000_random_scores() -> None:
         again = parse(str(made))
         assert again == made
         assert str(again) == str(made)
-        several += isinstance(made, Score)
+        several += not made.is_term
     assert several > 5_000
 
 
@@ -60,11 +60,11 @@ def test_a_score_is_printed_back(text: str) -> None:
 @pytest.mark.parametrize("reduction", POSITION_REDUCTIONS)
 def test_a_single_term_is_a_formula_whatever_its_reduction(reduction: str) -> None:
     found = parse(f"-{reduction}(params)")
-    assert isinstance(found, Formula)
-    assert (found.sign, found.reduction, found.sizes) == (-1, reduction, ("params",))
+    assert found.is_term
+    assert (found.sign, found.term.reduction, found.sizes) == (-1, reduction, ("params",))
 
 
-def test_formula_and_score_tell_the_same_of_themselves() -> None:
+def test_a_formula_tells_what_it_is_made_of() -> None:
     score = parse(f"-mul({PAPER}, inner(l1(abslog(J))), depth)")
     assert [str(term) for term in score.terms] == [
         "inner(l1(abslog(J)))",
@@ -73,11 +73,11 @@ def test_formula_and_score_tell_the_same_of_themselves() -> None:
     ]
     assert score.columns == ("depth",)
     assert (score.statistics, score.sizes) == (("J", "S"), ("params",))
-    assert score.complexity == 17
+    assert score.complexity == 14
     assert (-score).sign == 1
     assert str(-score) == str(score)[1:]
     term = parse("-sum(mul(fro(W), width))")
-    assert term.terms == (-term,)
+    assert term.terms == (term.term,)
     assert (term.columns, term.statistics, term.sizes) == ((), ("W",), ("width",))
     assert len({score, -score, parse(str(score)), term}) == 3
 
@@ -138,7 +138,7 @@ def test_30_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
     assert parsed > 3_000
 
 
-def _parsed_or_message(text: str) -> AnyFormula | str:
+def _parsed_or_message(text: str) -> Formula | str:
     try:
         return parse(text)
     except FormulaError as error:
@@ -153,13 +153,16 @@ def _parsed_or_message(text: str) -> AnyFormula | str:
         lambda: Column("sqrt"),
         lambda: Column("a b"),
         lambda: Column(""),
-        lambda: Transform("exp", Column("depth")),
-        lambda: Transform("sqrt", Formula(Leaf("W"), sign=-1)),
-        lambda: Join("mul", (Column("depth"),)),
-        lambda: Join("sub", (Column("a"), Column("b"), Column("c"))),
-        lambda: Join("matmul", (Column("a"), Column("b"))),
-        lambda: Score(Formula(Leaf("W"))),
-        lambda: Score(Column("depth"), 0),
+        lambda: parse("depth").apply("exp"),
+        lambda: parse("-sum(W)").apply("sqrt"),
+        lambda: Sum((parse("depth"),)),
+        lambda: Sum((parse("-depth"), parse("-width-sum"))),
+        lambda: Outer("log", parse("-depth")),
+        lambda: Formula(1, ()),
+        lambda: Formula(1, (Power(Column("a")), Power(Column("a"), Fraction(2)))),
+        lambda: Formula(0, (Power(Column("a")),)),
+        lambda: Power(Column("a"), Fraction(1, 3)),
+        lambda: parse("mul(a, b)").term,
     ],
 )
 def test_a_score_with_a_wrong_part_is_refused(build: Any) -> None:
@@ -189,9 +192,71 @@ def test_the_papers_form_alone_can_be_asked_for(text: str) -> None:
         parse_paper_formula(text)
 
 
-def test_json_of_a_formula_has_one_term() -> None:
-    with pytest.raises(FormulaError, match="several terms"):
-        Formula.from_json({"schema": 1, "formula": "mul(sum(W), depth)"})
+def test_json_holds_formulas_of_several_terms() -> None:
+    formula = parse("mul(sum(W), depth)")
+    assert Formula.from_json(formula.to_json()) == formula
+
+
+@pytest.mark.parametrize(
+    ("text", "powers"),
+    [
+        ("mul(a, sqrt(a), inverse(b))", {"a": "3/2", "b": "-1"}),
+        ("inverse(mul(a, square(b)))", {"a": "-1", "b": "-2"}),
+        ("square(inverse(sqrt(sqrt(a))))", {"a": "-1/2"}),
+        ("mul(a, b, inverse(a))", {"a": "0", "b": "1"}),
+        ("sqrt(mul(a, b))", {"sqrt(mul(a, b))": "1"}),
+        ("sqrt(square(a))", {"sqrt(square(a))": "1"}),
+        ("sqrt(abs(a))", {"abs(a)": "1/2"}),
+        ("inverse(log(sub(b, a)))", {"log(sub(b, a))": "-1"}),
+        ("square(sub(b, a))", {"sub(b, a)": "2"}),
+    ],
+)
+def test_a_formula_is_a_product_of_powers(text: str, powers: dict[str, str]) -> None:
+    formula = parse(text)
+    assert {str(p.base): str(p.exponent) for p in formula.powers} == powers
+    assert multiply(Formula(1, (power,)) for power in formula.powers) == formula
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("mul(sqrt(a), b, a)", "mul(a, sqrt(a), b)"),
+        ("mul(a, mul(b, a))", "mul(square(a), b)"),
+        ("inverse(mul(a, square(b)))", "mul(inverse(a), inverse(square(b)))"),
+        ("mul(a, b, inverse(a))", "mul(a, inverse(a), b)"),
+        ("add(a, sub(b, c))", "sub(add(a, b), c)"),
+        ("sub(a, sub(b, sub(c, d)))", "sub(add(a, c), add(b, d))"),
+    ],
+)
+def test_factors_of_one_base_are_merged_and_sums_of_sums_opened(text: str, printed: str) -> None:
+    assert str(parse(text)) == printed
+    assert str(parse(printed)) == printed
+
+
+@pytest.mark.parametrize(
+    ("exponent", "factors"),
+    [
+        (Fraction(1), ((),)),
+        (Fraction(-1), (("inverse",),)),
+        (Fraction(0), ((), ("inverse",))),
+        (Fraction(3, 2), ((), ("sqrt",))),
+        (Fraction(-6), (("square", "square", "inverse"), ("square", "inverse"))),
+        (Fraction(5, 4), ((), ("sqrt", "sqrt"))),
+    ],
+)
+def test_a_power_is_written_with_squares_and_roots(
+    exponent: Fraction, factors: tuple[tuple[str, ...], ...]
+) -> None:
+    assert chains(exponent) == factors
+
+
+def test_a_formula_survives_copying_and_is_found_by_its_text() -> None:
+    formula = parse(f"-{PAPER}")
+    again = copy.deepcopy(formula)
+    assert again == formula
+    assert {formula: 1}[again] == 1
+    assert formula != str(formula)
+    assert Term("sum", Leaf("W")) != Term("mean", Leaf("W"))
 
 
 @pytest.mark.parametrize(
@@ -200,9 +265,7 @@ def test_json_of_a_formula_has_one_term() -> None:
 )
 def test_the_least_value_of_a_reduction(text: str, low: float) -> None:
     """Of a single block `inner` takes half."""
-    term = parse(text)
-    assert isinstance(term, Formula)
-    assert range_of(term).low == low
+    assert range_of(parse(text)).low == low
 
 
 @pytest.mark.parametrize(
@@ -216,7 +279,5 @@ def test_the_least_value_of_a_reduction(text: str, low: float) -> None:
     ],
 )
 def test_the_range_of_products_and_differences(text: str, low: float, high: float) -> None:
-    score = parse(text)
-    assert isinstance(score, Score)
-    found = range_of(score.tree)
+    found = range_of(parse(text))
     assert (found.low, found.high) == (low, high)
