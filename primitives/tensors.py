@@ -39,16 +39,19 @@ def kept_columns(true: int, kept: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """values: (rows, kept columns) in float64; true_columns: the width before the cut."""
+    """values: (rows, kept columns), or a stack (k, rows, kept columns) of k matrices of one width.
+
+    true_columns: the width before the cut.
+    """
 
     values: Array
     true_columns: int
 
     def __post_init__(self) -> None:
-        if len(self.values.shape) != 2 or 0 in tuple(self.values.shape):
+        if len(self.values.shape) not in (2, 3) or 0 in tuple(self.values.shape):
             raise TensorError(
                 f"a matrix of shape {tuple(self.values.shape)} was given; expected two non-empty"
-                " dimensions: reshape the tensor to rows x columns"
+                " dimensions, or three of a stack: reshape the tensor to rows x columns"
             )
         if self.true_columns < self.kept:
             raise TensorError(
@@ -58,11 +61,11 @@ class Matrix:
 
     @property
     def rows(self) -> int:
-        return int(self.values.shape[0])
+        return int(self.values.shape[-2])
 
     @property
     def kept(self) -> int:
-        return int(self.values.shape[1])
+        return int(self.values.shape[-1])
 
     @property
     def column_scale(self) -> float:

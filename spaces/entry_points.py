@@ -1,7 +1,7 @@
 """What other packages offer through entry points: loaded one by one, a failure names its plug-in.
 
 Groups: lpzero.spaces, lpzero.tables, lpzero.loops (`lpzero.search.loops`), lpzero.primitives
-(`primitives.entry_points`) and lpzero.proxies (`lpzero.proxies.plugins`).
+(`primitives.entry_points`) and lpzero.proxies (`lpzero.proxies.registry`).
 """
 
 from __future__ import annotations

@@ -16,11 +16,10 @@ import numpy as np
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero.cli.output import cache_option, data_option, jobs_option
-from lpzero.judgement.permutations import PERMUTATIONS, permutation_floor
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.floor import ProductFloor
+from lpzero.scores.floor import PERMUTATIONS, ProductFloor, permutation_floor
 from lpzero.scores.products import search
 from lpzero.scores.terms import term_table
 from lpzero.sketches.builder import Builder, sketches

@@ -28,7 +28,7 @@ from lpzero.discover.choice import MEMBERS, order_of, rank_mean
 from lpzero.judgement.correlation import spearman, spearman_many, within_spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.stability import agreement
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.proxies import Context
 from lpzero.proxies.columns import ProxyColumns
@@ -180,7 +180,7 @@ def measure(
     count = best_count(table, known)
     # The best counter, too, is chosen on train and valid.
     hidden, chosen_on = parts.hide_test(table), Split(seed, known, parts.valid, np.arange(0))
-    best_counter = JudgedTable(hidden, chosen_on).best_counter()
+    best_counter = TableJudge(hidden, chosen_on).best_counter()
     assert best_counter is not None, "the table has architectures"
     counter, counter_scores = best_counter
     test = parts.open_test()

@@ -22,7 +22,7 @@ from lpzero.discover.generation import State
 from lpzero.discover.settings import Settings, preset
 from lpzero.judgement.measures import Measures, RankMeasures
 from lpzero.judgement.ranks import rank_targets
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.scores.branch_table import BranchTable, rows_of
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.products import MOST_FACTORS, Beam, Found, search
@@ -162,7 +162,7 @@ def _judge(data: Data, rows: IntArray) -> Callable[[Sequence[Formula]], list[Ver
     evaluator = FormulaEvaluator(
         data.sketches, rows=[int(row) for row in rows], table=rows_of(data.branches, rows)
     )
-    measures: RankMeasures = JudgedTable(data.table).measures(rows)
+    measures: RankMeasures = TableJudge(data.table).measures(rows)
 
     def judge(formulas: Sequence[Formula]) -> list[Verdict | Rejected]:
         found = evaluator.scores([canonical(formula) for formula in formulas])

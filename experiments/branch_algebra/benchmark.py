@@ -19,16 +19,16 @@ import scipy.stats
 
 from experiments.measured import prints_measured
 from lpzero.cli.output import cache_option, data_option, format_option, print_rows
+from lpzero.exhaust.families import family_scorer
 from lpzero.exhaust.results import formula_at
 from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.exhaust.shards import ShardTask, cut
 from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.ranks import rank_targets
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.families import family_scorer
 from lpzero.scores.tabulation import tabulate
 from lpzero.sketches.builder import Builder, build_sketch, sketches
 from lpzero.sketches.sketch import Sketch, SketchOptions
@@ -83,7 +83,7 @@ class Bench:
 
     def ways(self, n_formulas: int, networks: int) -> list[dict[str, Any]]:
         """A row per way; the branch tables are counted in, spread over the space."""
-        tables = clock(lambda: [tabulate(one, self.chains) for one in self.sketches])
+        tables = clock(lambda: [tabulate([one], self.chains)[0] for one in self.sketches])
         branches = branch_table(self.sketches, self.chains)
         algebra, n_space = self.space_seconds(branches, self.rows)
         ours = (tables + algebra) / n_space
@@ -110,7 +110,7 @@ class Bench:
     def space_seconds(self, branches: Any, rows: Any) -> tuple[float, int]:
         """Scores and measures of every formula with chains of two, sum and mean."""
         laid_out = family_scorer(branches)
-        stick = JudgedTable(self.table).measures(rows)
+        stick = TableJudge(self.table).measures(rows)
         task = ShardTask(laid_out, stick, self.families, ShardFiles(Path(), ""), GIGABYTE)
         seconds = clock(lambda: [task.measure(block) for block in cut(self.families)])
         return seconds, 2 * sum(map(len, self.families))
@@ -157,7 +157,7 @@ class Bench:
 
     def growth_row(self, name: str, picked: Any) -> dict[str, Any]:
         chosen = [self.sketches[i] for i in picked]
-        tables = clock(lambda: [tabulate(one, self.chains) for one in chosen])
+        tables = clock(lambda: [tabulate([one], self.chains)[0] for one in chosen])
         seconds, n = self.space_seconds(branch_table(chosen, self.chains), self.rows[picked])
         return {
             "on": name,

@@ -34,7 +34,7 @@ from typing import Any
 from experiments.cluster.model import EMPTY_WORK, Timed, extrapolated
 from experiments.measured import prints_measured
 from lpzero.cli.main import run
-from lpzero.exhaust.run import Exhaustion, exhaust
+from lpzero.exhaust.run import ExhaustSettings, exhaust
 from lpzero.parallel import Workers, stream
 from lpzero.parallel.streams import SENT
 from lpzero.scores.branch_table import branch_table
@@ -167,7 +167,7 @@ def growth(n: int, material: Material, folder: Path, names: Sequence[str]) -> li
         build(table.space, table.archs, Builder(store=store, workers=workers))
 
     def products(workers: Workers) -> None:
-        parts, asked = split(material.large, 0), Exhaustion(terms=2, workers=workers)
+        parts, asked = split(material.large, 0), ExhaustSettings(terms=2, workers=workers)
         exhaust(material.large, material.found, parts, folder / f"products-{n}", asked)
 
     def chains(workers: Workers) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lpzero.discover.discovery import Discovery
-from lpzero.exhaust import Exhaustion, Query, exhaust
+from lpzero.exhaust import ExhaustSettings, Query, exhaust
 from lpzero.parallel import Workers
 from primitives.canonical import canonical
 from primitives.enumeration import families
@@ -35,7 +35,7 @@ def of_chains_of_two(found: Discovery, folder: Path, jobs: int) -> float:
     """By the branch algebra: millions of formulas, one order of each pair of statistics."""
     fitness = found.objective.tables_fitness[0]
     rows = Split(fitness.parts.seed, fitness.rows, fitness.parts.valid, fitness.parts.valid[:0])
-    asked = Exhaustion(2, workers=Workers(jobs), progress=True)
+    asked = ExhaustSettings(2, workers=Workers(jobs), progress=True)
     results, _ = exhaust(fitness.table, fitness.sketches, rows, folder, asked, found.options)
     return float(results.best(Query(top=1))[0].value)
 

@@ -22,9 +22,9 @@ from lpzero.cli.output import (
     note,
     print_rows,
 )
-from lpzero.exhaust import Exhaustion, Query, choose, exhaust
+from lpzero.exhaust import ExhaustSettings, Query, choose, exhaust
 from lpzero.judgement import counters
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, sketches
@@ -66,7 +66,7 @@ def main(
     data: str | None,
 ) -> None:
     """Print medians over the splits, of the chosen formulas and of the counters."""
-    asked = Exhaustion(unaries, workers=Workers(jobs), progress=True)
+    asked = ExhaustSettings(unaries, workers=Workers(jobs), progress=True)
     for name in names:
         table_name, space = IN_SPACE.get(name, (name, None))
         table = load(table_name, data, space)
@@ -87,7 +87,7 @@ def main(
 
 
 def one_split(
-    table: Any, found: Any, seed: int, folder: Path, asked: Exhaustion
+    table: Any, found: Any, seed: int, folder: Path, asked: ExhaustSettings
 ) -> dict[str, dict[str, Any]]:
     """The chosen formulas and every counter on the rows of one split."""
     parts = split(table, seed)
@@ -97,7 +97,7 @@ def one_split(
     chosen = {
         key: choose(closed, parts, results, evaluator, query)[0] for key, query in QUERIES.items()
     }
-    opened = JudgedTable(table, parts, with_test=True)
+    opened = TableJudge(table, parts, with_test=True)
     lines = {
         key: judged(opened, scores) | {"formula": str(entry.formula)}
         for key, (entry, scores) in chosen.items()
@@ -107,7 +107,7 @@ def one_split(
     return lines
 
 
-def judged(table: JudgedTable, scores: Any) -> dict[str, Any]:
+def judged(table: TableJudge, scores: Any) -> dict[str, Any]:
     test = table.judge(scores, "test")["test"]
     return {
         "train": table.rho(scores, "train"),

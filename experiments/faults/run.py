@@ -44,7 +44,7 @@ from spaces.training import tasks
 FAILURES = ("silent difference", "differs after repair", "traceback", "hang", "crash", "failed")
 KILLS = 130  # asked for; some come after the end
 PARTS = 20  # of the cases, more than there are processes
-_OPTIONAL = ("lpzero.parallel.dask", "lpzero.parallel.dask_connection", "lpzero.parallel.ray")
+_OPTIONAL = ("lpzero.parallel.dask", "lpzero.parallel.ray")
 
 
 @dataclass(frozen=True)

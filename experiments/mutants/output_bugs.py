@@ -34,7 +34,7 @@ BUGS = (
         ("entries[number - 1 : number]", "entries[number : number + 1]", "positions are counted from 0"),
         ("return [replace(one, options=replace(one.options, limit=None)) for one in entries]", "return list(entries)", "--exact has no effect"),
     ]),
-    Bugs("lpzero/report/hall_of_fame.py", _REPORT, [
+    Bugs("lpzero/report/formulas.py", _REPORT, [
         ("lowest = min(parts, key=lambda part: float(part[\"rho\"]), default=None)", "lowest = max(parts, key=lambda part: float(part[\"rho\"]), default=None)", "the best table on the page instead of the lowest"),
         ("number(line.get(\"rho\", {}).get(\"valid\"))", "number(line.get(\"rho\", {}).get(\"train\"))", "train printed as valid"),
         ("for key in (RHO, RHO_GIVEN_PARAMS)]", "for key in (RHO_GIVEN_PARAMS, RHO)]", "two columns are swapped"),

@@ -1,7 +1,7 @@
 """One pass over absolute weights with any input, loss and initialisation, and what it says.
 
 LayerNorms are kept and every weight is absolute, as in the public code of T-Razor's predecessor
-(`lpzero.proxies.released_flow`); matrices are those of the blocks, attention (MSA) or MLP.
+(`lpzero.proxies.flow`); matrices are those of the blocks, attention (MSA) or MLP.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional, init
 
+from lpzero.proxies.families.pruning import nuclear_norm
 from lpzero.proxies.network import Network, flat
-from lpzero.proxies.saliency import nuclear_norm
 from lpzero.statistics.open_attention import open_attention
 from spaces.base import Space
 from spaces.images import noise_images

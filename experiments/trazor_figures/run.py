@@ -24,10 +24,10 @@ from experiments.trazor_figures.draw import Measured, write_all
 from lpzero.cli.output import data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
-from lpzero.proxies.activations import activation_distance
+from lpzero.proxies.families.activations import activation_distance
+from lpzero.proxies.families.pruning import snip
 from lpzero.proxies.network import Network
 from lpzero.proxies.ranking import prefetch
-from lpzero.proxies.saliency import snip
 from lpzero.statistics.isolation import single_thread
 from spaces.tables import load
 

@@ -13,8 +13,8 @@ import numpy as np
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero.judgement.ranks import rank
+from lpzero.proxies.families.released import dss_diversity_released, dss_saliency_released
 from lpzero.proxies.network import Network
-from lpzero.proxies.released import dss_diversity_released, dss_saliency_released
 from lpzero.statistics.isolation import single_thread
 from spaces.pit import PitArch, PitSpace
 

@@ -16,10 +16,10 @@ from lpzero.cli import output
 @output.data_option
 def counters(**given: Any) -> None:
     """Correlate counters (parameters, depth, ...) with the targets of TABLE."""
-    from lpzero.judgement.table import ALL, JudgedTable
+    from lpzero.judgement.table import ALL, TableJudge
 
     loaded = output.load_table(given)
-    lines = JudgedTable(loaded).counters()
+    lines = TableJudge(loaded).counters()
     rows = [
         {"proxy": line["proxy"], **output.judged_columns(line["judged"][ALL])} for line in lines
     ]

@@ -13,7 +13,7 @@ from lpzero.cli import output
 from lpzero.cli.interruption import stopped_with
 from lpzero.cli.settings_options import given_settings, settings_options
 from lpzero.cli.verdict import permutations_option, print_verdict
-from lpzero.exhaust import Exhaustion, Query
+from lpzero.exhaust import ExhaustSettings, Query
 from lpzero.options import options
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.definitions import OURS
@@ -24,7 +24,7 @@ _UPSTREAM = "flexibert-upstream"
 
 @click.command()
 @click.argument("table")
-@settings_options(Exhaustion)
+@settings_options(ExhaustSettings)
 @click.option(
     "--split-seed",
     type=int,
@@ -61,12 +61,12 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
     with other filters (--by, --using, --forward-only, ...) only reads its measures. With --terms 2
     the filters are --by and --top, with --unaries 2 as well --top alone.
     """
-    from lpzero.judgement.permutations import check_permutations
+    from lpzero.scores.floor import check_permutations
 
     start = time.perf_counter()
     check_permutations(given["permutations"])
-    asked = Exhaustion(
-        **given_settings(context, options(Exhaustion), given),
+    asked = ExhaustSettings(
+        **given_settings(context, options(ExhaustSettings), given),
         workers=output.workers(given),
         progress=True,
         lock=not given["no_lock"],
@@ -80,9 +80,9 @@ def exhaust(context: click.Context, /, **given: Any) -> None:
     _print(result, given["form"])
 
 
-def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str, Any]:
+def _result(given: dict[str, Any], asked: ExhaustSettings, query: Query) -> dict[str, Any]:
     from lpzero import exhaust as engine
-    from lpzero.exhaust.floor import floors
+    from lpzero.exhaust.report import floors
     from lpzero.exhaust.run import exhaustive_config
     from lpzero.runs.directory import RunDirectory
     from lpzero.scores.best_count import best_count
@@ -117,7 +117,7 @@ def _result(given: dict[str, Any], asked: Exhaustion, query: Query) -> dict[str,
     return {**result, "out": str(folder)}
 
 
-def _default_folder(given: dict[str, Any], asked: Exhaustion, table: str) -> Path:
+def _default_folder(given: dict[str, Any], asked: ExhaustSettings, table: str) -> Path:
     name = f"exhaust-{table}"
     name += "-upstream" if given["upstream_dims"] else ""
     name += f"-{asked.unaries}"

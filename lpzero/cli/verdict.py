@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lpzero.cli.output import cell, print_rows
-from lpzero.judgement.permutations import PERMUTATIONS
+from lpzero.scores.floor import PERMUTATIONS
 
 Fields = Mapping[str, Any]
 

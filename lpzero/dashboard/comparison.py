@@ -9,8 +9,8 @@ from lpzero.dashboard.progress import state
 from lpzero.dashboard.summary import Summary
 from lpzero.report.chart import Chart
 from lpzero.report.figures import convergence
+from lpzero.report.formulas import shown
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.mathematics import shown
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import NOTHING, Cell, table
 from lpzero.runs.formula_run import FormulaRun

@@ -20,7 +20,7 @@ from lpzero.dashboard.pages import list_page, live_page
 from lpzero.dashboard.places import shown
 from lpzero.errors import InputError
 from lpzero.report.page import asset
-from lpzero.report.plotly_bundle import script
+from lpzero.report.plotly_chart import script
 
 LOOPBACK = "127.0.0.1"
 PORT = 8787

@@ -33,7 +33,6 @@ from lpzero.discover.storage import (
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
-from lpzero.judgement.permutations import PERMUTATIONS, check_permutations
 from lpzero.judgement.rivals import MeasureStability
 from lpzero.judgement.stability import Stability
 from lpzero.parallel import Workers
@@ -42,6 +41,7 @@ from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
 from lpzero.scores.best_count import best_count
 from lpzero.scores.columns import ColumnFacts, common_facts
+from lpzero.scores.floor import PERMUTATIONS, check_permutations
 from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.statistics.definitions import OURS

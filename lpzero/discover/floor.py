@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lpzero.discover.objective import Objective
-from lpzero.judgement.permutations import permutation_floor
-from lpzero.scores.floor import ProductFloor
+from lpzero.scores.floor import ProductFloor, permutation_floor
 from lpzero.scores.products import search
 
 if TYPE_CHECKING:

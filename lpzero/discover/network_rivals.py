@@ -14,7 +14,7 @@ import numpy as np
 from lpzero.discover.campaign_columns import ProxyScores
 from lpzero.errors import LPZeroError
 from lpzero.judgement.rivals import Rival
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.sketches.sketch import SketchOptions
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class NetworkRivals:
     proxy_scores: ProxyScores | None
     options: SketchOptions
 
-    def of(self, judged: JudgedTable) -> list[Rival]:
+    def of(self, judged: TableJudge) -> list[Rival]:
         """The rivals on a table, NaN except on its test rows; none if the space has no such."""
         table, rows = judged.table, judged.parts["test"]
         if self.proxy_scores is None or table.space is None or len(rows) > MOST_NETWORKS:

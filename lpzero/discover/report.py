@@ -20,7 +20,7 @@ from lpzero.discover.objective import Objective
 from lpzero.errors import LPZeroError
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
 from lpzero.judgement.stability import agreement
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.columns import RANK_OF
 from lpzero.scores.published_formulas import formula_rivals
@@ -199,7 +199,7 @@ def _stacked(found: Sequence[FloatArray | Rejected], n: int) -> FloatArray:
 
 
 def _ensemble(
-    chosen: Sequence[Candidate], objective: Objective, opened: Sequence[JudgedTable]
+    chosen: Sequence[Candidate], objective: Objective, opened: Sequence[TableJudge]
 ) -> dict[str, Any] | None:
     """The rank mean of the best that may win, judged as the winner is; None for fewer than two."""
     if objective.settings.choose != "stable":
@@ -224,7 +224,7 @@ class _ScoredCandidate:
     """A candidate with its scores (n,) on every table."""
 
     candidate: Candidate
-    scores: Sequence[tuple[JudgedTable, FloatArray]]
+    scores: Sequence[tuple[TableJudge, FloatArray]]
 
     def line(self) -> dict[str, Any]:
         """Its entry in the result: the formula, rho on each part (lowest table), test judgement."""
@@ -265,16 +265,16 @@ class _ScoredCandidate:
         ]
 
 
-def _opened(tables: Sequence[Table | ColumnTable], objective: Objective) -> list[JudgedTable]:
+def _opened(tables: Sequence[Table | ColumnTable], objective: Objective) -> list[TableJudge]:
     pairs = zip(tables, objective.tables_fitness, strict=True)
     return [
-        JudgedTable(table, fitness.parts, with_test=True, columns=fitness.columns.values)
+        TableJudge(table, fitness.parts, with_test=True, columns=fitness.columns.values)
         for table, fitness in pairs
     ]
 
 
 def _score(
-    candidate: Candidate, objective: Objective, opened: Sequence[JudgedTable]
+    candidate: Candidate, objective: Objective, opened: Sequence[TableJudge]
 ) -> _ScoredCandidate | None:
     """The candidate with its scores on all rows; None if a table rejects it."""
     found = []

@@ -7,7 +7,7 @@ alone need no sketches. The targets of the test rows are hidden.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,10 +26,10 @@ from lpzero.judgement.measures import (
     Measures,
     RankMeasures,
 )
-from lpzero.judgement.ranks import quantise_keys, rank_targets
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.ranks import rank_targets
+from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
-from lpzero.scores.branch_table import BranchTable, rows_of
+from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import ColumnFacts, Columns
@@ -38,7 +38,6 @@ from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.products import Beam, Found, Searched, of_columns, search
 from lpzero.scores.row_batches import scorer_of
 from lpzero.scores.stable_terms import Repeated, stable_term_tables
-from lpzero.scores.stored_tables import stored_table
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 
 MIN_TRAINING_ROWS = 10
 _CACHE_BYTES = 1 << 29  # for values cached between formulas
-_N_EARLY_ROWS = 6
 _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
 
@@ -88,7 +86,7 @@ class TableFitness:
         self.chains = surviving(min(2, max(1, settings.unaries)))
         self.settings = settings
         self.rows = fitness_rows(self.table, parts, settings)
-        self._judged = JudgedTable(self.table, parts)
+        self._judged = TableJudge(self.table, parts)
         self.measures = self._judged.measures(self.rows)
         if RHO_GIVEN_PARAMS in settings.objectives and not self.measures.has_parameters:
             raise InputError(
@@ -114,7 +112,7 @@ class TableFitness:
     @cached_property
     def branches(self) -> BranchTable:
         """The branch table of all rows, which products of terms are searched on."""
-        return stored_table(self.sketches, self.chains, None, self.workers, self.label)
+        return branch_table(self.sketches, self.chains, None, self.workers, self.label)
 
     @property
     def term_language(self) -> TermLanguage:
@@ -123,6 +121,10 @@ class TableFitness:
         if self.settings.terms == 1:
             return TermLanguage(("sum", "mean"), statistics, sizes=False, ends=False)
         return TermLanguage(statistics=statistics)
+
+    @cached_property
+    def _second_seed_sketches(self) -> Sequence[Sketch] | None:
+        return None if self._make_repeated is None else self._make_repeated()
 
     @cached_property
     def repeated(self) -> Repeated:
@@ -134,9 +136,9 @@ class TableFitness:
         again = None if self._columns.repeated is None else self._columns.repeated().values
         if only:
             return Repeated(first, None if again is None else TermSource(None, again))
-        assert self._make_repeated is not None
-        sketches = self._make_repeated()
-        made = stored_table(sketches, self.chains, None, self.workers, self.label)
+        sketches = self._second_seed_sketches
+        assert sketches is not None
+        made = branch_table(sketches, self.chains, None, self.workers, self.label)
         return Repeated(first, TermSource(made, self.columns.values if again is None else again))
 
     @cached_property
@@ -188,9 +190,9 @@ class TableFitness:
         columns = self._columns.repeated
         if self.settings.columns_only:
             return None if columns is None else ColumnEvaluator(columns().values)
-        if self._make_repeated is None:
+        sketches = self._second_seed_sketches
+        if sketches is None:
             return None
-        sketches = self._make_repeated()
         beside = (self.columns if columns is None else columns()).values
         if self.settings.terms > 1 and self.repeated.second is not None:
             table = self.repeated.second.branches
@@ -216,18 +218,9 @@ class TableFitness:
         """The evaluator on the fitness rows."""
         return self._evaluator(self.rows, self.label)
 
-    @cached_property
-    def early_look(self) -> FormulaScorer:
-        """The evaluator on a few of the fitness rows, of very different sizes."""
-        known = self._judged.parameters
-        sizes = np.arange(len(self.rows)) if known is None else known[self.rows]
-        spread = np.linspace(0, len(sizes) - 1, _N_EARLY_ROWS).astype(int)
-        picked = np.argsort(sizes, kind="stable")[spread]
-        return self._evaluator(self.rows[np.sort(picked)], None)
-
     def prepare(self) -> None:
         """Load or build all that scoring needs, before the first formula is scored."""
-        _ = self.evaluator, self.early_look
+        _ = self.evaluator
 
     def on_valid(self, formula: Formula, measure: str) -> float:
         """A measure of the formula on the validation rows; rho instead if they have no groups."""
@@ -271,44 +264,41 @@ class TableFitness:
                 table=table,
                 columns=self.columns.at(rows),
             )
-        is_main = chains is None and len(rows) > _N_EARLY_ROWS
-        is_small = rows is not None and len(rows) <= _N_EARLY_ROWS
         return FormulaEvaluator(
             self.sketches,
             chains or self.chains,
             rows=rows,
             workers=self.workers,
-            memory=_CACHE_BYTES if is_main else _CACHE_BYTES // 8,
-            jobs=1 if is_small else self.workers.jobs,
+            memory=_CACHE_BYTES if chains is None else _CACHE_BYTES // 8,
+            jobs=self.workers.jobs,
             label=label,
         )
 
     def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
         """Rho, rho given the parameters and rho within groups of each formula.
 
-        A formula that is rejected on the few rows of `early_look` is not scored on the others. The
-        canonical form is scored, because the branch tables hold its chains.
+        The canonical form is scored, because the branch tables hold its chains.
         """
-        formulas = [_canonical(formula) for formula in formulas]
-        results: list[Measures | Rejected] = [
-            _flaw(scores) or Measures(0, 0, 0) for scores in self.early_look.scores(formulas)
+        scores = self.evaluator.scores([_canonical(formula) for formula in formulas])
+        finite = [of_formula for of_formula in scores if not isinstance(of_formula, Rejected)]
+        measured = iter(self._measured(finite))
+        return [
+            of_formula if isinstance(of_formula, Rejected) else next(measured)
+            for of_formula in scores
         ]
-        passed = [i for i, result in enumerate(results) if not isinstance(result, Rejected)]
-        scored: list[tuple[int, FloatArray]] = []
-        of_passed = self.evaluator.scores([formulas[i] for i in passed])
-        for i, scores in zip(passed, of_passed, strict=True):
-            if isinstance(scores, Rejected):
-                results[i] = scores
+
+    def _measured(self, scores: Sequence[FloatArray]) -> Iterator[Measures | Rejected]:
+        """The measures of each formula's scores (n,) on the fitness rows."""
+        if not scores:
+            return
+        measured = self.measures.measure(np.stack(scores))
+        for place in range(len(scores)):
+            if measured.constant[place]:
+                yield _CONSTANT
+            elif measured.non_finite[place]:
+                yield _NON_FINITE
             else:
-                scored.append((i, scores))
-        if scored:
-            measured = self.measures.measure(np.stack([scores for _, scores in scored]))
-            for place, (i, _) in enumerate(scored):
-                if measured.constant[place] or measured.non_finite[place]:
-                    results[i] = _CONSTANT if measured.constant[place] else _NON_FINITE
-                else:
-                    results[i] = Measures(*map(float, measured.values[:, place]))
-        return results
+                yield Measures(*map(float, measured.values[:, place]))
 
 
 def fitness_rows(table: Table | ColumnTable, parts: Split, settings: Settings) -> Any:
@@ -330,10 +320,3 @@ def _canonical(formula: Formula) -> Formula:
     if formula.is_term and drop_dead(formula.term.expression) is None:
         return formula
     return canonical(formula)
-
-
-def _flaw(scores: FloatArray | Rejected) -> Rejected | None:
-    if isinstance(scores, Rejected):
-        return scores
-    keys = quantise_keys(scores[np.newaxis])[0]
-    return _CONSTANT if np.ptp(keys) == 0 else None

@@ -2,11 +2,11 @@
 
 from lpzero.exhaust.report import choose, report, scores
 from lpzero.exhaust.results import Entry, Query, Results
-from lpzero.exhaust.run import Exhaustion, exhaust
+from lpzero.exhaust.run import ExhaustSettings, exhaust
 
 __all__ = [
     "Entry",
-    "Exhaustion",
+    "ExhaustSettings",
     "Query",
     "Results",
     "choose",

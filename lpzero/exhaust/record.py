@@ -10,7 +10,7 @@ import numpy as np
 
 from lpzero.exhaust.products import PairResults, read_terms
 from lpzero.exhaust.results import Query, Results
-from lpzero.exhaust.run import Exhaustion
+from lpzero.exhaust.run import ExhaustSettings
 from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement.measures import MEASURES, RHO
 from lpzero.options import to_arguments, to_json
@@ -38,7 +38,7 @@ class ExhaustiveRun(FormulaRun):
 
     def command(self) -> list[str]:
         words = ["lpzero", "exhaust", self.tables[0]["name"]]
-        words += to_arguments(Exhaustion, self.request, to_json(Exhaustion()))
+        words += to_arguments(ExhaustSettings, self.request, to_json(ExhaustSettings()))
         if self.result is not None:
             words += to_arguments(Query, self.result["query"], to_json(Query()))
         return words + self.shared_options("--seed")

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 from lpzero.arrays import FloatArray
 from lpzero.exhaust.products import PairResults
 from lpzero.exhaust.results import Entry, Query, Results
-from lpzero.exhaust.run import Exhaustion
+from lpzero.exhaust.run import ExhaustSettings
 from lpzero.judgement.rivals import Contest, Count, contest_fields, rival_lines
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.options import to_json
 from lpzero.parallel import Workers
 from lpzero.runs.scoresheet import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import bare_chains
 from lpzero.scores.evaluator import MISSING_STATISTIC, FormulaEvaluator
+from lpzero.scores.floor import ProductFloor, permutation_floor
 from lpzero.scores.formula_scorer import FormulaScorer
+from lpzero.scores.products import PairScreen
 from lpzero.scores.published_formulas import formula_rivals
 from lpzero.scores.repetition import repetition
 from lpzero.scores.row_batches import scorer_of
@@ -45,7 +47,7 @@ def choose(
     The test rows are not used.
     """
     query = query or Query()
-    judged = JudgedTable(table, split)
+    judged = TableJudge(table, split)
     found = []
     for entry in results.best(query):
         scores = evaluator.score(entry.formula)
@@ -63,7 +65,7 @@ def report(
     split: Split,
     sketches: Sequence[Sketch],
     found: tuple[Results | PairResults, BranchTable],
-    asked: Exhaustion,
+    asked: ExhaustSettings,
     query: Query | None = None,
     count: Count | None = None,
     repeated: Sequence[Sketch] | None = None,
@@ -76,7 +78,7 @@ def report(
     results, branches = found
     evaluator = FormulaEvaluator(sketches, table=branches)
     chosen = choose(table, split, results, evaluator, query)
-    judged = JudgedTable(table, split, with_test=True)
+    judged = TableJudge(table, split, with_test=True)
     others: list[FormulaScorer] = []
     if repeated is not None:
         others = [scorer_of(repeated, bare_chains(), workers=asked.workers)]
@@ -122,14 +124,14 @@ def scores(
     evaluator = FormulaEvaluator(sketches, table=branches)
     values = evaluator.score(parse(formula))
     assert not isinstance(values, Rejected), "the winner has a score on every row"
-    judged = JudgedTable(table, split, with_test=True)
+    judged = TableJudge(table, split, with_test=True)
     count = (result.get("count") or {}).get("formula")
     batches = scorer_of(sketches, branches.chains, branches, workers)
     lines = rival_lines(judged, values, formula_rivals(evaluator, count, batches))
     return sheet(formula, {table.name: column(table, judged.parts, values, lines)})
 
 
-def _line(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, Any]:
+def _line(judged: TableJudge, entry: Entry, scores: FloatArray) -> dict[str, Any]:
     return {
         "formula": str(entry.formula),
         "rho": judged.rhos(scores),
@@ -138,7 +140,7 @@ def _line(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, An
     }
 
 
-def _best(judged: JudgedTable, entry: Entry, scores: FloatArray) -> dict[str, Any]:
+def _best(judged: TableJudge, entry: Entry, scores: FloatArray) -> dict[str, Any]:
     """The formula's line, with the judgement of every part."""
     line = _line(judged, entry, scores)
     found = {judged.table.name: judged.judge_chosen(scores)}
@@ -157,7 +159,7 @@ def _unread(results: Results | PairResults, branches: BranchTable) -> dict[str, 
     return {MISSING_STATISTIC: len(PAPER_REDUCTIONS) * n_unread}
 
 
-def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, int]:
+def _rejected(asked: ExhaustSettings, constant: int, non_finite: int) -> dict[str, int]:
     """Formulas by the rule that removed them, of both reductions together.
 
     A `duplicate` equals another formula up to sign; `constant-score` and `non-finite` formulas were
@@ -170,3 +172,26 @@ def _rejected(asked: Exhaustion, constant: int, non_finite: int) -> dict[str, in
     counts = {rule: n * count for rule, count in size.rejected.items()}
     counts["duplicate"] = n * (size.kept - size.distinct)
     return counts | {"constant-score": constant, "non-finite": non_finite}
+
+
+def floors(
+    table: Table,
+    split: Split,
+    results: Results | PairResults,
+    permutations: int,
+    asked: ExhaustSettings,
+) -> list[dict[str, Any]]:
+    """The floor on the table as JSON values, in a list; this reads the test rows.
+
+    All products are screened by closed form for each permutation and the best ranked exactly.
+    Empty without permutations, and for the paper's space.
+    """
+    if not permutations or not isinstance(results, PairResults):
+        return []
+    logs, train = results.terms.logs, split.train
+    floor = ProductFloor(PairScreen.of(logs[:, train]).best, logs, train, train, split.open_test())
+    label = "permutations" if asked.progress else None
+    found = permutation_floor(
+        floor, table.targets, permutations, workers=asked.workers, label=label
+    )
+    return [{"table": table.name, **found.to_json()}]

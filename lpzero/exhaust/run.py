@@ -15,21 +15,20 @@ import numpy as np
 
 from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
+from lpzero.exhaust.families import family_scorer
 from lpzero.exhaust.products import PairResults, PairTask, needed_bytes
 from lpzero.exhaust.results import Results
 from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.exhaust.shards import ShardTask
 from lpzero.judgement.ranks import rank_targets
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.options import Bytes, Switch, Whole, check, option
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, table_entries
 from lpzero.runs.directory import RunDirectory
-from lpzero.scores.branch_table import BranchTable
+from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.families import family_scorer
 from lpzero.scores.products import PairScreen
-from lpzero.scores.stored_tables import stored_table
 from lpzero.scores.terms import term_table
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.version import VERSION
@@ -48,7 +47,7 @@ _MIN_WORKER_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Exhaustion:
+class ExhaustSettings:
     """The settings of an exhaustive run: which formulas, and how much memory."""
 
     unaries: int = option(1, "The number of unary operations per chain.", Whole(1, 2))
@@ -75,7 +74,7 @@ def exhaust(
     sketches: Sequence[Sketch],
     split: Split,
     folder: Path,
-    asked: Exhaustion,
+    asked: ExhaustSettings,
     options: SketchOptions | None = None,
 ) -> tuple[Results | PairResults, BranchTable]:
     """Measure every formula on the training rows, resuming where an earlier call stopped.
@@ -88,7 +87,7 @@ def exhaust(
     with RunDirectory(folder, config, resume=True, lock=asked.lock) as directory:
         directory.log_remarks()
         label = "branches" if asked.progress else None
-        branches = stored_table(sketches, chains, None, asked.workers, label)
+        branches = branch_table(sketches, chains, None, asked.workers, label)
         if asked.terms == 2:
             return _measure_pairs(table, split.train, branches, files, asked), branches
         results = Results(files, asked.unaries, asked.same_statistic)
@@ -99,7 +98,7 @@ def exhaust(
 
 
 def _measure_pairs(
-    table: Table, train: IntArray, branches: BranchTable, files: ShardFiles, asked: Exhaustion
+    table: Table, train: IntArray, branches: BranchTable, files: ShardFiles, asked: ExhaustSettings
 ) -> PairResults:
     """Measure every product of two terms on the training rows; those of longer chains screened."""
     terms = term_table(branches)
@@ -112,7 +111,7 @@ def _measure_pairs(
         logs = np.ascontiguousarray(terms.logs[:, train])
         task = PairTask(
             logs,
-            JudgedTable(table).measures(train),
+            TableJudge(table).measures(train),
             files,
             rank_targets(table.targets[train]),
             PairScreen.of(logs) if asked.is_screened else None,
@@ -124,7 +123,7 @@ def _measure_pairs(
 
 
 def exhaustive_config(
-    table: Table, split: Split, asked: Exhaustion, options: SketchOptions | None = None
+    table: Table, split: Split, asked: ExhaustSettings, options: SketchOptions | None = None
 ) -> RunConfig:
     """The config of an exhaustive run: everything that determines its measures."""
     request = {
@@ -146,9 +145,9 @@ def _measure(
     branches: BranchTable,
     results: Results,
     missing: list[Any],
-    asked: Exhaustion,
+    asked: ExhaustSettings,
 ) -> None:
-    workers, judged = asked.workers or Workers(), JudgedTable(table)
+    workers, judged = asked.workers or Workers(), TableJudge(table)
     rows = judged.by_group(train)
     scorer = family_scorer(branches, rows)
     # Twice: the table was assembled from parts, and workers map a copy of the scorer.
@@ -159,14 +158,14 @@ def _measure(
     _run(task, missing, asked)
 
 
-def _check_memory(asked: Exhaustion, needed: int) -> None:
+def _check_memory(asked: ExhaustSettings, needed: int) -> None:
     """Raise InputError unless the run may take that many bytes."""
     if needed > asked.memory:
         gigabytes = needed / GIGABYTE
         raise InputError(f"this run needs at least {gigabytes:.2f} GB: give --memory more")
 
 
-def _run(task: ShardTask | PairTask, missing: Sequence[Any], asked: Exhaustion) -> None:
+def _run(task: ShardTask | PairTask, missing: Sequence[Any], asked: ExhaustSettings) -> None:
     """Give every missing shard to a worker."""
     label = "formulas" if asked.progress else None
     with closing(stream(task, missing, asked.workers, label)) as outcomes:

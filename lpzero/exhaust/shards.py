@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray
+from lpzero.exhaust.families import FamilyScorer
 from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement.measures import MEASURES, RankMeasures
-from lpzero.scores.families import FamilyScorer
 from primitives.enumeration import Family
 from primitives.reductions import PAPER_REDUCTIONS
 

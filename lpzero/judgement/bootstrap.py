@@ -98,11 +98,6 @@ def _spearman(counts: FloatArray, of_x: _Resampled, of_y: _Resampled) -> FloatAr
     return bounded_ratio(products, np.sqrt(of_x.squares * of_y.squares))
 
 
-def kendall_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Tau-b of x and y (n,) in each resample (R,); 0 where a resample is constant."""
-    return np.concatenate([one.tau for one in _correlations(counts, x, y)])
-
-
 def _kendall(
     counts: FloatArray, x: FloatArray, y: FloatArray, of_x: _Resampled, of_y: _Resampled
 ) -> FloatArray:

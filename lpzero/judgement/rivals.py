@@ -15,7 +15,7 @@ from lpzero.arrays import FloatArray
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.differences import Difference
 from lpzero.judgement.stability import Stability
-from lpzero.judgement.table import SPLIT_PARTS, JudgedTable
+from lpzero.judgement.table import SPLIT_PARTS, TableJudge
 from lpzero.judgement.verdict import verdict
 from primitives.formula import Formula
 
@@ -44,7 +44,7 @@ class Rival:
 
 
 def rival_lines(
-    judged: JudgedTable, scores: FloatArray, rivals: Sequence[Rival]
+    judged: TableJudge, scores: FloatArray, rivals: Sequence[Rival]
 ) -> list[dict[str, Any]]:
     """Each counter, column and rival on the test rows, and its paired difference from the winner.
 
@@ -80,7 +80,7 @@ MeasureStability = Callable[[Formula, "Table | ColumnTable"], Stability]
 class Contest:
     """A winner's scores (n,) on a table with open test rows, and what they are compared with."""
 
-    judged: JudgedTable
+    judged: TableJudge
     scores: FloatArray
     count: Count | None = None
     stability: Stability | None = None

@@ -32,7 +32,7 @@ LEAST_ARCHS = 2  # architectures that can be ranked at all
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedTable:
+class TableJudge:
     """A table with the rows that scores are judged on.
 
     Without a split that is the whole table. With a split it is train and valid; test and the whole

@@ -2,13 +2,19 @@
 
 Large arrays of a payload are written to one file that every process maps, so they are in memory
 once for any number of processes.
+
+The driver handles Ctrl-C and SIGTERM for all of its workers. A driver that is killed cannot end
+them, so each worker looks for it and ends when it is gone.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
+import sys
 import tempfile
+import threading
 import time
 import warnings
 from concurrent.futures import Future
@@ -19,17 +25,18 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
-from joblib.externals.loky import cpu_count, get_reusable_executor
+from joblib.externals.loky import cpu_count, get_reusable_executor, process_executor
 
 from lpzero import files
-from lpzero.parallel import worker
 from lpzero.parallel.payload import Bytes, Function, Payload
 from lpzero.parallel.pools import AHEAD, POLL_SECONDS
-from lpzero.parallel.tasks import Answer, Died, Done, Raised, apply
+from lpzero.parallel.tasks import Answer, Died, Done, Raised, apply, keep_freed_memory
 
 _IDLE_SECONDS = 300
 _QUEUED_SECONDS = 1.0
+_WATCH_SECONDS = 0.5
 _SHARED_MEMORY = Path("/dev/shm")
+_ORPHANED: list[Path] = []  # in a worker: the driver's folders, removed if it ends without doing so
 # What limits the threads of each process, so that processes do not compete.
 _LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMBA_NUM")
 
@@ -50,9 +57,9 @@ class LocalPool:
 
     def submit(self, number: int, item: bytes) -> None:
         try:
-            future = _executor(self._jobs).submit(_perform, self._load, item)
+            future = _executor(self._jobs).submit(apply, self._load, item)
         except BrokenProcessPool:  # it broke since it was asked for
-            future = _executor(self._jobs).submit(_perform, self._load, item)
+            future = _executor(self._jobs).submit(apply, self._load, item)
         self._running[future] = number
         future.add_done_callback(self._finished.put)
 
@@ -85,7 +92,7 @@ def _executor(jobs: int) -> Any:
     return get_reusable_executor(
         max_workers=jobs,
         timeout=_IDLE_SECONDS,
-        initializer=worker.prepare,
+        initializer=_prepare,
         initargs=(os.getpid(),),
         env={name: os.environ.get(name, each) for name in names},
     )
@@ -103,11 +110,6 @@ def _answer(future: Future[Any]) -> Answer:
         raise error
     found: Done | Raised = future.result()
     return found
-
-
-def _perform(load: _Mapped, item: bytes) -> Done | Raised:
-    """Runs in a worker: the answer for an item."""
-    return apply(load, item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class _Mapped:
     def _arrays(self) -> tuple[Bytes, ...]:
         if self.path is None:
             return ()
-        worker.remove_if_orphaned(self.path.parent)
+        _ORPHANED.append(self.path.parent)
         mapped = np.memmap(self.path, dtype=np.uint8, mode="r")
         ends = np.cumsum([0, *(_padded(size) for size in self.sizes)])
         return tuple(
@@ -160,3 +162,26 @@ def _scratch_folder(size: int) -> Path:
     is_roomy = _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > 2 * size
     folder = str(_SHARED_MEMORY) if is_roomy and os.access(_SHARED_MEMORY, os.W_OK) else None
     return Path(tempfile.mkdtemp(prefix="lpzero-", dir=folder))
+
+
+def _prepare(driver: int) -> None:
+    """Ignore Ctrl-C and SIGTERM, and end this process soon after the driver has ended."""
+    # Where psutil is installed, loky replaces a worker that has grown by 300 MB since its first
+    # item, as one does whose later networks are larger: each new one imports torch again. A search
+    # had a new process for every third network.
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
+    keep_freed_memory()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(driver,), daemon=True).start()
+
+
+def _watch(driver: int) -> None:
+    # The parent of an orphan is another process. Linux can send a signal instead
+    # (PR_SET_PDEATHSIG), but sends it when the thread that started the worker ends.
+    while os.getppid() == driver:
+        time.sleep(_WATCH_SECONDS)
+    for folder in _ORPHANED:
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)  # at once: nobody is left to read the result of the task

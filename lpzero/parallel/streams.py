@@ -13,12 +13,11 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lpzero.parallel.backends import Workers, opened
-from lpzero.parallel.payload import Payload
-from lpzero.parallel.pickling import dumps
+from lpzero.parallel.payload import Payload, dumps
 from lpzero.parallel.pools import Pool
 from lpzero.parallel.progress_bar import progress
 from lpzero.parallel.tasks import Answer, Died, Raised
+from lpzero.parallel.workers import Workers, opened
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

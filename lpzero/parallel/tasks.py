@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
+import hashlib
 import pickle
 import socket
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError, LPZeroError
-from lpzero.parallel.allocator import keep_freed_memory
-from lpzero.parallel.engine import engine
-from lpzero.parallel.payload import Function, Payload
-from lpzero.parallel.pickling import dumps
+from lpzero.parallel.payload import Function, Payload, dumps
+from lpzero.version import VERSION
+
+_PACKAGES = ("lpzero", "primitives", "spaces")
+# Of <malloc.h>: how much free memory a process keeps, and from which size on an array is a mapping
+# of its own. The values are the largest that glibc's own, dynamic thresholds reach.
+_MALLOC = {-1: 64 << 20, -3: 32 << 20}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +99,33 @@ def version_error(found: dict[str, list[str]], wanted: str) -> InputError:
     return InputError(
         f"workers need lpzero {wanted}, as here; found {told}: install the same version there"
     )
+
+
+@lru_cache(maxsize=1)
+def engine() -> str:
+    """The version and the source's digest, as in "0.2.0 (source 3f9a1c0b)".
+
+    Two checkouts of one version differ in their source; their results and what they send may, too.
+    """
+    root, found = Path(__file__).parents[2], hashlib.sha256()
+    for package in _PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            found.update(str(path.relative_to(root)).encode())
+            found.update(path.read_bytes())
+    return f"{VERSION} (source {found.hexdigest()[:8]})"
+
+
+@lru_cache(maxsize=1)
+def keep_freed_memory() -> None:
+    """Let the C library's allocator use freed memory again; once per process, where it can.
+
+    By itself it gives arrays of a megabyte back to the system when they are freed, and the next one
+    costs page faults, millions of them for all products of two terms. Dask starts its workers with
+    MALLOC_TRIM_THRESHOLD_=65536, with which they take three times as long (experiments/cluster).
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):  # macOS, musl
+        return
+    for name, value in _MALLOC.items():
+        mallopt(name, value)

@@ -1,35 +1,28 @@
 """Every proxy of the papers under one protocol, hand-made or discovered.
 
-Importing the package registers the families that need no torch. The others are imported when a
-name is looked up that is not among them, or all names are listed.
+Importing the package imports the families that need no torch; the registry imports the others.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lpzero.proxies import engine as engine
-from lpzero.proxies import formula as formula
-from lpzero.proxies import kernels as kernels
-from lpzero.proxies import plugins as plugins
-from lpzero.proxies import sizes as sizes
 from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
-from lpzero.proxies.context import Context
+from lpzero.proxies.families import counters as counters
+from lpzero.proxies.families import formulas as formulas
+from lpzero.proxies.families import kernels as kernels
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import find
+from lpzero.proxies.measurements import Context, Measurements, Record, evaluate
 from lpzero.proxies.registry import get, names, proxy, register
 
 if TYPE_CHECKING:
-    from lpzero.proxies.measurements import Measurements, Record, evaluate
     from lpzero.proxies.network import Network
     from lpzero.statistics.trace import Layout
 
 _ELSEWHERE = {
     "Layout": "lpzero.statistics.trace",
-    "Measurements": "lpzero.proxies.measurements",
     "Network": "lpzero.proxies.network",
-    "Record": "lpzero.proxies.measurements",
-    "evaluate": "lpzero.proxies.measurements",
 }
 
 

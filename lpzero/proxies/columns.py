@@ -15,12 +15,11 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.judgement.table import ALL, JudgedTable
+from lpzero.judgement.table import ALL, TableJudge
 from lpzero.proxies.base import Proxy
-from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.lookup import from_file
-from lpzero.proxies.measurements import Measurements
+from lpzero.proxies.measurements import Context, Measurements
 from lpzero.proxies.ranking import prefetch
 from lpzero.proxies.registry import get
 from lpzero.scores.column_evaluator import ColumnEvaluator
@@ -98,7 +97,7 @@ def rank_columns(
     everything = columns | as_ranks(columns)
     asked = list(proxies) or [FormulaProxy(name, Formula.of_base(Column(name))) for name in columns]
     parts = split(table, split_seed) if len(table) >= MIN_ROWS else None
-    judged = JudgedTable(table, parts, with_test=True)
+    judged = TableJudge(table, parts, with_test=True)
     rows = []
     for proxy in asked:
         found = ColumnEvaluator(everything).score(proxy.formula)

@@ -13,12 +13,15 @@ from typing import Any, NoReturn
 from torch import nn
 
 from lpzero.errors import InputError
-from lpzero.proxies.base import Measure
+from lpzero.proxies.base import Measure, Proxy
 from lpzero.proxies.measurements import Measurements, Record, evaluate
 from lpzero.proxies.network import Network
 from lpzero.statistics.isolation import single_thread
 from lpzero.statistics.model_sizes import ModelSizes, model_flops, model_sizes
 from spaces.base import Sizes, Space
+from spaces.ends import ends_of
+
+_ALONE = "it ranks models among each other and has no score for one alone; give several models"
 
 
 class GivenModel:
@@ -133,3 +136,28 @@ class GivenMeasurements(Measurements):
                 self.found[key] = evaluate(measure, self.given.models[arch].network)
         self.seconds += self.found[key].seconds
         return self.found[key]
+
+
+def refusal(proxy: Proxy, given: GivenModels) -> str | None:
+    """The reason, None if the proxy can be tried."""
+    if proxy.is_of_ranks and len(given.models) < 2:
+        return _ALONE
+    if proxy.only_spaces:
+        return proxy.only_spaces
+    for model in given.models.values():
+        for name in sorted(proxy.reads & model.sizes.absent):
+            return str(model.network.missing(name))
+        for end in sorted(proxy.ends):
+            if not _has_end(model, end):
+                return (
+                    f"the formula reads the {end}, and {type(model.network.model).__name__} has"
+                    f" none with weights; name its modules in Layout.{end}"
+                )
+    reasons = ((part, refusal(part, given)) for part in proxy.parts)
+    return next((f"{part.name}: {reason}" for part, reason in reasons if reason), None)
+
+
+def _has_end(model: GivenModel, end: str) -> bool:
+    network = model.network
+    ends = network.layout.ends(network.model) or ends_of(network.model)
+    return bool(ends.get(end))

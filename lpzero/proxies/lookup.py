@@ -2,20 +2,23 @@
 
 snip · rank-mean(ntkt, sept) · rank-sum(0.3 ntkt, 0.7 sept) · rank-log(ntkt, sept) ·
 sum(mul(G, W)) · best.json · runs/a
+
+An ensemble is the mean of the ranks of several formulas, as one proxy: formulas that rank about
+equally well err on different architectures, so the mean of their ranks is steadier than any of
+them.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lpzero.errors import InputError
 from lpzero.proxies.base import Proxy
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
-from lpzero.proxies.ensemble import ensemble, members_of
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.registry import get, known
 from lpzero.sketches.sketch import SketchOptions
@@ -107,3 +110,19 @@ def _split(text: str) -> Iterator[str]:
             piece += character
     if piece.strip():
         yield piece
+
+
+def ensemble(name: str, members: Sequence[FormulaProxy], paper: str = "") -> Combined:
+    """The rank mean of the formulas, each counting equally."""
+    if not members:
+        raise InputError(f"the ensemble {name} has no members; give at least one formula")
+    return Combined(name, tuple(members), "rank-mean", paper=paper)
+
+
+def members_of(proxy: object) -> tuple[FormulaProxy, ...] | None:
+    """The formulas whose plain rank mean the proxy is; None if it is anything else."""
+    if not isinstance(proxy, Combined) or proxy.how != "rank-mean":
+        return None
+    members = tuple(part for part in proxy.parts if isinstance(part, FormulaProxy))
+    is_plain = len(set(proxy.weights)) <= 1 and len(members) == len(proxy.parts)
+    return members if is_plain else None

@@ -14,22 +14,26 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, UnsealedError
-from lpzero.parallel import Lost, stream
+from lpzero.parallel import Lost, Workers, stream
 from lpzero.proxies.base import Measure
-from lpzero.proxies.context import Context
-from lpzero.proxies.released_batch import own_batch
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, Sketches, sketches
-from lpzero.sketches.sketch import SketchOptions
-from lpzero.sketches.store import Store
+from lpzero.sketches.sketch import SketchOptions, address
+from lpzero.sketches.store import Store, default_folder
+from lpzero.statistics.definitions import OURS
 from lpzero.statistics.errors import StatisticsError
 from spaces.base import Space
 from spaces.errors import BatchError
+from spaces.flexibert import FlexiBertSpace
+from spaces.gpt2 import Gpt2Space
+from spaces.minibatch import Minibatch
 
 if TYPE_CHECKING:  # torch is imported when networks are measured, not for scores of sketches
     from torch import Tensor
@@ -41,6 +45,41 @@ if TYPE_CHECKING:  # torch is imported when networks are measured, not for score
 
 logger = logging.getLogger(__name__)
 _ENDING = ".json"
+_QUICK = "quick 2"  # another one whenever the passes of quick networks change
+_SEQUENCES, _ENCODED = 16, 128
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Seeds of weights and batch, loss, device, sequences per pass, cache folder, workers, batch.
+
+    `batch` is its size, length and text where they are not the space's own; `definitions` of H, W
+    and G are for formulas alone. `is_quick`: networks as a search has them, with weights drawn by
+    name (`spaces.initialisation.ByName`) and less exact passes (`Network.is_quick`). Their scores
+    are cached apart from the others.
+    """
+
+    seed: int = 0
+    batch_seed: int = 0
+    loss: str = "auto"
+    device: str = "cpu"
+    chunk: int | None = None
+    folder: Path = field(default_factory=default_folder)
+    workers: Workers = field(default_factory=Workers)
+    label: str | None = None
+    batch: Minibatch | None = None
+    definitions: str = OURS
+    is_quick: bool = False
+
+    def address(self, space: Space[Any], arch: Any) -> str:
+        """The name under which the measures of the architecture's network are cached."""
+        found = address(space, arch, self.options)
+        return sha256(f"{_QUICK} {found}".encode()).hexdigest() if self.is_quick else found
+
+    @property
+    def options(self) -> SketchOptions:
+        """The options that determine the values of a network's measures."""
+        return SketchOptions(None, self.loss, self.seed, self.batch_seed, self.batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,3 +377,18 @@ def _write(store: Store, space: str, name: str, records: dict[str, Record]) -> N
         for key, r in sorted(records.items())
     }
     seals.write_sealed(store.path(space, name, _ENDING), name, {"records": rows}, indent=None)
+
+
+def released_batch(space: Space[Any]) -> Minibatch | None:
+    """16 sequences as long as the models read (GPT-2), 128 (encoders), else the space's own."""
+    if isinstance(space, Gpt2Space):
+        return Minibatch(_SEQUENCES, space.context)
+    return Minibatch(_ENCODED) if isinstance(space, FlexiBertSpace) else None
+
+
+def own_batch(measure: Measure, space: Space[Any]) -> Minibatch | None:
+    """The batch that the measure runs on unless another is chosen; None for the space's own."""
+    if measure.has_own_batch:
+        return released_batch(space)
+    is_too_few = space.batch_shape[0] < measure.n_inputs
+    return Minibatch(measure.n_inputs) if is_too_few else None

@@ -21,11 +21,10 @@ from torch import Tensor, nn
 from lpzero.errors import InputError
 from lpzero.proxies.base import Measure, NetworkProxy, Proxy
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.proxies.given_models import GivenMeasurements, GivenModels
+from lpzero.proxies.given_models import GivenMeasurements, GivenModels, refusal
 from lpzero.proxies.lookup import find
 from lpzero.proxies.network import Network
 from lpzero.proxies.ranking import is_released
-from lpzero.proxies.refusal import refusal
 from lpzero.proxies.registry import get, names
 from lpzero.statistics.default_loss import named_loss
 from lpzero.statistics.definitions import OURS

@@ -20,15 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.proxies import (
-    absolute_flow,
-    forward_pass,
-    input_noise,
-    released_flow,
-    sample_gradients,
-    tangents,
-)
-from lpzero.proxies.released_dropout import train_mode_dropout
+from lpzero.proxies import flow, passes, sample_gradients
 from lpzero.statistics.inputs import read_inputs, split
 from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import Layout, Part, look_alikes
@@ -222,7 +214,7 @@ class Network:
         found = []
         with self.untouched():
             for part in self._parts():
-                with train_mode_dropout(self.model, self.seed, part):
+                with passes.train_mode_dropout(self.model, self.seed, part):
                     found.append(_one_pass(self, part))
         return _joined(found)
 
@@ -234,7 +226,7 @@ class Network:
     @Shared
     def entropies(self) -> list[float]:
         """The entropy of the spectrum of the first block's input and of each block's output."""
-        return forward_pass.entropies(self)
+        return passes.entropies(self)
 
     @Shared
     def wide_outputs(self) -> list[Tensor]:
@@ -259,7 +251,7 @@ class Network:
     @Shared
     def noised(self) -> dict[float, Tensor]:
         """The gradients at the first block's input (B, T, d) under noise, by its amplitude."""
-        return input_noise.amplified(self)
+        return passes.amplified(self)
 
     @Shared
     def sampled(self) -> sample_gradients.Summary:
@@ -274,22 +266,22 @@ class Network:
             return sample_gradients.gram(sample_gradients.of_outputs(self))
 
     @Shared
-    def tangent_trace(self) -> tangents.TangentTrace:
+    def tangent_trace(self) -> sample_gradients.TangentTrace:
         """The trace of the tangent kernel, and how many tokens the first block sees."""
         with self.untouched():
-            return tangents.tangent_trace(self)
+            return sample_gradients.tangent_trace(self)
 
     @Shared
-    def flowed(self) -> list[absolute_flow.BlockFlow]:
+    def flowed(self) -> list[flow.BlockFlow]:
         """The gradient of each matrix under absolute weights and an input of ones."""
         with self.untouched():
-            return absolute_flow.gradients(self)
+            return flow.gradients(self)
 
     @Shared
-    def released(self) -> released_flow.ReleasedFlow:
+    def released(self) -> flow.ReleasedFlow:
         """The pass over absolute weights as public code has it."""
         with self.untouched():
-            return released_flow.released_flow(self)
+            return flow.released_flow(self)
 
 
 def incoming(states: Tensor) -> Tensor:

@@ -16,11 +16,10 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.table import ALL, LEAST_ARCHS, JudgedTable
+from lpzero.judgement.table import ALL, LEAST_ARCHS, TableJudge
 from lpzero.proxies.base import Proxy
-from lpzero.proxies.context import Context
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.proxies.measurements import Measurements
+from lpzero.proxies.measurements import Context, Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import get, names
 from lpzero.scores.columns import RANK_OF, select
@@ -151,7 +150,7 @@ class _RankedTable:
     def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
         self.table, self.ranking, self.measurements = table, ranking, measurements
         parts = split(table, ranking.split_seed) if len(table) >= MIN_ROWS else None
-        self.judged = JudgedTable(table, parts, with_test=True)
+        self.judged = TableJudge(table, parts, with_test=True)
         self.scores: dict[str, FloatArray] = {}
 
     def row(self, proxy: Proxy) -> Row:

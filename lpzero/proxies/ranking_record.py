@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.judgement.table import ALL, JudgedTable, space_name
+from lpzero.judgement.table import ALL, TableJudge, space_name
 from lpzero.runs.config import RunConfig, StoredConfig
 from lpzero.runs.layout import RESULT, SCORES
 from lpzero.runs.run import Run, read_file
@@ -53,7 +53,7 @@ def result_of(
 ) -> tuple[Row, Row | None]:
     """The result, and the score sheet if the scores (n,) by proxy are known; JSON values."""
     parts = split(table, split_seed) if len(table) >= MIN_ROWS else None
-    judged = JudgedTable(table, parts, with_test=True)
+    judged = TableJudge(table, parts, with_test=True)
     result = {"tables": [{"name": table.name, **judged.facts}], "rows": list(rows)}
     best = str(rows[0]["proxy"]) if rows else ""
     if best not in scores:

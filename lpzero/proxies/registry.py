@@ -1,8 +1,4 @@
-"""Every proxy by name, and how one is declared.
-
-A proxy scores a list of architectures of a space; larger always means better. Its direction, -1
-where the paper wants the quantity small, is declared with it and never fitted to a table.
-Most are a function of one built network:
+"""Every proxy by name, how one is declared, and those that other packages offer.
 
     @proxy(needs=Needs.GRADIENT | Needs.LABELS, paper="Lee et al. 2019", normalised=True)
     def snip(network):
@@ -12,62 +8,55 @@ Most are a function of one built network:
 The registered name is the function's with hyphens. `normalised` also declares NAME-normalised,
 the mean of the terms instead of their sum. `reads` are statistics without which the proxy means
 nothing: it does not apply to spaces whose networks do not have them.
+
+Our own are declared by the modules of `lpzero.proxies.families`, which are listed and imported when
+a name is looked up that is not among those imported so far, or all names are listed: most of them
+import torch. Those of other packages are in the entry-point group `lpzero.proxies`. An entry point
+leads to a module that declares proxies with `@proxy` or `register`, to one such function, to a
+proxy, or to the text of a formula, which is registered under the entry point's name. They are
+loaded when all names or an unknown name are requested. A plug-in that fails is logged in one line,
+and everything it registered is removed.
 """
 
 from __future__ import annotations
 
+import logging
+import pkgutil
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from types import FrameType
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
 from lpzero.errors import InputError
+from lpzero.proxies import families
 from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
 from spaces import user_modules
 from spaces.errors import UnknownNameError
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-# The modules that declare proxies, in the order of their names in every list.
-FAMILIES = (
-    "jacobian",
-    "activations",
-    "attention",
-    "auto_prox",
-    "sizes",
-    "components",
-    "az_nas",
-    "formula",
-    "engine",
-    "hidden",
-    "kernels",
-    "te_nas",
-    "patterns",
-    "saliency",
-    "released",
-    "supernet",
-    "trazor",
-)
-_PACKAGE = __name__.rpartition(".")[0]
+GROUP = "lpzero.proxies"
+logger = logging.getLogger(__name__)
 
 _PROXIES: dict[str, Proxy] = {}
-_FAMILY: dict[str, int] = {}  # of our proxies the place of their module in FAMILIES
-_is_loaded = False
-_LOADERS: list[Callable[[], None]] = []
+_FAMILIES: dict[str, str] = {}  # of our proxies the module that declared it
 _OWNERS: dict[str, str] = {}  # of a user's proxy the module that declared it
+_is_loaded = False
+_has_plugins = False
 
 
-def register(proxy: Proxy) -> Proxy:
-    """Register the proxy under its name."""
-    family, owner = _declaring_family(), user_modules.running()
-    if family is None:
+def register(proxy: Proxy, module: str = "") -> Proxy:
+    """Register the proxy under its name; a family of ours says which `module` it is."""
+    is_ours, owner = module.startswith(f"{families.__name__}."), user_modules.running()
+    if not is_ours:
         load_families()  # a name of ours is taken, whether or not it was looked up before
+    if not isinstance(proxy, Proxy):
+        raise InputError(f"{proxy!r} is not a proxy: its class must inherit lpzero.proxies.Proxy")
     if proxy.name in _PROXIES:
         raise InputError(f"there is a proxy {proxy.name} already; choose another name")
     _PROXIES[proxy.name] = proxy
-    if family is not None:
-        _FAMILY[proxy.name] = family
+    if is_ours:
+        _FAMILIES[proxy.name] = module
     elif owner is not None:
         _OWNERS[proxy.name] = owner
     return proxy
@@ -97,46 +86,32 @@ def proxy(
     """Declare a function of one network as a proxy; raise `version` when its values change."""
 
     def declare(function: F) -> F:
-        known = function.__name__.replace("_", "-")
+        name, module = function.__name__.replace("_", "-"), function.__module__
         definition = " ".join((function.__doc__ or "").split("\n\n")[0].split())
         by_block = function.__annotations__.get("return") == "Terms"
-        measure = Measure(known, function, version, by_block, has_own_batch, n_inputs)
-        wanted = frozenset(reads)
-        register(NetworkProxy(known, measure, needs, paper, definition, False, direction, wanted))
+        measure = Measure(name, function, version, by_block, has_own_batch, n_inputs)
+        how = direction, frozenset(reads)
+        register(NetworkProxy(name, measure, needs, paper, definition, False, *how), module)
         if normalised:
-            mean = f"mean of the terms of {known}"
-            other = f"{known}-normalised"
-            register(NetworkProxy(other, measure, needs, paper, mean, True, direction, wanted))
+            mean = f"mean of the terms of {name}"
+            means = NetworkProxy(f"{name}-normalised", measure, needs, paper, mean, True, *how)
+            register(means, module)
         return function
 
     return declare
 
 
 def load_families() -> None:
-    """Import the families, all but a few of which import torch, and sort the proxies by them."""
+    """Import every family, and sort our proxies by their modules' names, in which order they are in
+    every list."""
     global _is_loaded
     if _is_loaded:
         return
     _is_loaded = True  # what a family looks up while it is imported is there already
-    for family in FAMILIES:
-        import_module(f"{_PACKAGE}.{family}")
-    ordered = sorted(_PROXIES.items(), key=lambda item: _FAMILY.get(item[0], len(FAMILIES)))
-    _PROXIES.clear()
-    _PROXIES.update(ordered)
-
-
-def _declaring_family() -> int | None:
-    """The place of the family whose module is being run; None if it is a user's proxy."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__"))
-        package, _, name = module.rpartition(".")
-        if module == f"{_PACKAGE}.plugins" or module == user_modules.running():
-            return None
-        if package == _PACKAGE and name in FAMILIES:
-            return FAMILIES.index(name)
-        frame = frame.f_back
-    return None
+    for module in pkgutil.iter_modules(families.__path__):
+        import_module(f"{families.__name__}.{module.name}")
+    ordered = sorted(_PROXIES, key=lambda name: (name not in _FAMILIES, _FAMILIES.get(name, "")))
+    restore({name: _PROXIES[name] for name in ordered})
 
 
 def known() -> list[str]:
@@ -151,14 +126,8 @@ def names() -> list[str]:
     Also of those that `lpzero rank` takes only by name: the released recipes and what runs on more
     inputs (`lpzero.proxies.ranking.ranked_by_default`).
     """
-    for load in _LOADERS:
-        load()
+    _load_plugins()
     return known()
-
-
-def add_loader(load: Callable[[], None]) -> None:
-    """Call `load`, which registers more proxies, when all names or an unknown one are needed."""
-    _LOADERS.append(load)
 
 
 def get(name: str) -> Proxy:
@@ -177,6 +146,47 @@ def snapshot() -> dict[str, Proxy]:
 
 
 def restore(earlier: dict[str, Proxy]) -> None:
-    """Remove what was registered since the snapshot."""
+    """Have these proxies alone, as they were at the snapshot."""
+    kept = dict(earlier)
     _PROXIES.clear()
-    _PROXIES.update(earlier)
+    _PROXIES.update(kept)
+
+
+def _load_plugins() -> None:
+    """Load every plug-in, once."""
+    global _has_plugins
+    if _has_plugins:
+        return
+    _has_plugins = True  # before loading: a plug-in may request names itself
+    for entry in sorted(entry_points(group=GROUP), key=lambda e: (_package(e), e.name)):
+        before = snapshot()
+        try:
+            _register_plugin(entry, before)
+        except (Exception, SystemExit) as error:  # whatever the plug-in's module does
+            restore(before)
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            logger.warning(
+                "plug-in %s of %s is ignored: %s", entry.name, _package(entry), reason[:300]
+            )
+
+
+def _register_plugin(entry: EntryPoint, before: dict[str, Proxy]) -> None:
+    from lpzero.proxies.formula import FormulaProxy  # looks proxies up here
+    from primitives.parser import parse
+
+    was_imported = entry.module in sys.modules  # then it declared its proxies earlier
+    offered = entry.load()
+    if isinstance(offered, str):
+        register(FormulaProxy(entry.name, parse(offered)))
+    elif isinstance(offered, Proxy):
+        if _PROXIES.get(offered.name) is not offered:
+            register(offered)
+    elif before == _PROXIES and not was_imported:
+        raise InputError(f"{entry.value} declares no proxy")
+    for name in _PROXIES.keys() - before.keys():
+        if name != name.strip() or not name or set(name) & set("(),/\\\0 \n"):
+            raise InputError(f"{name!a} cannot be a proxy's name; use letters and hyphens")
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "an unknown package"

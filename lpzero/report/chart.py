@@ -120,13 +120,17 @@ class Chart:
     title: str = ""
 
     @property
-    def has_legend(self) -> bool:
-        """Whether a point or a line has a name."""
-        return any(
-            not isinstance(series, Cells) and series.name
-            for panel in self.panels
-            for series in panel.series
-        )
+    def names(self) -> list[str]:
+        """The names of points and lines, which a legend lists."""
+        series = [series for panel in self.panels for series in panel.series]
+        names = [entry.name for entry in series if not isinstance(entry, Cells)]
+        return [name for name in dict.fromkeys(names) if name]
+
+    @property
+    def cells(self) -> list[Cells]:
+        """The heat maps, which share one scale of colours."""
+        series = [series for panel in self.panels for series in panel.series]
+        return [entry for entry in series if isinstance(entry, Cells)]
 
     @property
     def rows(self) -> int:

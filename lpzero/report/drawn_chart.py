@@ -22,7 +22,7 @@ def draw(chart: Chart) -> Figure:
     with style.look():
         columns = min(chart.columns, len(chart.panels))
         width, height = _size(chart.panels[0], columns)
-        entries = _entries(chart) if len(chart.panels) == 1 else []
+        entries = list(map(_label, chart.names)) if len(chart.panels) == 1 else []
         legend_columns = _legend_columns(entries, width)
         above = 0.2 * -(-len(entries) // legend_columns) + (0.25 if chart.title else 0)
         figure = style.new(width * columns, height * chart.rows + above)
@@ -42,7 +42,7 @@ def draw(chart: Chart) -> Figure:
                 figure.suptitle(title, fontsize=10)
         if entries:
             figure.legend(loc="outside upper left", ncols=legend_columns, fontsize=8)
-        elif chart.has_legend:
+        elif chart.names:
             for axes in grid[: len(chart.panels)]:
                 axes.legend(loc="lower right", fontsize=8)
     return figure
@@ -180,15 +180,8 @@ def _label_shared_axes(chart: Chart, grid: list[Any]) -> None:
 
 
 def _add_colour_scale(figure: Figure, chart: Chart, grid: list[Any]) -> None:
-    cells = [one for panel in chart.panels for one in panel.series if isinstance(one, Cells)]
-    if cells:
-        figure.colorbar(grid[0].images[0], ax=grid, label=cells[0].measure, shrink=0.9)
-
-
-def _entries(chart: Chart) -> list[str]:
-    """The labels of the legend."""
-    series = [one for panel in chart.panels for one in panel.series if not isinstance(one, Cells)]
-    return [_label(name) for name in dict.fromkeys(one.name for one in series) if name]
+    if chart.cells:
+        figure.colorbar(grid[0].images[0], ax=grid, label=chart.cells[0].measure, shrink=0.9)
 
 
 def _label(name: str) -> str:

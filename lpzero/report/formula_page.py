@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 
-from lpzero.report import copying, hall_of_fame, provenance, verdict
+from lpzero.report import provenance, verdict
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, HOLDS, OTHERS, SEARCHED, Material, charts, front
+from lpzero.report.formulas import copy_control, hall_of_fame, shown
 from lpzero.report.markup import Child, Markup, element, joined
-from lpzero.report.mathematics import shown
 from lpzero.report.page import commands
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import number, pairs
@@ -40,7 +40,7 @@ def content(material: Material) -> Content:
             Section(
                 OTHERS,
                 "What else?",
-                [*drawn[OTHERS], _simplest(run), hall_of_fame.section(run)],
+                [*drawn[OTHERS], _simplest(run), hall_of_fame(run)],
                 "Hall of fame",
             ),
             Section(
@@ -76,7 +76,7 @@ def _checks(run: FormulaRun, table: str) -> Markup:
     test = run.judged(table)["test"]
     values: dict[str, Child] = {}
     given = test.get("rho_given_params")
-    values["once the parameters are known"] = (
+    values["given the parameters"] = (
         "not known: the rows have no sizes" if given is None else f"ρ {number(given).shown}"
     )
     within = test.get("rho_within")
@@ -107,29 +107,32 @@ def _checks(run: FormulaRun, table: str) -> Markup:
 
 
 def _repeated(run: FormulaRun, table: str) -> str:
-    found = (run.result or {}).get("stability")
-    if found is None or found["table"] != table:
+    stability = (run.result or {}).get("stability")
+    if stability is None or stability["table"] != table:
         return "not measured for this table"
     return (
-        f"{found['n']} more: its scores repeat at a rank correlation of"
-        f" {number(found['median']).shown} (median), at least {number(found['least']).shown}"
+        f"{stability['n']} more: its scores repeat at a rank correlation of"
+        f" {number(stability['median']).shown} (median), at least"
+        f" {number(stability['least']).shown}"
     )
 
 
 def _simplest(run: FormulaRun) -> Markup | None:
-    """The offer beside the winner: the smallest formula that is as good as far as is known."""
+    """The smallest formula whose fitness is inside the winner's interval, if it is another."""
     data = front.of_run(run)
     if data is None or data.simplest is None or data.chosen is None:
         return None
-    found = data.simplest
+    simplest = data.simplest
     return element(
         "div",
         element(
             "p",
-            f"A simpler formula is inside the winner's interval: {found.complexity} nodes with"
-            f" fitness {number(found.fitness).shown}, against {data.chosen.complexity} nodes with"
-            f" {number(data.chosen.fitness).shown}.",
+            f"A simpler formula is inside the winner's interval: {simplest.complexity} nodes with"
+            f" fitness {number(simplest.fitness).shown}, against {data.chosen.complexity} nodes"
+            f" with {number(data.chosen.fitness).shown}.",
         ),
-        element("p", shown(found.formula), class_="winner"),
-        copying.of_one(found.formula, {"complexity": found.complexity, "fitness": found.fitness}),
+        element("p", shown(simplest.formula), class_="winner"),
+        copy_control(
+            simplest.formula, {"complexity": simplest.complexity, "fitness": simplest.fitness}
+        ),
     )

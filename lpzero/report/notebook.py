@@ -83,19 +83,19 @@ def run_of(source: Source) -> Run:
     return open_run(source.out) if source.out is not None else _in_memory(source)
 
 
-def _in_memory(found: Discovery) -> CampaignRun:
+def _in_memory(campaign: Discovery) -> CampaignRun:
     """The campaign as a run, without a directory."""
-    outcome, config = found.outcome_, found.config
+    outcome, config = campaign.outcome_, campaign.config
     request: dict[str, Any] = json.loads(json.dumps(config.request))
-    names = [table.name for table in found.tables]
+    names = [table.name for table in campaign.tables]
     tally = outcome.tally
     return CampaignRun(
         StoredConfig(Path("DIR"), config.kind, config.hash, versions(), request),
-        found.result_,
-        list(found.remarks_),
+        campaign.result_,
+        list(campaign.remarks_),
         [{key: str(t[key]) for key in ("name", "space", "target", "digest")}
          for t in request["tables"]],
-        campaign_report.scores(found.tables, found.objective, found.result_),
+        campaign_report.scores(campaign.tables, campaign.objective, campaign.result_),
         list(outcome.hall.rows(names)),
         list(tally.history),
         {"tried": tally.tried, "evaluated": tally.evaluated, "repeats": tally.repeats},

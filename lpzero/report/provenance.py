@@ -25,11 +25,11 @@ def searched(run: FormulaRun) -> Markup:
     """Tables, counts, the size of the space, settings."""
     counts: dict[str, Child] = {name: f"{n:,}" for name, n in run.counts.items()}
     counts["rejected"] = f"{sum(run.rejected.values()):,}"
-    found = run.result or {}
-    if "generations" in found:
-        counts["generations"] = f"{found['generations']:,}"
-    if found.get("stopped"):
-        counts["stopped by"] = str(found["stopped"])
+    result = run.result or {}
+    if "generations" in result:
+        counts["generations"] = f"{result['generations']:,}"
+    if result.get("stopped"):
+        counts["stopped by"] = str(result["stopped"])
     return element(
         "div",
         _tables(run),
@@ -53,12 +53,12 @@ def _tables(run: FormulaRun) -> Markup:
     header += ["rows of the fitness", "noise ceiling", "licence"]
     rows = []
     for entry in run.tables:
-        found = run.summary(entry["name"])
-        n = found.get("n", {})
+        summary = run.summary(entry["name"])
+        n = summary.get("n", {})
         cells: list[Child | Cell] = [entry["name"], entry["space"], entry["target"]]
         cells += [number(n.get(part)) for part in SPLIT_PARTS]
-        cells += [number(found.get("n_fitness", n.get("train"))), number(found.get("ceiling"))]
-        rows.append([*cells, found.get("licence", NOTHING)])
+        cells += [number(summary.get("n_fitness", n.get("train"))), number(summary.get("ceiling"))]
+        rows.append([*cells, summary.get("licence", NOTHING)])
     return table("Tables", [header], rows)
 
 
@@ -91,7 +91,7 @@ def rejections(run: FormulaRun) -> Markup:
 
 def versions(run: Run) -> dict[str, Child]:
     """The versions that the run was started with."""
-    return {f"version of {name}": str(found) for name, found in run.config.versions.items()}
+    return {f"version of {name}": str(version) for name, version in run.config.versions.items()}
 
 
 def provenance(run: FormulaRun) -> Markup:

@@ -10,8 +10,8 @@ from typing import Any
 from lpzero.options import to_arguments
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, SEARCHED, convergence
+from lpzero.report.formulas import shown
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.mathematics import shown
 from lpzero.report.page import commands
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import NOTHING, Cell, number, pairs, table
@@ -96,21 +96,21 @@ def _result(run: SearchRun) -> Markup:
 
 def _how_known(result: Mapping[str, Any]) -> str:
     """Where the target comes from, since a prediction is not a measurement."""
-    found = result["evaluator"]
-    if found["evaluator"] == "proxy":
+    evaluator = result["evaluator"]
+    if evaluator["evaluator"] == "proxy":
         return "Nothing was evaluated: only the proxy was used, whose score is not a target."
-    if found["evaluator"] == "surrogate":
+    if evaluator["evaluator"] == "surrogate":
         return (
-            f"The target is predicted by a surrogate fitted to {found['table']}"
-            f" ({found['n']} architectures; {found['folds']}-fold cross-validated rmse"
-            f" {found['rmse']:.4g}, ρ {found['rho']:.3f}), not measured."
+            f"The target is predicted by a surrogate fitted to {evaluator['table']}"
+            f" ({evaluator['n']} architectures; {evaluator['folds']}-fold cross-validated rmse"
+            f" {evaluator['rmse']:.4g}, ρ {evaluator['rho']:.3f}), not measured."
         )
-    if found["evaluator"] == "table":
-        return f"The target is looked up in {found['table']}: the search was restricted to it."
-    if found["evaluator"] == "supernet":
+    if evaluator["evaluator"] == "table":
+        return f"The target is looked up in {evaluator['table']}: the search was restricted to it."
+    if evaluator["evaluator"] == "supernet":
         return (
-            f"The target is the {found['dataset']} measure of the architecture with the weights of"
-            " a trained supernet, not of a network trained alone."
+            f"The target is the {evaluator['dataset']} measure of the architecture with the weights"
+            " of a trained supernet, not of a network trained alone."
         )
     return "The target was measured by training."
 

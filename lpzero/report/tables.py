@@ -90,19 +90,19 @@ def with_interval(value: float | None, interval: Sequence[float] | None) -> Cell
 
 
 def _header(cell: Child | Cell) -> Markup:
-    found = cell if isinstance(cell, Cell) else Cell(cell)
-    is_group = found.span > 1
+    header = cell if isinstance(cell, Cell) else Cell(cell)
+    is_group = header.span > 1
     return element(
         "th",
-        found.shown,
+        header.shown,
         scope="colgroup" if is_group else "col",
-        colspan=found.span if is_group else None,
+        colspan=header.span if is_group else None,
     )
 
 
 def _cell(cell: Child | Cell, is_first: bool) -> Markup:
-    found = cell if isinstance(cell, Cell) else Cell(cell)
-    kind = "number" if found.is_number else None
+    entry = cell if isinstance(cell, Cell) else Cell(cell)
+    kind = "number" if entry.is_number else None
     if is_first:
-        return element("th", found.shown, scope="row", class_=kind, data_sort=found.sort)
-    return element("td", found.shown, class_=kind, data_sort=found.sort)
+        return element("th", entry.shown, scope="row", class_=kind, data_sort=entry.sort)
+    return element("td", entry.shown, class_=kind, data_sort=entry.sort)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lpzero.errors import InputError
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.report.figures.transfer import Transfer, transfer
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.statistics.definitions import OURS
@@ -58,7 +58,7 @@ def measure(
             definitions=str(sketch.get("definitions", OURS)),
         )
         parts = split(table, int(run.request["split_seed"]))
-        judged = JudgedTable(table, parts, with_test=True)
+        judged = TableJudge(table, parts, with_test=True)
         measurements = Measurements(context)
         for row, text in zip(rho, formulas, strict=True):
             proxy = FormulaProxy(text, parse(text))

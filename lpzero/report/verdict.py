@@ -7,10 +7,9 @@ from typing import Any
 
 from lpzero.judgement.table import PARTS
 from lpzero.judgement.verdict import headline
-from lpzero.report import copying
 from lpzero.report.figures import rivals
+from lpzero.report.formulas import copy_control, shown
 from lpzero.report.markup import Child, Markup, element, joined
-from lpzero.report.mathematics import shown
 from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
 from lpzero.runs.formula_run import FormulaRun
 
@@ -31,7 +30,7 @@ def summary(run: FormulaRun) -> Markup:
         "div",
         *(element("p", text, class_="headline") for text in _headlines(run, names)),
         element("p", shown(best["formula"]), class_="winner"),
-        copying.of_one(str(best["formula"]), facts),
+        copy_control(str(best["formula"]), facts),
         element(
             "p",
             f"{best['complexity']} nodes, sign {'+' if best['sign'] > 0 else '−'} ({sign}, fitted"
@@ -63,32 +62,32 @@ def comparison(run: FormulaRun, ranking: Sequence[Mapping[str, Any]] | None = No
     """Every rival on the test rows of each table, with the paired difference."""
     return joined(
         *(
-            _rivals(found)
+            _rivals(data)
             for entry in run.tables
-            if (found := rivals.of_run(run, str(entry["name"]), ranking)) is not None
+            if (data := rivals.of_run(run, str(entry["name"]), ranking)) is not None
         )
     )
 
 
-def _rivals(found: rivals.Rivals) -> Markup:
+def _rivals(data: rivals.Rivals) -> Markup:
     header = ["proxy", "kind", "ρ on test", "winner − this", "draws above 0", "outcome"]
     rows: list[list[Child | Cell]] = []
-    for one in found.rows:
-        difference = one.difference or {}
+    for rival in data.rows:
+        difference = rival.difference or {}
         share = difference.get("share_above")
-        outcome = one.outcome
+        outcome = rival.outcome
         css = {"ahead": "ahead", "not ahead": "behind"}.get(outcome or "")
         rows.append(
             [
-                one.proxy,
-                one.kind,
-                with_interval(one.rho, one.rho_ci),
+                rival.proxy,
+                rival.kind,
+                with_interval(rival.rho, rival.rho_ci),
                 with_interval(difference.get("rho"), difference.get("rho_ci")),
                 number(None) if share is None else Cell(f"{share:.0%}", share, True),
                 NOTHING if outcome is None else element("span", outcome, class_=css),
             ]
         )
-    caption = f"{found.table}: the winner and its rivals on {found.n} test rows"
+    caption = f"{data.table}: the winner and its rivals on {data.n} test rows"
     made = table(caption, [header], rows, sortable=True)
     return element(
         "details", element("summary", f"All {len(rows)} as a table, with differences"), made

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from lpzero.judgement.permutations import PERMUTATIONS
 from lpzero.runs.run import Run
+from lpzero.scores.floor import PERMUTATIONS
 from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
 from primitives.formula import Formula
 from primitives.space_size import SpaceSize

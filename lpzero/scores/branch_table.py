@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from lpzero.files import write_bytes
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.scores import branch_files
 from lpzero.scores.chains import Chain, ChainSet, Pair
-from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate, tabulate_together
+from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
 from lpzero.sketches.store import Store
 
+R = TypeVar("R")
 _TOGETHER = 8  # sketches of similar architectures, which share weights
 _LAST_BATCHES = 16  # in which what is left would be done: batches become smaller
 
@@ -140,12 +141,32 @@ def branch_table(
 ) -> BranchTable:
     """The table of the sketches in `rows` (all of them if None).
 
-    Tables of stored sketches are built once and stored next to them; others are built in this
-    process and not stored.
+    Tables of stored sketches are built once and stored next to them, and broken sketches are
+    rebuilt; others are built in this process and not stored.
     """
     picked = range(len(sketches)) if rows is None else rows
+    return repaired(sketches, picked, lambda: _built(sketches, chains, picked, workers, label))
+
+
+def repaired(sketches: Sequence[Sketch], rows: Sequence[int], compute: Callable[[], R]) -> R:
+    """What is computed of these sketches, once more if broken ones had to be rebuilt for it."""
+    try:
+        return compute()
+    except SketchError:
+        if not (isinstance(sketches, Sketches) and sketches.repair(rows)):
+            raise
+        return compute()
+
+
+def _built(
+    sketches: Sequence[Sketch],
+    chains: ChainSet,
+    picked: Sequence[int],
+    workers: Workers | None,
+    label: str | None,
+) -> BranchTable:
     if not isinstance(sketches, Sketches):
-        return assemble([tabulate(sketches[row], chains) for row in picked], chains)
+        return assemble([tabulate([sketches[row]], chains)[0] for row in picked], chains)
     for row in picked:
         if row in sketches.failed:
             raise SketchError(f"architecture {row} has no sketch: {sketches.failed[row]}")
@@ -192,7 +213,7 @@ class _BranchTask:
 
     def build(self, addresses: Sequence[str]) -> list[Tabulated]:
         sketches = [self.store.load(self.space, address) for address in addresses]
-        tables = tabulate_together(sketches, self.chains)
+        tables = tabulate(sketches, self.chains)
         for address, table in zip(addresses, tables, strict=True):
             path = self.store.path(self.space, address, branch_files.ending(self.chains))
             data = branch_files.encode(table, self.chains, address)

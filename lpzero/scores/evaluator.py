@@ -15,14 +15,13 @@ import numpy as np
 from lpzero.arrays import BoolArray, FloatArray
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
-from lpzero.scores.branch_table import BranchTable, over_blocks, over_tensors
+from lpzero.scores.branch_table import BranchTable, branch_table, over_blocks, over_tensors
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, surviving
 from lpzero.scores.column_evaluator import known_column
 from lpzero.scores.matrices import Matrices
 from lpzero.scores.score_trees import formula_values
 from lpzero.scores.stacks import NonFiniteError, apply, finite
-from lpzero.scores.stored_tables import stored_table
 from lpzero.scores.terms import reduce_blocks
 from lpzero.sketches.sketch import Sketch
 from primitives.block_values import block_values
@@ -79,7 +78,7 @@ class FormulaEvaluator:
             raise InputError(
                 f"the branch table has {table.n_archs} architectures, expected {len(picked)}"
             )
-        self.table = table or stored_table(sketches, chains, picked, workers, label)
+        self.table = table or branch_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
         self.sketches, self.rows, self._columns = sketches, picked, columns or {}
         self._has_block = self.table.has_block
@@ -179,7 +178,7 @@ class FormulaEvaluator:
                 if known is not None and known[arch] >= 1:  # an encoder's head has no parameters
                     block[leaf.name] = number(float(known[arch]))
             elif end in sketch.ends and STATISTICS[leaf.name].at_ends:
-                block[leaf.name] = sketch.end_matrices(end, leaf.name)
+                block[leaf.name] = sketch.matrices(end, leaf.name)
             if not block.get(leaf.name):
                 raise _MissingError(
                     Rejected("missing-end", f"an architecture has no {leaf.name} at its {end}")

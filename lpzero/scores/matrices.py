@@ -8,23 +8,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from lpzero.arrays import BoolArray, FloatArray
 from lpzero.scores import stacks
 from lpzero.scores.byte_cache import ByteCache
-from lpzero.scores.pieces import Piece, gather, groups
-from lpzero.scores.stacks import Stack, combine, finite, mean_of_product, scalars
+from lpzero.scores.stacks import combine, finite, mean_of_product, scalars
+from lpzero.scores.tensors import Tensor, aligned_tensors, gather, groups
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, Leaf, children
 from primitives.facts import Facts, facts
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
+from primitives.tensors import Matrix
 
 _MOST_SEEN = 100_000
+_ELEMENTS = 1 << 14  # of one statistic of a piece
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """Tensors of one shape, small enough for a core's cache: a stack in float32 per statistic.
+
+    places: (architecture, block, tensor) of each (3, k).
+    """
+
+    stacks: dict[str, Matrix]
+    places: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, tensors: Sequence[Sequence[Tensor]]) -> Piece:
+        """The piece of aligned tensors."""
+        stacks = {}
+        for alike in zip(*tensors, strict=True):
+            values = np.stack([tensor.matrix.values for tensor in alike])
+            stacks[alike[0].statistic] = Matrix(values, alike[0].matrix.true_columns)
+        places = [(first.row, first.position, first.index) for first, *_ in tensors]
+        return cls(stacks, np.array(places, dtype=np.intp).T)
+
+    def matrix(self, statistic: str) -> Matrix:
+        """The statistic's stack in float64."""
+        stack = self.stacks[statistic]
+        return Matrix(stack.values.astype(np.float64), stack.true_columns)
 
 
 class Scalars(Protocol):
@@ -49,7 +79,7 @@ class Matrices:
         self.owner, self.sketches, self.rows = owner, sketches, rows
         self.jobs = jobs
         self._pieces: dict[str, list[Piece]] = {}
-        self._cache: ByteCache[list[Stack]] = ByteCache(limit)
+        self._cache: ByteCache[list[Matrix]] = ByteCache(limit)
         self._seen: dict[Expression, None] = {}
 
     def expect(self, nodes: Iterable[Expression]) -> None:
@@ -76,7 +106,13 @@ class Matrices:
     def _of_group(self, group: str) -> list[Piece]:
         """The group's pieces, gathered when they are first needed."""
         if group not in self._pieces:
-            self._pieces[group] = gather(self._chosen(), groups()[group])
+            tensors = (
+                [tensor.copied() for tensor in tensors]
+                for row, sketch in enumerate(self._chosen())
+                for tensors in aligned_tensors(row, sketch, groups()[group])
+            )
+            gathered = gather(tensors, _ELEMENTS, lambda tensor: tensor.matrix.true_columns)
+            self._pieces[group] = [Piece.of(together) for together in gathered]
         return self._pieces[group]
 
     def _chosen(self) -> Iterable[Sketch]:
@@ -87,8 +123,8 @@ class Matrices:
 
     def _store(self, job: _Pass) -> None:
         for node, made in job.made.items():
-            stacks_ = [made[i] for i in sorted(made)]
-            self._cache.put(node, stacks_, sum(stack.values.nbytes for stack in stacks_))
+            of_pieces = [made[i] for i in sorted(made)]
+            self._cache.put(node, of_pieces, sum(one.values.nbytes for one in of_pieces))
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
         self._seen.update(dict.fromkeys(job.inner))
@@ -97,8 +133,8 @@ class Matrices:
         """Whether the node was needed before and is not cached yet."""
         return node in self._seen and node not in self._cache
 
-    def cached(self, node: Expression) -> list[Stack] | None:
-        """The node's cached stacks, one per piece; None if it is not cached."""
+    def cached(self, node: Expression) -> list[Matrix] | None:
+        """The node's cached matrices, a stack per piece; None if it is not cached."""
         return self._cache.get(node)
 
 
@@ -112,8 +148,8 @@ class _Pass:
         self.expression = expression
         self.inner: list[Expression] = []
         self.scalars: dict[Expression, FloatArray] = {}
-        self.ready: dict[Expression, list[Stack]] = {}
-        self.made: dict[Expression, dict[int, Stack]] = {}
+        self.ready: dict[Expression, list[Matrix]] = {}
+        self.made: dict[Expression, dict[int, Matrix]] = {}
         for child in children(expression):
             self._prepare(matrices, child)
 
@@ -145,7 +181,7 @@ class _Pass:
                     return mean_of_product(primitive, left, right)
             return finite(stacks.means(self._compute(node, index, piece).values))
 
-    def _at(self, node: Expression, index: int, piece: Piece) -> Stack:
+    def _at(self, node: Expression, index: int, piece: Piece) -> Matrix:
         if node in self.scalars:
             found = self.scalars[node]
             return scalars(found[tuple(piece.places[: found.ndim])])
@@ -154,14 +190,14 @@ class _Pass:
         made = self.made.get(node)
         if made is not None and index in made:
             return made[index]
-        stack = self._compute(node, index, piece)
+        matrix = self._compute(node, index, piece)
         if made is not None:
-            made[index] = stack
-        return stack
+            made[index] = matrix
+        return matrix
 
-    def _compute(self, node: Expression, index: int, piece: Piece) -> Stack:
+    def _compute(self, node: Expression, index: int, piece: Piece) -> Matrix:
         if isinstance(node, Leaf):
-            return Stack(piece.values(node.statistic), piece.true_columns[node.statistic])
+            return piece.matrix(node.statistic)
         if isinstance(node, Combine):
             left, right = self._at(node.left, index, piece), self._at(node.right, index, piece)
             return combine(get_binary(node.operation), left, right, _scalar_involved(node))
@@ -169,7 +205,7 @@ class _Pass:
         operand = self._at(node.operand, index, piece)
         primitive = get_unary(node.operation)
         values = finite(stacks.apply(primitive, operand.values, operand.column_scale))
-        return Stack(values, 1 if stacks.gives_scalar(primitive) else operand.true_columns)
+        return Matrix(values, 1 if stacks.gives_scalar(primitive) else operand.true_columns)
 
 
 def _scalar_involved(node: Combine) -> bool:

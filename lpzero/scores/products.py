@@ -9,6 +9,7 @@ a table, K products, M tables.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,7 @@ import numpy as np
 from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.correlation import spearman_many
+from lpzero.judgement.ranks import rank
 from lpzero.scores.terms import TermTable
 from primitives.canonical import product_of
 from primitives.formula import Formula
@@ -119,26 +121,31 @@ def search_tables(
         if not grown:
             break
         ranked = rank_exactly(grown, tables, across)
-        kept = ranked if beam.keeps_scales else _distinct(ranked)
+        kept = ranked if beam.keeps_scales else _distinct(ranked, tables)
         current = [one.factors for one in kept[: beam.width]]
         found |= {one.factors: one for one in ranked}
-    return _distinct(sorted(found.values(), key=_order))
+    return _distinct(list(found.values()), tables)
 
 
 def _order(one: Found) -> tuple[float, int]:
     return -one.value, len(one.factors.powers)
 
 
-def _distinct(found: Sequence[Found]) -> list[Found]:
-    """Without later products whose rho on every table equals an earlier one's: they rank alike."""
-    seen: set[tuple[float, ...]] = set()
-    kept = []
-    for one in sorted(found, key=_order):
-        key = tuple(round(rho, 10) for rho in one.rhos)
-        if key not in seen:
-            seen.add(key)
-            kept.append(one)
-    return kept
+def _distinct(products: Sequence[Found], tables: Sequence[Searched]) -> list[Found]:
+    """The products, best first, without those that rank every table as an earlier one does."""
+    ordered = sorted(products, key=_order)
+    # Equal rankings have equal rhos, so that few rankings have to be compared.
+    rhos = [tuple(round(rho, 10) for rho in one.rhos) for one in ordered]
+    n_equal = Counter(rhos)
+    first: dict[object, Found] = {}
+    for one, key in zip(ordered, rhos, strict=True):
+        first.setdefault(key if n_equal[key] == 1 else _ranking(one, tables), one)
+    return list(first.values())
+
+
+def _ranking(one: Found, tables: Sequence[Searched]) -> tuple[bytes, ...]:
+    """What the product says about the order of the rows of each table: their quantised ranks."""
+    return tuple(rank(one.sign * one.factors.logs(table.logs)).tobytes() for table in tables)
 
 
 def rank_exactly(
@@ -245,11 +252,6 @@ PAIR_EXPONENTS = (Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(-1, 2))
 def is_new_pair(first: IntArray, second: IntArray, exponent: Fraction) -> BoolArray:
     """Which products first * second^exponent are not the same ranking as another one."""
     return np.asarray(first < second if abs(exponent) == 1 else first != second)
-
-
-def n_pairs(n_terms: int) -> int:
-    """How many products of two terms there are."""
-    return 3 * n_terms * (n_terms - 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,10 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.parallel import Lost, Workers, stream
-from lpzero.scores.branch_table import BranchTable, rows_of
+from lpzero.scores.branch_table import BranchTable, repaired, rows_of
 from lpzero.scores.chains import ChainSet
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
-from lpzero.scores.stored_tables import repaired
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
 from primitives.formula import Formula

@@ -8,35 +8,23 @@ matrices.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from lpzero.arrays import FloatArray
 from primitives.properties import Gives
 from primitives.registry import Binary, Unary
-from primitives.tensors import kept_columns
+from primitives.tensors import Matrix, kept_columns
 
 
 class NonFiniteError(Exception):
     """An intermediate result overflowed float64."""
 
 
-class Stack(NamedTuple):
-    """k matrices (k, rows, kept) of one true width."""
-
-    values: FloatArray
-    true_columns: int
-
-    @property
-    def column_scale(self) -> float:
-        """True over kept columns."""
-        return self.true_columns / int(self.values.shape[2])
-
-
-def scalars(values: FloatArray) -> Stack:
+def scalars(values: FloatArray) -> Matrix:
     """One number (k,) for each matrix."""
-    return Stack(finite(values).reshape(-1, 1, 1), 1)
+    return Matrix(finite(values).reshape(-1, 1, 1), 1)
 
 
 def finite(values: FloatArray) -> FloatArray:
@@ -90,20 +78,20 @@ def apply(primitive: Unary, values: FloatArray, column_scale: float) -> FloatArr
     return np.asarray(result * column_scale**grows if grows else result)
 
 
-def combine(primitive: Binary, a: Stack, b: Stack, scalar_involved: bool) -> Stack:
+def combine(primitive: Binary, a: Matrix, b: Matrix, scalar_involved: bool) -> Matrix:
     """The operation on each pair of matrices."""
     if scalar_involved:
         is_product = primitive.contracts
         values = a.values * b.values if is_product else primitive.body(a.values, b.values, np)
-        return Stack(finite(values), max(a.true_columns, b.true_columns))
+        return Matrix(finite(values), max(a.true_columns, b.true_columns))
     if primitive.contracts:
         return _contract(primitive, a, b)
     if not _have_same_shape(a, b):
         return _of_means(primitive, a, b)
-    return Stack(finite(primitive.body(a.values, b.values, np)), a.true_columns)
+    return Matrix(finite(primitive.body(a.values, b.values, np)), a.true_columns)
 
 
-def mean_of_product(primitive: Binary, a: Stack, b: Stack) -> FloatArray:
+def mean_of_product(primitive: Binary, a: Matrix, b: Matrix) -> FloatArray:
     """The means (k,) of matrix products, without computing them: colmean(a)·rowmean(b)."""
     partner = _partner(a, b)
     if partner is None:
@@ -113,29 +101,29 @@ def mean_of_product(primitive: Binary, a: Stack, b: Stack) -> FloatArray:
     return finite(sums)
 
 
-def _contract(primitive: Binary, a: Stack, b: Stack) -> Stack:
+def _contract(primitive: Binary, a: Matrix, b: Matrix) -> Matrix:
     partner = _partner(a, b)
     if partner is None:
         return _of_means(primitive, a, b)
-    width = b.true_columns if a.true_columns == b.values.shape[1] else b.values.shape[1]
-    return Stack(finite(np.matmul(a.values, partner) * a.column_scale), width)
+    width = b.true_columns if a.true_columns == b.rows else b.rows
+    return Matrix(finite(np.matmul(a.values, partner) * a.column_scale), width)
 
 
-def _partner(a: Stack, b: Stack) -> FloatArray | None:
+def _partner(a: Matrix, b: Matrix) -> FloatArray | None:
     """The right factor (k, kept columns of a, any) of the product with a; None if none fits."""
-    kept, rows = a.values.shape[2], b.values.shape[1]
-    if a.true_columns == rows:
-        return b.values if kept == rows else np.asarray(b.values[:, kept_columns(rows, kept)])
-    if a.true_columns == b.true_columns and kept == b.values.shape[2]:
+    if a.true_columns == b.rows:
+        chosen = slice(None) if a.kept == b.rows else kept_columns(b.rows, a.kept)
+        return np.asarray(b.values[:, chosen])
+    if a.true_columns == b.true_columns and a.kept == b.kept:
         return np.asarray(b.values.transpose(0, 2, 1))
     return None
 
 
-def _have_same_shape(a: Stack, b: Stack) -> bool:
+def _have_same_shape(a: Matrix, b: Matrix) -> bool:
     return a.values.shape == b.values.shape and a.true_columns == b.true_columns
 
 
-def _of_means(primitive: Binary, a: Stack, b: Stack) -> Stack:
+def _of_means(primitive: Binary, a: Matrix, b: Matrix) -> Matrix:
     left, right = (scalars(means(x.values)) for x in (a, b))
     return combine(primitive, left, right, True)
 

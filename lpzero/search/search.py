@@ -12,7 +12,7 @@ from typing import Any
 
 from lpzero.judgement import counters
 from lpzero.parallel import Workers
-from lpzero.parallel.backends import LOCAL
+from lpzero.parallel.workers import LOCAL
 from lpzero.proxies import Context, Measurements
 from lpzero.runs.config import SCHEMA
 from lpzero.runs.journal import Journal

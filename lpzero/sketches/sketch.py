@@ -183,28 +183,21 @@ class Sketch:
         ends: Mapping[str, Any] = self.header.get("ends", {})
         return ends
 
-    def matrices(self, block: int, statistic: str) -> list[Matrix]:
-        """The block's matrices of one statistic, in float64, made anew on each call."""
-        return self._matrices(block, statistic)
+    def matrices(self, position: int | str, statistic: str) -> list[Matrix]:
+        """The matrices of one statistic at a block or an end, copied in float64."""
+        stored = self.stored_matrices(position, statistic)
+        return [Matrix(one.values.astype(np.float64), one.true_columns) for one in stored]
 
-    def end_matrices(self, end: str, statistic: str) -> list[Matrix]:
-        """The end's matrices of one statistic, in float64, made anew on each call."""
-        if (end, statistic) not in self._places:
+    def stored_matrices(self, position: int | str, statistic: str) -> list[Matrix]:
+        """The same matrices as views of the sketch's numbers, in float32."""
+        if (position, statistic) not in self._places:
             held = ", ".join(self.ends) or "none"
             raise SketchError(
-                f"the sketch has no statistic {statistic} of end {end!r}; ends have"
+                f"the sketch has no statistic {statistic} at {position!r}; ends have"
                 f" {' '.join(end_statistics())}, and this sketch has the ends: {held}"
             )
-        return self._matrices(end, statistic)
-
-    def _matrices(self, position: int | str, statistic: str) -> list[Matrix]:
-        found = self.tensors(position, statistic)
-        return [Matrix(numbers.astype(np.float64), true) for numbers, true in found]
-
-    def tensors(self, position: int | str, statistic: str) -> list[tuple[NDArray[np.float32], int]]:
-        """Each matrix (rows, kept) as it is stored and its true width, at a block or an end."""
         return [
-            (self.numbers[start : start + rows * kept].reshape(rows, kept), true)
+            Matrix(self.numbers[start : start + rows * kept].reshape(rows, kept), true)
             for start, rows, kept, true in self._places[position, statistic]
         ]
 

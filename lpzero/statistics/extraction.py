@@ -33,21 +33,12 @@ from lpzero.statistics.layout_finder import layout_for
 from lpzero.statistics.objective import Loss, Objective, objective
 from lpzero.statistics.trace import Trace, named_weights, trace
 from primitives.statistics import STATISTICS, Statistic, StatisticSource
-from primitives.tensors import columns_that_fit, kept_columns
+from primitives.tensors import Matrix, columns_that_fit, kept_columns
 from spaces.base import Space
 from spaces.ends import EMBEDDING, HEAD, EndWeight, ends_of
 from spaces.taps import Tap
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CutTensor:
-    """One matrix of a statistic: values (rows, kept columns), and its full number of columns."""
-
-    values: Tensor
-    true_columns: int
-
-
-PositionStatistics = dict[str, list[CutTensor]]
+PositionStatistics = dict[str, list[Matrix]]  # values are torch tensors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +54,7 @@ class NetworkStatistics:
 
 
 # What a statistic reads at a position; a tapped value was cut when it passed.
-Read = Tensor | EndWeight | CutTensor
+Read = Tensor | EndWeight | Matrix
 EndWeights = Mapping[str, Sequence[EndWeight]]
 # From a pass, its blocks, a block's index and a statistic to the tensors that it reads there.
 Rule = Callable[[Trace[Any], Sequence[nn.Module], int, str], Sequence[Any]]
@@ -205,7 +196,7 @@ def _one_pass(
     """One forward and one backward of a part of the batch: the blocks, then the ends."""
     cut = _Cut(limit, len(tokens) / (part.stop - part.start))
 
-    def keep(name: str, tensor: Tensor) -> Tensor | CutTensor:
+    def keep(name: str, tensor: Tensor) -> Tensor | Matrix:
         # Copied immediately, because a model may change the tensor in place later.
         statistic = STATISTICS[name]
         return tensor if statistic.is_gradient else cut(statistic, tensor)
@@ -226,8 +217,8 @@ def _one_pass(
     if any(one.is_gradient for one in wanted.values()):
         gradients = _gradients(part_loss(seen.output, tokens[part], part), read)
 
-    def taken(statistic: Statistic, one: Read) -> CutTensor:
-        if isinstance(one, CutTensor):
+    def taken(statistic: Statistic, one: Read) -> Matrix:
+        if isinstance(one, Matrix):
             return one
         tensor = gradients[id(_tensor(one))] if statistic.is_gradient else _tensor(one)
         return cut(statistic, one.matrix(tensor) if isinstance(one, EndWeight) else tensor)
@@ -268,8 +259,9 @@ def _gradients(loss: Tensor, read: Sequence[Mapping[str, Sequence[Read]]]) -> di
 
 
 def _tensor(one: Read) -> Tensor:
-    if isinstance(one, CutTensor):
-        return one.values
+    if isinstance(one, Matrix):
+        values: Tensor = one.values
+        return values
     return one.parameter if isinstance(one, EndWeight) else one
 
 
@@ -280,13 +272,13 @@ class _Cut:
     limit: int | None
     n_parts: float
 
-    def __call__(self, statistic: Statistic, tensor: Tensor) -> CutTensor:
+    def __call__(self, statistic: Statistic, tensor: Tensor) -> Matrix:
         """A copy of the tensor, with as many columns as fit for the rows of the whole batch."""
         if statistic.is_of_weights:
             return self._copy(tensor.flatten(1), 1.0)
         return self._copy(tensor, self.n_parts)
 
-    def _copy(self, values: Tensor, n_parts: float) -> CutTensor:
+    def _copy(self, values: Tensor, n_parts: float) -> Matrix:
         values = values.detach()
         width = values.shape[-1]
         rows = round(values.numel() / width * n_parts)
@@ -297,8 +289,8 @@ class _Cut:
             picked = (
                 values.index_select(-1, columns) if values.is_contiguous() else values[..., columns]
             )
-            return CutTensor(picked.reshape(-1, kept), width)
-        return CutTensor(values.reshape(-1, width).clone(), width)
+            return Matrix(picked.reshape(-1, kept), width)
+        return Matrix(values.reshape(-1, width).clone(), width)
 
 
 @lru_cache(maxsize=256)
@@ -318,7 +310,7 @@ def _joined(parts: list[PositionStatistics]) -> PositionStatistics:
     }
 
 
-def _join(statistic: Statistic, parts: Sequence[CutTensor]) -> CutTensor:
+def _join(statistic: Statistic, parts: Sequence[Matrix]) -> Matrix:
     """One tensor over all parts of the batch."""
     values: Any
     if not statistic.is_of_weights:
@@ -327,4 +319,4 @@ def _join(statistic: Statistic, parts: Sequence[CutTensor]) -> CutTensor:
         values = sum(part.values for part in parts)
     else:
         return parts[0]
-    return CutTensor(values, parts[0].true_columns)
+    return Matrix(values, parts[0].true_columns)

@@ -89,7 +89,7 @@ def network_of(one: Sketch) -> NetworkValues:
     ]
     ends = {
         end: {
-            **{name: one.end_matrices(end, name) for name in end_statistics()},
+            **{name: one.matrices(end, name) for name in end_statistics()},
             **{name: number(value) for name, value in sizes["ends"].get(end, {}).items()},
         }
         for end in one.ends

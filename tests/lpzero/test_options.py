@@ -18,7 +18,7 @@ from lpzero.cli.search import CONSTANTS, search
 from lpzero.cli.settings_options import given_settings
 from lpzero.discover.settings import PRESETS, Settings
 from lpzero.errors import InputError
-from lpzero.exhaust import Exhaustion, Query
+from lpzero.exhaust import ExhaustSettings, Query
 from lpzero.options import (
     Bytes,
     Names,
@@ -96,7 +96,7 @@ def test_a_campaigns_command_line_means_its_settings(name: str, changed: dict[st
     assert Settings.from_json(asked.to_json()) == asked
 
 
-@pytest.mark.parametrize("of", [Exhaustion, Query])
+@pytest.mark.parametrize("of", [ExhaustSettings, Query])
 @given(data=st.data())
 @FEW
 def test_an_exhaustive_runs_command_line_means_its_settings(of: Any, data: Any) -> None:
@@ -129,7 +129,7 @@ def test_no_two_options_of_a_verb_share_a_name(verb: str) -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("of", [Settings, Exhaustion, Query, *LOOPS.values()])
+@pytest.mark.parametrize("of", [Settings, ExhaustSettings, Query, *LOOPS.values()])
 def test_every_setting_has_a_help_text_and_an_allowed_default(of: Any) -> None:
     for entry in options(of):
         assert entry.help

@@ -89,7 +89,7 @@ def chart(data: Rivals) -> Chart:
         name=f"rivals-{file_name(data.table)}",
         caption=f"The winner among its rivals on the test rows of {data.table}. Colours show the"
         " paired difference: both are ranked in the same resamples, so overlapping intervals do not"
-        " mean that nothing is known.",
+        " mean that the difference is unsettled.",
         words=f"Chart of rho: {values}.",
         panels=[
             Panel(

@@ -117,7 +117,7 @@ def test_the_table_ends_with_the_counters(
 
 def test_an_exhaustive_run_is_a_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made, split_ = table(), split(table(), 0)
-    asked = exhaust.Exhaustion(unaries=1)
+    asked = exhaust.ExhaustSettings(unaries=1)
     run_ = exhaust.exhaust(made, sketches(), split_, tmp_path, asked)
     answer = exhaust.report(made, split_, sketches(), run_, asked, exhaust.Query(top=4))
     with RunDirectory(tmp_path, exhaustive_config(made, split_, asked), True) as directory:

@@ -20,7 +20,7 @@ from lpzero.judgement.correlation import partial_spearman, spearman
 from lpzero.judgement.counters import score
 from lpzero.judgement.rivals import Contest, contest_fields
 from lpzero.judgement.stability import Stability
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.scores.best_count import best_count
 from lpzero.scores.evaluator import FormulaEvaluator
 from primitives.formula import Formula
@@ -58,7 +58,7 @@ def test_what_is_found_can_be_looked_at(found: Discovery) -> None:
 @pytest.mark.slow
 def test_the_winner_meets_its_rivals_on_the_test_rows(found: Discovery) -> None:
     made = table()
-    judged = JudgedTable(made, found.objective.tables_fitness[0].parts, with_test=True)
+    judged = TableJudge(made, found.objective.tables_fitness[0].parts, with_test=True)
     winner = FormulaEvaluator(sketches()).score(parse(found.best_["formula"]))
     assert not isinstance(winner, Rejected)
     fitness = found.objective.tables_fitness[0]

@@ -11,7 +11,7 @@ import pytest
 from lpzero.discover.network_rivals import MOST_NETWORKS, NetworkRivals
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.columns import ProxyColumns
 from lpzero.runs import layout
@@ -23,7 +23,7 @@ from tests.lpzero.small_campaign import discovery, table
 
 def of(n: int, proxy_scores: Any) -> list[Any]:
     made = table(n)
-    judged = JudgedTable(made, split(made, 0), with_test=True)
+    judged = TableJudge(made, split(made, 0), with_test=True)
     return NetworkRivals(proxy_scores, SketchOptions()).of(judged)
 
 

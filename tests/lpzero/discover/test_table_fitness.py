@@ -7,10 +7,10 @@ import pytest
 
 from lpzero.discover.settings import preset
 from lpzero.discover.table_fitness import TableFitness, fitness_rows
-from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.measures import RHO, RHO_WITHIN
 from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.sketches.sketch import Sketch
 from primitives.parser import parse
 from spaces.tables import split
 from tests.lpzero.small_campaign import sketches, table
@@ -65,8 +65,15 @@ def test_fewer_rows_are_a_sample_of_the_training_rows() -> None:
     assert fitness_rows(table(), other, preset("default", archs=12)).tolist() != few.tolist()
 
 
-def test_the_early_look_is_at_the_smallest_and_the_largest(fitness: TableFitness) -> None:
-    parameters = counters.score("parameters", table())[fitness.rows]
-    seen = [fitness.rows.tolist().index(row) for row in fitness.early_look.rows]
-    assert len(seen) == 6
-    assert {parameters[i] for i in seen} >= {parameters.min(), parameters.max()}
+def test_the_sketches_of_the_second_seed_are_looked_up_once() -> None:
+    calls = []
+
+    def second_seed() -> list[Sketch]:
+        calls.append(1)
+        return sketches()
+
+    settings = preset("default", unaries=1, terms=2)
+    fitness = TableFitness(table(), split(table(), 0), sketches, settings, repeated=second_seed)
+    assert fitness.repeated.second is not None
+    assert fitness.repeated_rows is not None
+    assert len(calls) == 1

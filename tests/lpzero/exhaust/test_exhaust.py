@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import spaces
-from lpzero.errors import InputError
-from lpzero.exhaust import Exhaustion, Query, Results, choose, exhaust, report, shards
+from lpzero.errors import InputError, RunError
+from lpzero.exhaust import ExhaustSettings, Query, Results, choose, exhaust, report, shards
 from lpzero.exhaust.record import read
 from lpzero.exhaust.results import formula_at
 from lpzero.exhaust.shard_files import ShardFiles
@@ -20,10 +20,11 @@ from lpzero.judgement import counters
 from lpzero.judgement.correlation import partial_spearman, spearman, within_spearman
 from lpzero.judgement.measures import MEASURES
 from lpzero.judgement.rivals import Contest, contest_fields
-from lpzero.judgement.table import JudgedTable
+from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.report.figures import pairs
 from lpzero.runs.config import read_config
+from lpzero.runs.directory import locked
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.sketch import Sketch
 from lpzero.version import VERSION
@@ -63,7 +64,15 @@ def done(
     """A finished run with every pair of statistics, by one process."""
     folder = tmp_path_factory.mktemp("run")
     parts = split(table, 0)
-    return exhaust(parts.hide_test(table), sketches, parts, folder, Exhaustion(1, True))
+    return exhaust(parts.hide_test(table), sketches, parts, folder, ExhaustSettings(1, True))
+
+
+def test_a_folder_that_another_run_has_locked_is_refused(
+    table: Table, sketches: list[Sketch], tmp_path: Path
+) -> None:
+    parts = split(table, 0)
+    with locked(tmp_path), pytest.raises(RunError, match="in use"):
+        exhaust(parts.hide_test(table), sketches, parts, tmp_path, ExhaustSettings(1))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -114,11 +123,11 @@ def test_jobs_memory_and_interruptions_change_no_byte(
     table: Table, sketches: list[Sketch], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = split(table, 0)
-    exhaust(table, sketches, parts, tmp_path / "one", Exhaustion())
+    exhaust(table, sketches, parts, tmp_path / "one", ExhaustSettings())
     expected = contents(tmp_path / "one")
-    exhaust(table, sketches, parts, tmp_path / "two", Exhaustion(workers=Workers(2)))
+    exhaust(table, sketches, parts, tmp_path / "two", ExhaustSettings(workers=Workers(2)))
     assert contents(tmp_path / "two") == expected
-    exhaust(table, sketches, parts, tmp_path / "small", Exhaustion(memory=40 << 20))
+    exhaust(table, sketches, parts, tmp_path / "small", ExhaustSettings(memory=40 << 20))
     assert contents(tmp_path / "small") == expected
 
     def stop_at_twenty(self: Any, task: Any) -> None:
@@ -129,11 +138,11 @@ def test_jobs_memory_and_interruptions_change_no_byte(
     with monkeypatch.context() as patch:
         patch.setattr(shards.ShardTask, "__call__", stop_at_twenty)
         with pytest.raises(KeyboardInterrupt):
-            exhaust(table, sketches, parts, tmp_path / "stopped", Exhaustion())
+            exhaust(table, sketches, parts, tmp_path / "stopped", ExhaustSettings())
     assert len(contents(tmp_path / "stopped")) < len(expected)
     torn = ShardFiles(tmp_path / "stopped", "").path(3)
     torn.write_bytes(torn.read_bytes()[:-40])
-    exhaust(table, sketches, parts, tmp_path / "stopped", Exhaustion())
+    exhaust(table, sketches, parts, tmp_path / "stopped", ExhaustSettings())
     assert contents(tmp_path / "stopped") == expected
 
 
@@ -141,7 +150,7 @@ def test_a_finished_run_computes_nothing(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any], monkeypatch: Any
 ) -> None:
     monkeypatch.delattr(shards.ShardTask, "measure")
-    exhaust(table, sketches, split(table, 0), done[0].files.folder, Exhaustion(1, True))
+    exhaust(table, sketches, split(table, 0), done[0].files.folder, ExhaustSettings(1, True))
 
 
 def test_another_run_is_refused(
@@ -149,9 +158,9 @@ def test_another_run_is_refused(
 ) -> None:
     folder = done[0].files.folder
     with pytest.raises(InputError, match=r"started with split_seed 0, not 1"):
-        exhaust(table, sketches, split(table, 1), folder, Exhaustion(1, True))
+        exhaust(table, sketches, split(table, 1), folder, ExhaustSettings(1, True))
     with pytest.raises(InputError, match="same_statistic"):
-        exhaust(table, sketches, split(table, 0), folder, Exhaustion(1))
+        exhaust(table, sketches, split(table, 0), folder, ExhaustSettings(1))
 
 
 def test_a_run_of_another_engine_is_refused_by_its_version(
@@ -159,14 +168,14 @@ def test_a_run_of_another_engine_is_refused_by_its_version(
 ) -> None:
     monkeypatch.setattr("lpzero.exhaust.run.VERSION", "9.9")
     with pytest.raises(InputError, match=rf"was started by lpzero {re.escape(VERSION)}, which"):
-        exhaust(table, sketches, split(table, 0), done[0].files.folder, Exhaustion(1, True))
+        exhaust(table, sketches, split(table, 0), done[0].files.folder, ExhaustSettings(1, True))
 
 
 def test_too_little_memory_is_said_before_anything_is_measured(
     table: Table, sketches: list[Sketch], tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=r"needs at least .* GB: give --memory more"):
-        exhaust(table, sketches, split(table, 0), tmp_path, Exhaustion(memory=1000))
+        exhaust(table, sketches, split(table, 0), tmp_path, ExhaustSettings(memory=1000))
 
 
 @pytest.mark.parametrize("by", MEASURES)
@@ -214,7 +223,7 @@ def test_choosing_never_opens_the_test_rows(
     assert not parts.is_open
     values = [entry.value for entry, _ in chosen]
     assert values == sorted(values, reverse=True)
-    result = report(table, parts, sketches, done, Exhaustion(1, True))
+    result = report(table, parts, sketches, done, ExhaustSettings(1, True))
     assert parts.is_open
     assert [line["formula"] for line in result["top"]] == [str(e.formula) for e, _ in chosen]
 
@@ -236,7 +245,7 @@ def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
 def test_the_report_says_all_a_result_must_show(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:
-    result = report(table, split(table, 0), sketches, done, Exhaustion(1, True))
+    result = report(table, split(table, 0), sketches, done, ExhaustSettings(1, True))
     best = result["best"]
     judged_parts = best["judged"]["made-up"]
     assert set(best["rho"]) == {"train", "valid", "test"}
@@ -252,10 +261,10 @@ def test_the_report_says_all_a_result_must_show(
     assert len(result["top"]) == 10
     count = FixedCount("sum(params)", counters.score("parameters", table))
     parts = split(table, 0)
-    beside = report(table, parts, sketches, done, Exhaustion(1, True), None, count)
+    beside = report(table, parts, sketches, done, ExhaustSettings(1, True), None, count)
     winner = FormulaEvaluator(sketches).score(parse(best["formula"]))
     assert not isinstance(winner, Rejected)
-    judged_table = JudgedTable(table, parts, with_test=True)
+    judged_table = TableJudge(table, parts, with_test=True)
     assert result.items() >= contest_fields([Contest(judged_table, winner)]).items()
     assert beside.items() >= contest_fields([Contest(judged_table, winner, count)]).items()
     assert beside["best"] == best

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from lpzero.errors import InputError
-from lpzero.exhaust import Exhaustion, Query, exhaust, report
-from lpzero.exhaust.floor import floors
+from lpzero.exhaust import ExhaustSettings, Query, exhaust, report
 from lpzero.exhaust.products import PairResults, PairShard
+from lpzero.exhaust.report import floors
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.parallel import Workers
 from lpzero.runs.config import read_config
 from lpzero.runs.run import open_run
-from lpzero.scores.products import Beam, PairScreen, n_pairs, search
+from lpzero.scores.products import Beam, PairScreen, search
 from spaces.tables import split
 from tests.lpzero.small_campaign import sketches, table
 
@@ -29,14 +29,19 @@ N_ROWS = 24
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[PairResults, object]:
     folder = tmp_path_factory.mktemp("pairs")
     made = table()
-    found = exhaust(made, sketches(len(made)), split(made, 0), folder, Exhaustion(terms=2))
+    found = exhaust(made, sketches(len(made)), split(made, 0), folder, ExhaustSettings(terms=2))
     assert isinstance(found[0], PairResults)
     return found[0], found[1]
 
 
+def number_of_pairs(n_terms: int) -> int:
+    """x y and x / y of each pair, x sqrt(y) and x / sqrt(y) of each ordered one."""
+    return 3 * n_terms * (n_terms - 1)
+
+
 def test_every_product_of_two_is_counted(done: tuple[PairResults, object]) -> None:
     results = done[0]
-    assert results.counts[0] == n_pairs(len(results.terms))
+    assert results.counts[0] == number_of_pairs(len(results.terms))
     assert results.missing() == []
 
 
@@ -49,7 +54,7 @@ def test_a_shard_knows_how_many_products_it_has(done: tuple[PairResults, object]
     assert len(set(told)) > 2
     # Shards of unequal length, and the last of each exponent is the shortest.
     cut_in_three = [PairShard(e, a, b) for e in range(4) for a, b in ((0, 3), (3, 6), (6, 7))]
-    assert sum(shard.n_products(7) for shard in cut_in_three) == n_pairs(7)
+    assert sum(shard.n_products(7) for shard in cut_in_three) == number_of_pairs(7)
     assert [shard.n_products(7) for shard in cut_in_three[:3]] == [15, 6, 0]
 
 
@@ -82,7 +87,7 @@ def test_jobs_and_a_lost_shard_change_no_byte(
 ) -> None:
     made = table()
     again = tmp_path / "again"
-    asked = Exhaustion(terms=2, workers=Workers(2))
+    asked = ExhaustSettings(terms=2, workers=Workers(2))
     exhaust(made, sketches(len(made)), split(made, 0), again, asked)
     (again / "shards" / "00001.npz").unlink()
     exhaust(made, sketches(len(made)), split(made, 0), again, asked)
@@ -93,7 +98,7 @@ def test_jobs_and_a_lost_shard_change_no_byte(
 def test_the_run_is_read_without_its_sketches(done: tuple[PairResults, object]) -> None:
     results, made = done[0], table()
     parts = split(made, 0)
-    answer = report(made, parts, sketches(len(made)), done, Exhaustion(terms=2))  # type: ignore[arg-type]
+    answer = report(made, parts, sketches(len(made)), done, ExhaustSettings(terms=2))  # type: ignore[arg-type]
     assert answer["evaluated"] == results.counts[0]
     assert read_config(results.files.folder) is not None
     run = open_run(results.files.folder)
@@ -103,12 +108,12 @@ def test_the_run_is_read_without_its_sketches(done: tuple[PairResults, object]) 
 
 
 def test_products_of_longer_chains_are_screened(tmp_path: Path) -> None:
-    made, asked = table(), Exhaustion(terms=2, unaries=2, workers=Workers(2))
+    made, asked = table(), ExhaustSettings(terms=2, unaries=2, workers=Workers(2))
     parts = split(made, 0)
     found = exhaust(made, sketches(len(made)), parts, tmp_path, asked)
     results = found[0]
     assert isinstance(results, PairResults)
-    assert results.counts[0] == n_pairs(len(results.terms)) > 50 * results.ranked
+    assert results.counts[0] == number_of_pairs(len(results.terms)) > 50 * results.ranked
     best = results.best(Query(top=5))
     logs, ranks = results.terms.logs[:, parts.train], rank_targets(made.targets[parts.train])
     assert best[0].value >= PairScreen.of(logs).best(ranks)[0].value  # of fewer ranked exactly
@@ -130,15 +135,15 @@ def test_screening_loses_none_of_the_best(done: tuple[PairResults, object]) -> N
 
 
 def test_a_run_needs_the_memory_that_its_products_take(tmp_path: Path) -> None:
-    made, asked = table(), Exhaustion(terms=2, unaries=2, memory=1 << 26)
+    made, asked = table(), ExhaustSettings(terms=2, unaries=2, memory=1 << 26)
     with pytest.raises(InputError, match=r"needs at least 0\.\d+ GB: give --memory more"):
         exhaust(made, sketches(len(made)), split(made, 0), tmp_path, asked)
 
 
 def test_the_floor_of_all_products_of_two(done: tuple[PairResults, object]) -> None:
     made, parts = table(), split(table(), 0)
-    assert floors(made, parts, done[0], 0, Exhaustion(terms=2)) == []
-    [found] = floors(made, parts, done[0], 20, Exhaustion(terms=2))
+    assert floors(made, parts, done[0], 0, ExhaustSettings(terms=2)) == []
+    [found] = floors(made, parts, done[0], 20, ExhaustSettings(terms=2))
     assert (found["table"], found["permutations"]) == ("made-up", 20)
     assert 0.5 < found["fit"] < done[0].best(Query(top=1))[0].value
     assert found["test_ci"][0] < 0 < found["test_ci"][1]

@@ -8,6 +8,7 @@ from scipy import stats
 
 from lpzero.judgement import bootstrap
 from lpzero.judgement.correlation import spearman
+from tests.lpzero.judgement.score_rows import kendall_resampled
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -17,7 +18,7 @@ def test_resampled_correlations_equal_scipys_on_each_resample(seed: int) -> None
     counts = bootstrap.draw_counts(25, 20)
     assert (counts.sum(axis=1) == 25).all()
     rho = bootstrap.spearman_resampled(counts, x, y)
-    tau = bootstrap.kendall_resampled(counts, x, y)
+    tau = kendall_resampled(counts, x, y)
     for row, r, t in zip(counts.astype(int), rho, tau, strict=True):
         a, b = np.repeat(x, row), np.repeat(y, row)
         assert r == pytest.approx(stats.spearmanr(a, b).statistic, abs=1e-12)
@@ -55,10 +56,10 @@ def test_resamples_in_parts_have_the_same_correlations(monkeypatch: pytest.Monke
     x, y = rng.integers(0, 20, 60).astype(float), rng.random(60)
     counts = bootstrap.draw_counts(60, 40)
     whole = bootstrap.spearman_resampled(counts, x, y)
-    tau = bootstrap.kendall_resampled(counts, x, y)
+    tau = kendall_resampled(counts, x, y)
     monkeypatch.setattr(bootstrap.large_resamples, "MANY", 59)
     for elements in (1, 7 * 60 + 5, 39 * 60):
         monkeypatch.setattr(bootstrap, "_ELEMENTS", elements)
         assert (bootstrap.spearman_resampled(counts, x, y) == whole).all()
-        assert (bootstrap.kendall_resampled(counts, x, y) == tau).all()
+        assert (kendall_resampled(counts, x, y) == tau).all()
     assert len(set(whole)) > 30

@@ -13,7 +13,7 @@ from lpzero.judgement import counters
 from lpzero.judgement.differences import paired_difference
 from lpzero.judgement.rivals import Contest, contest_fields
 from lpzero.judgement.stability import Stability
-from lpzero.judgement.table import PARTS, JudgedTable
+from lpzero.judgement.table import PARTS, TableJudge
 from lpzero.judgement.verdict import verdict
 from spaces.tables import split
 from tests.lpzero.fixed_count import FixedCount
@@ -22,9 +22,9 @@ from tests.lpzero.small_campaign import table
 FIELDS = ["count", "difference", "differences", "stability", "verdict"]
 
 
-def opened(name: str = "made-up") -> JudgedTable:
+def opened(name: str = "made-up") -> TableJudge:
     made = table(name=name)
-    return JudgedTable(made, split(made, 0), with_test=True)
+    return TableJudge(made, split(made, 0), with_test=True)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_the_best_counters_sign_is_fitted_on_train() -> None:
     made = table()
     turned = replace(made, targets=-made.targets)
     name, found = opened().best_counter()
-    negated = JudgedTable(turned, opened().split).best_counter()
+    negated = TableJudge(turned, opened().split).best_counter()
     assert negated[0] == f"-{name}"
     assert np.array_equal(negated[1], -found)
 
@@ -52,7 +52,7 @@ def test_the_best_counters_sign_is_fitted_on_train() -> None:
 def test_choosing_it_does_not_open_the_test_rows() -> None:
     made = table()
     parts = split(made, 0)
-    closed = JudgedTable(parts.hide_test(made), parts)
+    closed = TableJudge(parts.hide_test(made), parts)
     assert closed.best_counter()[0] == opened().best_counter()[0]
     assert not parts.is_open
 

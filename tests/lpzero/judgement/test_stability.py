@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.stability import Stability, stability
+from lpzero.judgement.stability import Stability, agreement, stability
 
 
 def test_it_is_the_median_and_the_least_rank_correlation() -> None:
@@ -23,3 +24,15 @@ def test_scores_that_are_lost_on_another_seed_do_not_repeat() -> None:
     others = np.stack([scores, np.where(scores > 3, np.nan, scores)])
     assert stability(scores, others) == Stability(2, 0.5, 0.0)
     assert stability(scores, scores).to_json() == {"n": 1, "median": 1.0, "least": 1.0}
+
+
+def test_agreement_is_the_rank_correlation_of_rows_that_belong_together() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(5, 30))
+    again = scores + rng.normal(size=(5, 30)) * np.array([[0.0], [0.5], [1.0], [4.0], [1.0]])
+    again[4] *= -1
+    expected = [stats.spearmanr(*pair).statistic for pair in zip(scores, again, strict=True)]
+    assert agreement(scores, again) == pytest.approx(expected)
+    again[1, 3], again[2] = np.nan, 7.0
+    assert agreement(scores, again)[1:3].tolist() == [0.0, 0.0]
+    assert agreement(again, scores)[[0, 3]] == pytest.approx([expected[0], expected[3]])

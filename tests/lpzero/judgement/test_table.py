@@ -12,15 +12,15 @@ from lpzero.errors import FitnessError
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import judge
-from lpzero.judgement.table import PARTS, SPLIT_PARTS, JudgedTable
+from lpzero.judgement.table import PARTS, SPLIT_PARTS, TableJudge
 from spaces.tables import split
 from tests.lpzero.small_campaign import table
 
 TABLE = table()
 
 
-def opened() -> JudgedTable:
-    return JudgedTable(TABLE, split(TABLE, 0), with_test=True)
+def opened() -> TableJudge:
+    return TableJudge(TABLE, split(TABLE, 0), with_test=True)
 
 
 @pytest.fixture
@@ -43,23 +43,23 @@ def test_every_part_is_judged_on_its_rows_in_one_order(scores: FloatArray) -> No
 
 def test_the_test_rows_stay_closed_until_they_are_asked_for(scores: FloatArray) -> None:
     parts = split(TABLE, 0)
-    closed = JudgedTable(parts.hide_test(TABLE), parts)
+    closed = TableJudge(parts.hide_test(TABLE), parts)
     assert set(closed.judge(scores)) == set(closed.rhos(scores)) == {"train", "valid"}
     assert not parts.is_open
     with pytest.raises(KeyError):
         closed.rho(scores, "test")
-    assert JudgedTable(TABLE, parts, with_test=True).rho(scores, "test") > 0
+    assert TableJudge(TABLE, parts, with_test=True).rho(scores, "test") > 0
     assert parts.is_open
 
 
 def test_hidden_targets_cannot_be_judged(scores: FloatArray) -> None:
     hidden = split(TABLE, 0).hide_test(TABLE)
     with pytest.raises(FitnessError, match="is nan, expected a finite number"):
-        JudgedTable(hidden).judge(scores)
+        TableJudge(hidden).judge(scores)
 
 
 def test_without_a_split_the_whole_table_is_judged(scores: FloatArray) -> None:
-    whole = JudgedTable(TABLE)
+    whole = TableJudge(TABLE)
     assert whole.judge(scores) == {"all": opened().judge(scores)["all"]}
     assert whole.rhos(scores) == whole.parts == {}
 
@@ -119,7 +119,7 @@ def test_the_measures_of_many_agree_with_the_judgement(scores: FloatArray) -> No
 
 def test_the_facts_are_those_of_the_table() -> None:
     known = replace(TABLE, ceiling=0.9)
-    facts = JudgedTable(known, split(known, 3), with_test=True).facts
+    facts = TableJudge(known, split(known, 3), with_test=True).facts
     assert (facts["target"], facts["ceiling"], facts["split_seed"]) == ("made up", 0.9, 3)
     assert sum(facts["n"].values()) == len(known)
 
@@ -134,7 +134,7 @@ def test_the_best_column_is_chosen_on_train_and_valid_with_its_sign() -> None:
     }
     test = parts.open_test()
     columns["misleading"][test] = TABLE.targets[test]  # best on test alone
-    judged = JudgedTable(TABLE, split(TABLE, 0), with_test=True, columns=columns)
+    judged = TableJudge(TABLE, split(TABLE, 0), with_test=True, columns=columns)
     assert set(judged.oriented_columns()) == {"weak", "-falling", "misleading"}
     name, scores = judged.best_column() or ("", np.zeros(0))
     assert name == "-falling"

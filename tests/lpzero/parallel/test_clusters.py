@@ -182,7 +182,7 @@ def test_an_error_of_the_function_is_raised_here_as_it_is(cluster: Loopback) -> 
 def test_workers_of_another_version_are_refused(
     cluster: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lpzero.parallel.backends.engine", lambda: "0.0.9")
+    monkeypatch.setattr("lpzero.parallel.workers.engine", lambda: "0.0.9")
     wanted = r"workers need lpzero 0\.0\.9, as here; found lpzero .* on .*: install the same"
     with pytest.raises(InputError, match=wanted):
         list(stream(abs, range(4), cluster.workers))

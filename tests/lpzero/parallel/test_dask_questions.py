@@ -19,7 +19,6 @@ distributed = pytest.importorskip("distributed")
 from distributed.comm import CommClosedError  # noqa: E402
 
 from lpzero.parallel import dask as pool  # noqa: E402
-from lpzero.parallel import dask_connection as connection  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("clusters")
 
@@ -41,11 +40,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def workers(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
     """The workers, to which no client is connected yet."""
-    monkeypatch.setattr(connection, "_CLIENTS", {})
-    monkeypatch.setattr(connection, "PAUSE", 0.01)
+    monkeypatch.setattr(pool, "_CLIENTS", {})
     monkeypatch.setattr(pool, "PAUSE", 0.01)
     yield Workers(backend="dask", scheduler=cluster.scheduler_address)
-    for client in connection._CLIENTS.values():
+    for client in pool._CLIENTS.values():
         client.close()
 
 
@@ -96,7 +94,7 @@ def test_without_workers_the_payload_waits_for_the_first(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lost = failing(monkeypatch, "scatter", 2, distributed.TimeoutError("No valid workers found"))
-    monkeypatch.setattr(pool, "CONNECT_SECONDS", -1)  # no time to ask again is left
+    monkeypatch.setattr(pool, "ASK_SECONDS", -1)  # no time to ask again is left
     assert dict(stream(square, range(8), workers)) == SQUARES
     assert lost.failed == 2
 
@@ -114,7 +112,7 @@ def test_a_scheduler_that_never_answers_is_one_line(
     workers: Workers, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     lost = failing(monkeypatch, name, float("inf"))
-    monkeypatch.setattr(pool, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(pool, "ASK_SECONDS", 0.2)
     start = time.monotonic()
     with pytest.raises(ClusterLostError, match=r"the Dask cluster at tcp.* is lost: in test;"):
         list(stream(square, range(8), workers))
@@ -127,7 +125,7 @@ def test_a_closed_client_is_a_lost_cluster(
 ) -> None:
     results = stream(square, range(100), workers)
     next(results)
-    [client] = connection._CLIENTS.values()
+    [client] = pool._CLIENTS.values()
     client.close()
     with pytest.raises(ClusterLostError, match="its scheduler does not answer"):
         list(results)
@@ -140,7 +138,7 @@ def test_a_worker_that_was_lost_while_versions_are_compared_is_not_accused(
 
     def run(self: Any, *words: Any, **more: Any) -> dict[str, Any]:
         asked.append(words)
-        return {"tcp://lost": CommClosedError("in test"), "tcp://there": connection.VERSION}
+        return {"tcp://lost": CommClosedError("in test"), "tcp://there": pool.VERSION}
 
     monkeypatch.setattr(distributed.Client, "run", run)
     assert dict(stream(square, range(8), workers)) == SQUARES
@@ -160,7 +158,7 @@ def test_a_stream_waits_for_a_client_that_is_connecting_again(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert dict(stream(square, range(8), workers)) == SQUARES
-    [client] = connection._CLIENTS.values()
+    [client] = pool._CLIENTS.values()
     waited = []
 
     def pause(seconds: float) -> None:
@@ -168,8 +166,8 @@ def test_a_stream_waits_for_a_client_that_is_connecting_again(
         client.status = "running"
 
     client.status = "connecting"
-    monkeypatch.setattr(connection.time, "sleep", pause)
-    assert connection.connected(str(workers.scheduler)) is client
+    monkeypatch.setattr(pool.time, "sleep", pause)
+    assert pool.connected(str(workers.scheduler)) is client
     assert len(waited) == 1
 
 

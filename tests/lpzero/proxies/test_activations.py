@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.proxies import Network
-from lpzero.proxies.activations import _CURVE, _STEPS, _length
-from lpzero.proxies.input_noise import NOISE
+from lpzero.proxies.families.activations import _CURVE, _STEPS, _length
+from lpzero.proxies.passes import NOISE
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny_networks import (
     LAYOUT,

@@ -29,7 +29,7 @@ from lpzero.proxies import (
     rank_mean,
 )
 from lpzero.proxies.base import Measure, NetworkProxy
-from lpzero.proxies.supernet import SupernetProxy
+from lpzero.proxies.families.supernet import SupernetProxy
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.bignas import BigNasArch, BigNasSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
@@ -375,8 +375,7 @@ def test_one_failing_architecture_has_no_score_and_the_others_do(
     assert "no room" in caplog.text
 
 
-ASKED_FOR_BLOCKS = [n for n in EVERYWHERE if hasattr(get(n), "block_scores")]
-WITH_BLOCKS = [n for n in ASKED_FOR_BLOCKS if get(n).has_blocks]  # type: ignore[attr-defined]
+WITH_BLOCKS = [n for n in EVERYWHERE if get(n).has_blocks]
 # A combination of ranks has blocks whose values are ranks: see the test after these.
 ADDING_UP = [n for n in WITH_BLOCKS if getattr(get(n), "how", "sum") == "sum"]
 
@@ -384,8 +383,8 @@ ADDING_UP = [n for n in WITH_BLOCKS if getattr(get(n), "how", "sum") == "sum"]
 # The records of a formula of several terms hold its terms, not blocks; a product has none.
 BY_BLOCK = [
     n
-    for n in ASKED_FOR_BLOCKS
-    if not n.startswith("engine-") and getattr(get(n), "how", "") != "product"
+    for n in EVERYWHERE
+    if get(n).measures and not n.startswith("engine-") and getattr(get(n), "how", "") != "product"
 ]
 
 
@@ -397,7 +396,7 @@ def test_a_proxy_has_blocks_if_all_its_measures_have(name: str, measurements: Me
     assert proxy.has_blocks == all(found is not None for found in blocks)
 
 
-@pytest.mark.parametrize("name", sorted(set(ASKED_FOR_BLOCKS) - set(WITH_BLOCKS)))
+@pytest.mark.parametrize("name", sorted(set(EVERYWHERE) - set(WITH_BLOCKS)))
 def test_blocks_of_a_proxy_without_them_are_refused(name: str, measurements: Measurements) -> None:
     proxy: Any = get(name)
     with pytest.raises(ValueError, match="block"):

@@ -6,8 +6,8 @@ import pytest
 
 import spaces
 from lpzero.proxies import get
-from lpzero.proxies.ensemble import members_of
 from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.lookup import members_of
 from lpzero.proxies.ranking import chosen_on
 from primitives.canonical import canonical
 

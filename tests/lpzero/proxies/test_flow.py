@@ -8,7 +8,8 @@ import math
 import pytest
 import torch
 
-from lpzero.proxies import Network, trazor
+from lpzero.proxies import Network
+from lpzero.proxies.families import trazor
 from spaces.initialisation import ByName
 from tests.lpzero.proxies.test_conformance import IMAGES, TINY_VISION, vision
 from tests.lpzero.proxies.test_saliency import value

@@ -25,10 +25,9 @@ from lpzero.proxies import (
     get,
     register,
 )
-from lpzero.proxies.ensemble import ensemble, members_of
-from lpzero.proxies.lookup import named_formulas
+from lpzero.proxies.lookup import ensemble, members_of, named_formulas
 from lpzero.proxies.registry import restore, snapshot
-from lpzero.report.mathematics import shown
+from lpzero.report.formulas import shown
 from lpzero.search.ledger import Ledger
 from lpzero.search.scorer import Scorer
 from primitives.parser import parse

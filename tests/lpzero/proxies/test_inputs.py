@@ -12,7 +12,7 @@ from torch import Tensor
 
 from lpzero.errors import InputError
 from lpzero.proxies import Network, evaluate, get
-from lpzero.proxies.jacobian import spectrum_score
+from lpzero.proxies.families.activations import spectrum_score
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny_networks import TOKENS, Products, foreign, network, next_token
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lpzero.proxies import find, get, names, plugins, registry
+from lpzero.proxies import find, get, names, registry
 from spaces.errors import UnknownNameError
 
 MODULE = '''
@@ -32,7 +32,7 @@ def fake_sum(network):
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A distribution on the path; what it registers is forgotten afterwards."""
     before = registry.snapshot()
-    monkeypatch.setattr(plugins, "_is_loaded", False)
+    monkeypatch.setattr(registry, "_has_plugins", False)
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     registry.restore(before)

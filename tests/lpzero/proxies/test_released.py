@@ -11,10 +11,10 @@ from torch import nn
 
 import spaces
 from lpzero.proxies import Context, Measurements, Network, evaluate, get, names
-from lpzero.proxies.released import _ez
-from lpzero.proxies.released_batch import released_batch
-from lpzero.proxies.released_dropout import kept, train_mode_dropout
-from lpzero.proxies.released_flow import released_flow
+from lpzero.proxies.families.released import _ez
+from lpzero.proxies.flow import released_flow
+from lpzero.proxies.measurements import released_batch
+from lpzero.proxies.passes import kept, train_mode_dropout
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.gpt2.space import Gpt2Arch, Gpt2Space
 from spaces.minibatch import Minibatch
@@ -188,7 +188,7 @@ def test_a_released_score_of_an_encoder_repeats_and_needs_its_masks(
 ) -> None:
     score = value(name, encoder())
     assert value(name, encoder()) == score
-    monkeypatch.setattr("lpzero.proxies.released_dropout._DROPPED", {})
+    monkeypatch.setattr("lpzero.proxies.passes._DROPPED", {})
     assert value(name, encoder()) != score
 
 

@@ -14,10 +14,10 @@ from torch import Tensor, nn
 import spaces
 from lpzero.errors import InputError
 from lpzero.proxies import Context, Measurements, Network, get
-from lpzero.proxies.auto_prox import _norm
-from lpzero.proxies.components import count_components, spectrum
-from lpzero.proxies.forward_pass import _SIGNS, Affine, block_jacobians, entropy
-from lpzero.proxies.patterns import distinct, size_factor
+from lpzero.proxies.families.attention import _norm
+from lpzero.proxies.families.covariances import count_components, spectrum
+from lpzero.proxies.families.patterns import distinct, size_factor
+from lpzero.proxies.passes import _SIGNS, Affine, block_jacobians, entropy
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny_networks import (
     LAYOUT,

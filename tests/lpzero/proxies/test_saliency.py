@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lpzero.proxies import Network, evaluate, get
 from lpzero.proxies.base import NetworkProxy
-from lpzero.proxies.saliency import nuclear_norm
+from lpzero.proxies.families.pruning import nuclear_norm
 from tests.lpzero.proxies.tiny_networks import TOKENS, Products, foreign, network, next_token
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lpzero.report import hall_of_fame, verdict
+from lpzero.report import formulas, verdict
 from lpzero.report.tables import number
 from lpzero.search.comparison import curve_rows
 from tests.lpzero.numbered_run import TABLES, numbered_run
@@ -66,7 +66,7 @@ def test_the_sentence_on_the_winner_is_of_the_test_rows(sign: int, shown: str) -
 
 
 def test_the_hall_shows_measures_in_their_columns_and_the_lowest_test_rho() -> None:
-    header, *found = rows(hall_of_fame.section(RUN))
+    header, *found = rows(formulas.hall_of_fame(RUN))
     assert header[5:8] == ["ρ fitness rows, one", "given parameters, one", "within groups, one"]
     assert len(found) == 3
     lines = {line["formula"]: line for line in RUN.result["top"]}  # type: ignore[index]

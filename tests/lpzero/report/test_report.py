@@ -18,7 +18,7 @@ import pytest
 from lpzero.cli.main import run as command
 from lpzero.discover.settings import Settings, preset
 from lpzero.errors import InputError
-from lpzero.exhaust import Exhaustion, exhaust
+from lpzero.exhaust import ExhaustSettings, exhaust
 from lpzero.exhaust import report as exhaust_report
 from lpzero.exhaust import scores as exhaust_scores
 from lpzero.exhaust.run import exhaustive_config
@@ -211,7 +211,7 @@ def test_counters_that_were_not_judged_leave_their_cells_empty(copy: Path) -> No
 @pytest.fixture(scope="module")
 def exhausted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report") / "exhausted"
-    made, parts, asked = table(), split(table(), 0), Exhaustion(1)
+    made, parts, asked = table(), split(table(), 0), ExhaustSettings(1)
     run = exhaust(made, sketches(), parts, out, asked)
     result = exhaust_report(made, parts, sketches(), run, asked)
     scores = exhaust_scores(made, parts, sketches(), run[1], result)

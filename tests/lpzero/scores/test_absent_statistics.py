@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lpzero.exhaust.families import family_scorer
 from lpzero.exhaust.report import _unread
 from lpzero.exhaust.results import Results
 from lpzero.exhaust.shard_files import ShardFiles
@@ -17,7 +18,6 @@ from lpzero.scores.branch_files import decode, encode
 from lpzero.scores.branch_table import branch_table, rows_of
 from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.families import family_scorer
 from lpzero.scores.tabulation import tabulate
 from lpzero.scores.terms import term_table
 from lpzero.sketches.builder import build_sketch
@@ -52,7 +52,7 @@ def sketches() -> list[Sketch]:
 def test_a_sketch_without_attention_survives_its_file(sketches: list[Sketch]) -> None:
     again = read(write(sketches[0]))
     assert [again.matrices(block, "S") for block in range(3)] == [[], [], []]
-    made = tabulate(again, CHAINS)
+    [made] = tabulate([again], CHAINS)
     stored = decode(encode(made, CHAINS, "address"), CHAINS, "address")
     assert stored.counts["S"] == (0, 0, 0)
     np.testing.assert_array_equal(stored.means["H"], made.means["H"])

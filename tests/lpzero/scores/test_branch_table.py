@@ -11,12 +11,13 @@ import pytest
 from lpzero.parallel import Workers
 from lpzero.scores import branch_files as files
 from lpzero.scores import stacks
-from lpzero.scores.basis import Basis
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.pieces import gather
-from lpzero.scores.tabulation import Tabulated, tabulate, tabulate_together
-from lpzero.scores.tensor_stacks import stacks_of
+from lpzero.scores.matrices import Piece
+from lpzero.scores.tabulation import Tabulated, tabulate, tabulator
+from lpzero.scores.tabulation.basis import Basis
+from lpzero.scores.tabulation.plain import tabulate_plainly
+from lpzero.scores.tensors import aligned_tensors, gather
 from lpzero.sketches.builder import BuildReport, Sketches
 from lpzero.sketches.sketch import SCHEMA, Sketch, SketchError, address_of, encode
 from lpzero.sketches.store import Store
@@ -27,6 +28,7 @@ from primitives.formula import Formula
 from primitives.registry import UNARIES, forget, unary
 from primitives.statistics import STATISTICS
 from tests.lpzero.random_sketches import blocks_of, sketch
+from tests.lpzero.scores.test_evaluator import real
 
 # Their means are not computed from matrices. All others are the reference's to the last bit.
 WITHOUT_MATRIX = ("zscore", "minmax", "log_softmax")
@@ -166,7 +168,7 @@ def test_a_chain_that_overflows_poisons_its_row_and_no_other() -> None:
 def test_a_chain_that_overflowed_has_no_products_though_its_inverse_is_finite() -> None:
     one, chains = sketch(0), surviving(2)
     big = type(one)(one.header, one.numbers.astype(np.float64))
-    big.tensors(0, "W")[0][0][...] *= 1e200
+    big.stored_matrices(0, "W")[0].values[...] *= 1e200
     [found] = branch_table([big], chains).products.values()
     of_rows = {chain: found[..., chains.rows["W", chain], 0] for chain in chains.chains["W"][:144]}
     assert np.isnan(of_rows["square", "inverse"]).all()
@@ -175,7 +177,13 @@ def test_a_chain_that_overflowed_has_no_products_though_its_inverse_is_finite() 
 
 def test_pieces_hold_every_tensor_once() -> None:
     drawn = [sketch(seed) for seed in range(4)]
-    pieces = gather(drawn, ("G", "W"), elements=100)
+    tensors = [
+        aligned
+        for row, one in enumerate(drawn)
+        for aligned in aligned_tensors(row, one, ("G", "W"))
+    ]
+    gathered = gather(tensors, 100, lambda tensor: tensor.matrix.true_columns)
+    pieces = [Piece.of(together) for together in gathered]
     places = [tuple(place) for piece in pieces for place in piece.places.T]
     expected = [
         (arch, block, tensor)
@@ -188,16 +196,47 @@ def test_pieces_hold_every_tensor_once() -> None:
         for index, (arch, block, tensor) in enumerate(piece.places.T):
             for name in ("G", "W"):
                 matrix = drawn[arch].matrices(block, name)[tensor]
-                np.testing.assert_array_equal(piece.values(name)[index], matrix.values)
-                assert piece.column_scale(name) == matrix.column_scale
+                np.testing.assert_array_equal(piece.matrix(name).values[index], matrix.values)
+                assert piece.matrix(name).true_columns == matrix.true_columns
+        assert piece.matrix("W").values.size <= max(100, piece.matrix("W").values[0].size)
+
+
+def assert_like_plain(sketches: list[Sketch], unaries: int) -> None:
+    """Means and products equal those of the plain tabulator, up to rounding."""
+    chains = surviving(unaries, same_statistic=unaries == 1)
+    for one, fast in zip(sketches, tabulate(sketches, chains), strict=True):
+        plain = tabulate_plainly(one, chains)
+        assert fast.counts == plain.counts
+        for name in plain.means:
+            np.testing.assert_allclose(fast.means[name], plain.means[name], 1e-12, 1e-14)
+        assert fast.ends.keys() == plain.ends.keys()
+        for at, values in plain.ends.items():
+            np.testing.assert_allclose(fast.ends[at], values, 1e-12, 1e-14)
+        for pair, values in plain.products.items():
+            is_close = np.isclose(fast.products[pair], values, 1e-9, 1e-13, equal_nan=True)
+            assert is_close.mean() > 0.95, pair
+            # What cancels is compared with the size of what cancelled.
+            scale = np.maximum(1.0, np.nanmax(np.abs(values), axis=(1, 2), keepdims=True))
+            np.testing.assert_allclose(fast.products[pair] / scale, values / scale, 1e-9, 1e-13)
+
+
+@pytest.mark.parametrize("unaries", [1, 2])
+def test_random_sketches_have_the_tables_of_the_plain_tabulator(unaries: int) -> None:
+    drawn = [sketch(seed, n_blocks=1 + seed) for seed in range(3)]
+    assert_like_plain([*drawn, with_other_gradients(drawn[2])], unaries)
+
+
+@pytest.mark.parametrize("name", ["nano-flexibert", "nano-gpt2", "nano-rnn"])
+def test_nano_sketches_have_the_tables_of_the_plain_tabulator(name: str) -> None:
+    assert_like_plain(list(real(name))[:2], 1)
 
 
 def with_other_gradients(one: Sketch) -> Sketch:
     """The sketch of a network with the same weights."""
     other = Sketch(one.header, one.numbers.copy())
     for block in range(other.n_blocks):
-        for gradient, _ in other.tensors(block, "G"):
-            gradient *= np.float32(1.5)
+        for gradient in other.stored_matrices(block, "G"):
+            gradient.values[...] *= np.float32(1.5)
     return other
 
 
@@ -213,31 +252,38 @@ def test_a_table_has_the_same_bits_in_any_company() -> None:
     alone = []
     for one in drawn:
         surviving.cache_clear()
-        alone.append(flat(tabulate(one, surviving(2))))
+        alone.append(flat(tabulate([one], surviving(2))[0]))
     for order in ((0, 1, 2, 3, 4, 5), (5, 3, 1), (2, 5, 2), (4, 0, 1, 3)):
-        together = tabulate_together([drawn[i] for i in order], surviving(2))
+        together = tabulate([drawn[i] for i in order], surviving(2))
         for index, table in zip(order, together, strict=True):
             np.testing.assert_array_equal(flat(table), alone[index])
 
 
 def test_equal_tensors_of_several_sketches_are_computed_once() -> None:
     drawn = [sketch(1), with_other_gradients(sketch(1))]
-    stacks_found = list(stacks_of(drawn, surviving(1), lambda tensor: False))
-    counted = {True: [0, 0], False: [0, 0]}
-    for stack in stacks_found:
-        for lane in stack.lanes():
-            counted[stack.is_multiplied][0] += len(lane.distinct)
-            counted[stack.is_multiplied][1] += len(lane.tensors)
-            for tensor, place in zip(lane.tensors, lane.places, strict=True):
-                np.testing.assert_array_equal(tensor.numbers, lane.distinct[place].numbers)
+    counted = {}
+    for kind, stacked in {
+        "multiplied": tabulator._multiplied(drawn, surviving(1)),
+        "alone": tabulator._alone(drawn, surviving(1), lambda tensor: False),
+    }.items():
+        n_distinct = n_tensors = 0
+        for tensors in stacked:
+            for alike in zip(*tensors, strict=True):
+                stack = tabulator._Distinct.of(alike)
+                n_distinct += len(stack.distinct)
+                n_tensors += len(stack.tensors)
+                for tensor, place in zip(stack.tensors, stack.places, strict=True):
+                    equal = stack.distinct[place]
+                    np.testing.assert_array_equal(tensor.matrix.values, equal.matrix.values)
+        counted[kind] = n_distinct, n_tensors
     n_pairs = sum(len(drawn[0].shapes(block, "W")) for block in range(2))
-    assert counted[True] == [3 * n_pairs, 4 * n_pairs]  # two gradients of each weight
-    assert counted[False][0] * 2 == counted[False][1]
+    assert counted["multiplied"] == (3 * n_pairs, 4 * n_pairs)  # two gradients of each weight
+    assert counted["alone"][0] * 2 == counted["alone"][1]
 
 
 def test_a_file_gives_back_what_was_written_and_refuses_other_bytes() -> None:
     chains = surviving(1)
-    made = tabulate(sketch(1), chains)
+    [made] = tabulate([sketch(1)], chains)
     data = files.encode(made, chains, "one")
     read = files.decode(data, chains, "one")
     assert read.counts == made.counts

@@ -60,7 +60,30 @@ def test_a_product_that_ranks_in_reverse_has_a_sign() -> None:
 def test_of_products_that_rank_alike_the_shorter_stays() -> None:
     short, long = Factors(((0, Fraction(1)),)), Factors(((0, Fraction(1)), (1, Fraction(1))))
     both = [Found(long, 0.9, 1, (0.9,)), Found(short, 0.9, 1, (0.9,))]
-    assert _distinct(both) == both[1:]
+    tables = [Searched(np.stack([LOGS[0], LOGS[0]]), TARGET)]
+    assert _distinct(both, tables) == both[1:]
+
+
+def test_products_of_one_rho_and_different_rankings_both_stay() -> None:
+    ranks = np.arange(1.0, 7.0)
+    first, second = ranks[[1, 0, 2, 3, 4, 5]], ranks[[0, 1, 3, 2, 4, 5]]
+    tables = [Searched(np.stack([first, second, -first]), ranks)]
+    products = [Factors(((term, Fraction(1)),)) for term in range(3)]
+    ranked = rank_exactly(products, tables)
+    assert len({round(one.value, 12) for one in ranked}) == 1
+    # The third ranks as the first does, in reverse.
+    assert [one.factors for one in _distinct(ranked, tables)] == products[:2]
+
+
+@pytest.mark.parametrize("exact", [1, 2, 7, 40, 59])
+def test_the_last_extension_is_as_good_as_all_that_are_left_out(exact: int) -> None:
+    logs = np.random.default_rng(1).normal(size=(60, 12))
+    table = _Centred.of(Searched(logs, TARGET))
+    beam = Beam(exact=exact, exponents=(Fraction(1),))
+    found = _best_extensions([Factors(())], [table], ONE_TABLE, beam)
+    sizes = {term: abs(np.corrcoef(logs[term], TARGET)[0, 1]) for term in range(60)}
+    best = sorted(sizes, key=lambda term: -sizes[term])[:exact]
+    assert [one.powers[0][0] for one in found] == best
 
 
 def test_a_search_finds_the_best_pair() -> None:

@@ -17,7 +17,6 @@ from lpzero.files import write_bytes
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.stored_tables import stored_table
 from lpzero.sketches.builder import Builder, build, sketches
 from lpzero.sketches.sketch import SketchError, decode
 from lpzero.sketches.store import Store
@@ -103,7 +102,7 @@ def test_a_branch_table_rebuilds_the_broken_sketch_it_is_made_from(jobs: int, st
         path.unlink()
     path, whole = damaged(store, "flip")
     found = sketches(SmallTable(), Builder(store=store, is_lazy=True))
-    table = stored_table(found, surviving(1), workers=Workers(jobs))
+    table = branch_table(found, surviving(1), workers=Workers(jobs))
     assert path.read_bytes() == whole
     np.testing.assert_array_equal(table.means["W"], expected.means["W"])
 
@@ -115,7 +114,7 @@ def test_a_worker_cannot_rebuild_and_says_which_file_is_broken(store: Store) -> 
     with pytest.raises(SketchError, match=path.name):
         sent[0]
     with pytest.raises(SketchError, match=path.name):
-        stored_table(sent, surviving(1))
+        branch_table(sent, surviving(1))
 
 
 def test_a_sketch_is_hashed_once_and_again_after_its_file_was_replaced(

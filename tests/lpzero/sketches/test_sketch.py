@@ -62,7 +62,7 @@ def test_a_sketch_is_the_cut_of_the_whole_matrices(limit: int | None) -> None:
         for name, pieces in block.items()
     ]
     pairs += [
-        (pieces, kept.end_matrices(end, name))
+        (pieces, kept.matrices(end, name))
         for end, statistics in whole.ends.items()
         for name, pieces in statistics.items()
     ]
@@ -87,25 +87,23 @@ def test_ends_come_after_all_blocks(sketch: Sketch) -> None:
         for name in STATISTICS
         for rows, kept, _ in sketch.shapes(block, name)
     )
-    first = sketch.end_matrices("embedding", "A")[0]
+    first = sketch.matrices("embedding", "A")[0]
     flat = sketch.numbers[blocks : blocks + first.values.size]
     np.testing.assert_array_equal(flat, first.values.ravel())
-    ends = [
-        m.values.size for end in sketch.ends for s in "AJGW" for m in sketch.end_matrices(end, s)
-    ]
+    ends = [m.values.size for end in sketch.ends for s in "AJGW" for m in sketch.matrices(end, s)]
     assert blocks + sum(ends) == len(sketch.numbers)
 
 
 def test_an_encoder_has_a_head_without_weights(sketch: Sketch) -> None:
-    assert sketch.end_matrices("head", "W") == sketch.end_matrices("head", "G") == []
-    assert [m.true_shape for m in sketch.end_matrices("head", "A")] == [(8 * 64, 32)]
+    assert sketch.matrices("head", "W") == sketch.matrices("head", "G") == []
+    assert [m.true_shape for m in sketch.matrices("head", "A")] == [(8 * 64, 32)]
 
 
 def test_an_end_or_statistic_that_is_not_there_is_named(sketch: Sketch) -> None:
     with pytest.raises(SketchError, match="no statistic H of end 'head'; ends have A J G W"):
-        sketch.end_matrices("head", "H")
+        sketch.matrices("head", "H")
     with pytest.raises(SketchError, match="this sketch has the ends: none"):
-        _SMALL.end_matrices("head", "A")
+        _SMALL.matrices("head", "A")
     assert _SMALL.ends == ()
     assert _SMALL.sizes is None
 

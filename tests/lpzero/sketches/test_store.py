@@ -252,6 +252,15 @@ def test_listing_and_pruning(tmp_path: Path) -> None:
     assert prune(store, "all") == (0, 0)
 
 
+def test_a_broken_record_beside_a_sketch_does_not_make_it_stale(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    build(SPACE, ARCHS[:1], Builder(store=store))
+    [[sketch]] = store.groups().values()
+    sketch.with_name(f"{sketch.stem}.failure.json").write_bytes(b"{")  # read before the sketch
+    assert [row["readable"] for row in listing(store)] == [True]
+    assert prune(store, "stale") == (0, 0)
+
+
 def test_a_sketch_of_a_space_that_builds_otherwise_now_is_stale(tmp_path: Path) -> None:
     store = Store(tmp_path)
     sketch = build_sketch(SPACE, ARCHS[0], SketchOptions())
