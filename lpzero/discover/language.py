@@ -85,6 +85,7 @@ class Language:
 
     def __init__(self, settings: Settings, columns: ColumnFacts = NO_COLUMNS) -> None:
         self.settings, self.columns = settings, columns
+        self.summands = columns.summands
         self.has_products = settings.terms > 1
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
         self.reductions: list[Reduction] = list(POSITION_REDUCTIONS)
@@ -175,7 +176,7 @@ class Language:
         return Term(reduction, expression)
 
     def _draws_sum(self, rng: RandomSource) -> bool:
-        if len(self.columns.summands) < 2:
+        if len(self.summands) < 2:
             return False
         no_product = self.settings.columns_only and not self.columns.factors
         return no_product or rng.random() < _SUM
@@ -186,7 +187,7 @@ class Language:
     def draw_summand(self, rng: RandomSource) -> Formula:
         """A random column under operations on one number, with a random sign."""
         sign = rng.choice(_SIGNS)
-        return rng.choice(self.columns.summands).with_sign(sign)
+        return rng.choice(self.summands).with_sign(sign)
 
     # Products
 
@@ -250,11 +251,22 @@ class Language:
             formula = Product(1, factors).formula(self.columns.positive).with_sign(1)
         except FormulaError:  # deeper than allowed
             return None
+        rule = self._broken_rule(factors)
         form: ScoredForm | Rejected = ScoredForm(formula, 1, formula.text)
-        if len(factors) > self.settings.terms or not all(map(_is_plain, factors)):
-            form = self._pruned(formula) or form
+        if rule is not None and rule in self.rules:
+            form = pruning.rejection(rule)
         self._keep(formula, form)
         return formula
+
+    def _broken_rule(self, factors: Sequence[Factor]) -> str | None:
+        """The rule that a canonical product of sound terms breaks, as `pruning.check` names it."""
+        if any(_is_repeated(factor) for factor in factors):
+            return "repeated-factor"
+        if len(factors) > self.settings.terms:
+            return "too-many-factors"
+        if not all(pruning.is_exponent(factor.base, factor.exponent) for factor in factors):
+            return "exponent"
+        return None
 
     def factors_of(self, formula: Formula) -> Factors:
         """The formula's terms and columns with their exponents."""
@@ -388,12 +400,10 @@ class Language:
         )
 
 
-def _is_plain(factor: Factor) -> bool:
-    """Whether no rule can reject the factor: the language has its exponent, in one power."""
-    size = abs(factor.exponent)
-    if isinstance(factor.base, Column):
-        return size in pruning.COLUMN_EXPONENTS
-    return size in pruning.EXPONENTS and len(chains(size)) == 1
+def _is_repeated(factor: Factor) -> bool:
+    """Whether the factor is written as several powers, as x^(3/2) is; columns may have that one."""
+    is_finer = isinstance(factor.base, Column) and abs(factor.exponent.numerator) == 3
+    return not is_finer and len(chains(factor.exponent)) > 1
 
 
 def _shape(expression: Expression) -> tuple[int, int]:

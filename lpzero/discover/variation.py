@@ -270,7 +270,7 @@ class Variation:
 
     def _sums_beside(self, parts: Sequence[Formula]) -> Iterator[list[Formula]]:
         """The parts with one removed, turned, exchanged or added."""
-        summands = self.language.columns.summands
+        summands = self.language.summands
         for at, part in enumerate(parts):
             rest = [*parts[:at], *parts[at + 1 :]]
             yield rest
