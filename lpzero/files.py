@@ -110,7 +110,10 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def read_object(path: Path) -> dict[str, Any] | None:
     """The JSON object in the file; None if the file is missing or is not a JSON object."""
-    value = _read_json(path)
+    try:
+        value = json.loads(read_regular(path))
+    except (FileNotFoundError, NotRegularError, ValueError, RecursionError):
+        return None
     return value if isinstance(value, dict) else None
 
 
@@ -120,19 +123,6 @@ def move(source: Path, target: Path) -> None:
         os.replace(source, target)
     except OSError as error:
         raise write_error(target, error) from error
-
-
-def read_list(path: Path) -> list[Any] | None:
-    """The JSON list in the file; None if there is no file or it holds anything else."""
-    value = _read_json(path)
-    return value if isinstance(value, list) else None
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(read_regular(path))
-    except (FileNotFoundError, NotRegularError, ValueError, RecursionError):
-        return None
 
 
 def write_error(path: Path, error: OSError) -> WriteError:

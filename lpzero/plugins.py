@@ -3,7 +3,7 @@
 A plug-in declares primitives with `@unary` and `@binary`, proxies with `@proxy`, spaces as
 `SPACES`, tables as `SOURCES` or as `TABLES` (the fields of `lpzero.yaml`), loops as `LOOPS`. One
 that fails is named, what it declared is removed, and only what needs it stops. Workers run the same
-text (`lpzero.parallel.payload`). Installed packages use entry points: `spaces.entry_points`.
+text (`lpzero.parallel.payload`). Installed packages use entry points: `spaces.declarations`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from lpzero.errors import InputError
 from primitives import registry as primitives
-from spaces import addresses, user_modules
+from spaces import user_modules
 from spaces.tables import registry as tables
 from spaces.tables.project_file import sources_of
 
@@ -66,7 +66,7 @@ def own_primitives() -> dict[str, str]:
 def _declare(name: str, module: ModuleType) -> None:
     for space in _constant(module, "SPACES"):
         attributes = [key for key, value in vars(module).items() if value is space]
-        addresses.remember(f"{name}:{attributes[0]}" if attributes else space.name, space)
+        user_modules.remember_space(f"{name}:{attributes[0]}" if attributes else space.name, space)
     for source in _constant(module, "SOURCES"):
         tables.add(source)
     declared = getattr(module, "TABLES", None)

@@ -8,17 +8,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from spaces.addresses import find, is_address, named
 from spaces.autoformer import AUTOFORMER_BASE, AUTOFORMER_SMALL, AUTOFORMER_TINY
 from spaces.base import Space
 from spaces.bert import BERT
-from spaces.declarations import declared
-from spaces.entry_points import load_group
+from spaces.declarations import declared, load_group
 from spaces.errors import UnknownNameError
 from spaces.flexibert import FLEXIBERT, FLEXIBERT_UPSTREAM, NANO_FLEXIBERT
 from spaces.gpt2 import GPT2, GPT2_LM1B, GPT2_RELEASED, NANO_GPT2
 from spaces.nlp_rnn import NANO_RNN, NLP_RNN, NLP_RNN_WIKITEXT2
 from spaces.pit import PIT
+from spaces.user_modules import find_space, is_address, named_space
 
 __all__ = [
     "AUTOFORMER_BASE",
@@ -81,8 +80,8 @@ def get(name: str) -> Space[Any]:
     if name in _SPACES:
         return _SPACES[name]
     if is_address(name):
-        return find(name)
-    own = named(name)
+        return find_space(name)
+    own = named_space(name)
     if own is not None:
         return own
     _load_plugins()

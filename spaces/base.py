@@ -188,7 +188,7 @@ class Space(ABC, Generic[A]):
 
     def draw_batch(self, shape: tuple[int, int], seed: int) -> Tensor:
         """Token ids of that shape, int64 (B, T): text for byte spaces, else Zipf."""
-        from spaces.batches import text_tokens, zipf_tokens
+        from spaces.minibatch import text_tokens, zipf_tokens
 
         if self.reads_text:
             return text_tokens(shape, seed)

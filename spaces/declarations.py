@@ -1,11 +1,20 @@
-"""Discovery of what the modules of a package declare, so that no list must name a new module."""
+"""Discovery of what modules declare, so that no list must name a new one.
+
+`declared` finds the modules of a package, `load_group` what other packages offer through entry
+points. Groups: lpzero.spaces, lpzero.tables, lpzero.loops (`lpzero.search.loops`),
+lpzero.primitives (`primitives.entry_points`) and lpzero.proxies (`lpzero.proxies.registry`).
+"""
 
 from __future__ import annotations
 
+import logging
 import pkgutil
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
+
+logger = logging.getLogger(__name__)
 
 
 def declared(
@@ -22,3 +31,23 @@ def declared(
     names = sorted(module.name for module in pkgutil.iter_modules(path) if is_wanted(module))
     modules = [import_module(f"{package}.{name}") for name in names]
     return [getattr(module, constant) for module in modules if hasattr(module, constant)]
+
+
+def load_group(group: str, take: Callable[[str, Any], None]) -> None:
+    """Load every entry point of the group and give `take` its name and what it leads to.
+
+    One that fails, or that `take` refuses, is logged in one line and left out.
+    """
+    for found in sorted(entry_points(group=group), key=lambda one: (package_of(one), one.name)):
+        try:
+            take(found.name, found.load())
+        except (Exception, SystemExit) as error:  # whatever the plug-in's module does
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            logger.warning(
+                "plug-in %s of %s is ignored: %s", found.name, package_of(found), reason[:300]
+            )
+
+
+def package_of(found: EntryPoint) -> str:
+    """The package that offers the entry point."""
+    return found.dist.name if found.dist is not None else "an unknown package"

@@ -1,4 +1,4 @@
-"""Image batches, and the base class of vision spaces.
+"""Image batches, the base class of vision spaces, and tokens as a square grid.
 
 No image files are needed: a batch is Gaussian noise of several octaves, which like photographs has
 most of its contrast in large patches. Labels, for losses that need them, are drawn too. NumPy's
@@ -7,6 +7,7 @@ Philox stream is the same on every platform.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,3 +64,17 @@ def random_labels(n_images: int, n_classes: int, seed: int) -> Tensor:
     stream = np.random.SeedSequence([seed, _LABELS])
     generator = np.random.Generator(np.random.Philox(stream))
     return torch.from_numpy(generator.integers(0, n_classes, n_images))
+
+
+def as_grid(x: Tensor) -> Tensor:
+    """(B, g g, d) to (B, d, g, g)."""
+    g = math.isqrt(x.shape[1])
+    grid: Tensor = x.transpose(1, 2).unflatten(2, (g, g))
+    return grid
+
+
+def as_tokens(x: Tensor) -> Tensor:
+    """(B, d, g, g) to (B, g g, d)."""
+    # Not flatten and transpose: of a batch of one, their gradient has strides with which torch 2.13
+    # computes wrong gradients of a BatchNorm in eval mode.
+    return x.permute(0, 2, 3, 1).flatten(1, 2)

@@ -2,7 +2,8 @@
 
 A module is named as Python names it, `my_module` or `package.module`, or by its path,
 `folder/my_module.py`. Names are looked for in the working folder first, then where Python looks.
-What is loaded here is the user's own code, and it is run.
+What is loaded here is the user's own code, and it is run. A space in such a file has an address,
+`my_module:SPACE` or `folder/my_module.py:SPACE`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
-from spaces.errors import SpaceError
+from spaces.base import Space
+from spaces.errors import SpaceError, UnknownNameError
 from spaces.regular_files import read_regular
 
 _LARGEST = 8 << 20  # bytes
@@ -44,6 +47,7 @@ _LOADED: dict[str, UserModule] = {}
 _RESTORED: set[str] = set()  # those that came from another process
 _FORGET: list[Callable[[str], None]] = []
 _RUNNING: list[str] = []
+_SPACES: dict[str, tuple[str, Space[Any]]] = {}  # by a space's own name: its address and itself
 
 
 def on_forget(callback: Callable[[str], None]) -> None:
@@ -170,3 +174,48 @@ def _see(folder: Path) -> None:
 
 def _reason(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
+def is_address(text: str) -> bool:
+    """Whether the text is an address rather than a name."""
+    return ":" in text
+
+
+def find_space(address: str) -> Space[Any]:
+    """The space at the address; its module is run if it was not yet."""
+    module_name, _, attribute = address.rpartition(":")
+    if not module_name or not attribute.isidentifier():
+        raise UserCodeError(f"{address!r} is not an address; write my_module:SPACE")
+    module = load(module_name)
+    found = getattr(module, attribute, None)
+    if not isinstance(found, Space):
+        offered = sorted(n for n, value in vars(module).items() if isinstance(value, Space))
+        if found is None:
+            raise UnknownNameError(f"space in {module_name}", attribute, offered)
+        raise UserCodeError(
+            f"{address} is a {type(found).__name__}, expected a space, as lpzero.space makes one"
+        )
+    remember_space(address, found)
+    return found
+
+
+def remember_space(address: str, space: Space[Any]) -> None:
+    """Know the space by its own name from now on, too."""
+    known = _SPACES.get(space.name)
+    if known is not None and known[1] != space:
+        raise UserCodeError(
+            f"{known[0]} and {address} are different spaces, both called {space.name}: give one of"
+            " them another name="
+        )
+    _SPACES[space.name] = address, space
+
+
+def named_space(name: str) -> Space[Any] | None:
+    """A space that was found before, by its own name."""
+    return _SPACES[name][1] if name in _SPACES else None
+
+
+def address_of(space: Space[Any]) -> str:
+    """What `spaces.get` takes to find the space in another process: its address or its name."""
+    known = _SPACES.get(space.name)
+    return space.name if known is None else known[0]

@@ -16,8 +16,8 @@ import yaml
 
 import spaces
 from spaces.tables import registry
-from spaces.tables.digests import table_digest
 from spaces.tables.flexibert import OPERATIONS, TASKS
+from spaces.tables.source import table_digest
 from spaces.tables.vit import DATASETS
 
 N_ROWS = 22

@@ -61,13 +61,22 @@ BUGS = (
     Bugs("lpzero/report/plotly_chart.py", [_T + "report/test_kinds.py"], [
         ("escape(line, quote=False)", "line", "names of files are markup in figures"),
     ]),
+    Bugs("lpzero/report/plotly_chart.py", [_T + "report/figures/test_figures.py"], [
+        ("\"array\": [high - value for (_, high), value in ends]", "\"array\": [value - low for (low, _), value in ends]", "intervals on the page are symmetric"),
+    ]),
+    Bugs("lpzero/report/drawn_chart.py", [_T + "report/figures/test_figures.py"], [
+        ("(level.at, **look)", "(0.0, **look)", "reference lines in files are at zero"),
+    ]),
+    Bugs("lpzero/report/figures/scores.py", [_T + "report/figures/test_figures.py"], [
+        ("return n + 1 - by_score, n + 1 - by_target", "return by_score, by_target", "the worst has rank 1"),
+    ]),
     Bugs("lpzero/report/ranking_differences.py", [_T + "report/test_kinds.py"], [
         ("kept = is_test & np.isfinite(scores)", "kept = np.isfinite(scores)", "differences on rows that were seen"),
     ]),
     Bugs("lpzero/exhaust/results.py", [_T + "exhaust/test_exhaust.py"], [
         ("signed = measures.negated() if sign < 0 else measures", "signed = measures", "a formula that ranks in reverse has negative measures"),
         ("used.isdisjoint(query.without)", "True", "--without has no effect"),
-        ("other = 1 - REDUCTIONS.index(query.reduction)", "other = REDUCTIONS.index(query.reduction)", "--reduction shows the other one"),
+        ("other = 1 - PAPER_REDUCTIONS.index(query.reduction)", "other = PAPER_REDUCTIONS.index(query.reduction)", "--reduction shows the other one"),
     ]),
     Bugs("lpzero/discover/report.py", [_T + "discover/test_report.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
         ("\"rho\": {part: min(found[part] for found in rhos.values()) for part in parts}", "\"rho\": {part: max(found[part] for found in rhos.values()) for part in parts}", "the highest rho over the tables"),

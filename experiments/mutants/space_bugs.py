@@ -75,7 +75,7 @@ BUGS = (
         ("parameter.fill_(1.0 if id(parameter) in norm_weights else 0.0)", "parameter.fill_(0.0)", "norms start at zero"),
         ("return next((value for end, value in other_stds.items() if name.endswith(end)), std)", "return std", "every matrix has the same spread"),
     ]),
-    Bugs("spaces/batches.py", [_SPACES, _T + "test_batches.py"], [
+    Bugs("spaces/minibatch.py", [_SPACES, _T + "test_minibatch.py"], [
         ("weights = 1.0 / (np.arange(vocabulary) + 2.7)", "weights = np.ones(vocabulary)", "words are drawn uniformly"),
         ("text[start : start + length]", "text[:length]", "every window is the first one"),
     ]),

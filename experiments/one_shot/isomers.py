@@ -28,8 +28,8 @@ from lpzero import files
 from lpzero.cli.output import format_option, print_rows
 from lpzero.statistics.isolation import single_thread
 from lpzero.supernet import Saliency, isomers, mean_best_rank
-from lpzero.supernet.record import open_supernet
 from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.trained import open_supernet
 from lpzero.supernet.trainer import Trainer, measure
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer
 from spaces.training.shared_tasks import task_of

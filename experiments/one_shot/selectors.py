@@ -25,9 +25,9 @@ from lpzero.cli.output import format_option, print_rows
 from lpzero.proxies import Context, Measurements, find
 from lpzero.supernet import Saliency, candidates
 from lpzero.supernet.one_shot import SupernetRequest, train_supernet
-from lpzero.supernet.preferred import N_BINS, usual_preferred
-from lpzero.supernet.record import open_supernet
+from lpzero.supernet.selection import N_BINS, usual_preferred
 from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.trained import open_supernet
 
 FORMULA = "engine-universal"
 
@@ -80,7 +80,7 @@ def selected(formula: str, cache: Path) -> list[Any]:
 
 def selected_archs(path: Path) -> list[Any]:
     """The architectures in the file."""
-    from lpzero.supernet.preferred import read_preferred
+    from lpzero.supernet.selection import read_preferred
 
     return read_preferred(path, spaces.get(SPACE))
 

@@ -21,8 +21,8 @@ from experiments.one_shot.samplers import interval
 from experiments.one_shot.trainings import SPACE, folder_of
 from lpzero.cli.output import format_option, print_rows
 from lpzero.statistics.isolation import single_thread
-from lpzero.supernet.preferred import usual_preferred
-from lpzero.supernet.record import open_supernet
+from lpzero.supernet.selection import usual_preferred
+from lpzero.supernet.trained import open_supernet
 from spaces.training.characters import SMALL_LETTERS
 from spaces.training.shared_tasks import Characters
 

@@ -21,8 +21,8 @@ import spaces
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero.supernet import Saliency, isomers
-from lpzero.supernet.gains import Gains, agreement, mean_rho
 from lpzero.supernet.isomers import GROUPINGS, best_places
+from lpzero.supernet.saliency import Gains, agreement, mean_rho
 from lpzero.supernet.selection import n_groups
 
 COLUMNS = (

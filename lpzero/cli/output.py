@@ -176,7 +176,7 @@ def file_options(command: Command) -> Command:
 
 def reading(given: Mapping[str, Any]) -> Any:
     """How a user's file is read, or None if no option says anything about it."""
-    from spaces.tables.reading import Reading
+    from spaces.tables.readers import Reading
 
     fields = {name: given[name] for name in ("target", "smaller_is_better", "ids", "task")}
     return Reading(**fields) if any(fields.values()) else None

@@ -45,12 +45,12 @@ def constant_options(command: Any) -> Any:
 def hf_space(given: dict[str, Any]) -> str:
     """The name under which the space of configurations is known from now on."""
     from lpzero import hf
-    from spaces import addresses
+    from spaces import user_modules
 
     if given["space"]:
         raise click.UsageError("give a space or --hf, not both")
     space = hf.read_space(given["hf"])
-    addresses.remember(str(given["hf"]), space)
+    user_modules.remember_space(str(given["hf"]), space)
     return space.name
 
 

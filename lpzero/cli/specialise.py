@@ -35,8 +35,8 @@ def specialise(
     It needs no further training. The best is chosen among the preferred networks on data held out
     for choices; its accuracy is reported on other held-out data.
     """
-    from lpzero.supernet import specialisation
-    from lpzero.supernet.record import open_supernet
+    from lpzero.supernet.trained import of_architecture, open_supernet, write
+    from lpzero.supernet.trained import specialise as best_of
 
     path = Path(out)
     if path.suffix != ".safetensors":
@@ -50,12 +50,8 @@ def specialise(
             max_flops is None or space.flops(arch) <= max_flops
         )
 
-    found = (
-        specialisation.specialise(trained, allows)
-        if chosen is None
-        else specialisation.of_architecture(trained, chosen)
-    )
-    specialisation.write(found, path)
+    found = best_of(trained, allows) if chosen is None else of_architecture(trained, chosen)
+    write(found, path)
     interval = [found.test.value + sign * 1.96 * found.test.error for sign in (-1, 1)]
     row: dict[str, Any] = {
         "parameters": space.parameters(found.arch),

@@ -96,9 +96,8 @@ def _plan(space: str, n_archs: int | None, seeds: int | None, steps: int | None)
     """The space's own training, or the recipe of the nano table of that name."""
     import dataclasses
 
-    from spaces.addresses import is_address
-    from spaces.training.own_plan import own_plan
-    from spaces.training.recipes import plan_named
+    from spaces.training.recipes import own_plan, plan_named
+    from spaces.user_modules import is_address
 
     if is_address(space):
         own = own_plan(space, n_archs, seeds)

@@ -53,7 +53,7 @@ from spaces.tables.splits import whole_table_split
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
-    from spaces.tables.reading import Reading
+    from spaces.tables.readers import Reading
 
     AnyTable = Table | ColumnTable
 

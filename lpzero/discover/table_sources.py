@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
-    from spaces.tables.reading import Reading
+    from spaces.tables.readers import Reading
 
 
 class TableSources:
@@ -31,7 +31,7 @@ class TableSources:
     def load(self, name: str, space: str | None = None) -> Table | ColumnTable:
         """The table of that name or in that file; with a space its rows are architectures."""
         from spaces.tables.column_files import is_file
-        from spaces.tables.reading import Reading
+        from spaces.tables.readers import Reading
 
         known = self._kept.get(name)
         if known is None and not is_file(name):
@@ -52,8 +52,8 @@ def read_file(
     path: Path, reading: Reading, space: str | None
 ) -> tuple[Table | ColumnTable, str | None]:
     """The table in a user's file, and the address of its space if its rows are architectures."""
-    from spaces.addresses import address_of
     from spaces.tables.nano import is_trained, read_trained
+    from spaces.user_modules import address_of
 
     if is_trained(path):
         table = read_trained(path, space)

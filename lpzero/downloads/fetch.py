@@ -28,9 +28,8 @@ from lpzero.downloads.archive import unpack
 from lpzero.errors import WriteError
 from lpzero.files import AppendFile, move
 from spaces.errors import FetchError, TableError
-from spaces.tables.digests import table_digest
 from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
-from spaces.tables.source import Further, Origin, Source
+from spaces.tables.source import Further, Origin, Source, table_digest
 
 FILES = "https://raw.githubusercontent.com"
 ARCHIVES = "https://codeload.github.com"

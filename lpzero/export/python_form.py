@@ -1,31 +1,33 @@
 """A formula as a standalone Python module that needs only torch.
 
 The module is assembled from `runtime`, `model_statistics`, the source of the primitives' bodies and
-the formula; beyond the paper's form, functions of `score_runtime` and `position_statistics` replace
-those of the same name. Names, labels and provenance are inserted as literals, never as code.
+the formula: one path for any number of terms. Only what the formula reads is copied. Names, labels
+and provenance are inserted as literals, never as code.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from pprint import pformat
 from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.export import trial
-from lpzero.export.bodies import Sources
+from lpzero.export import synthetic_networks
+from lpzero.export.exported import Exported
 from lpzero.export.exporter import Exporter
 from lpzero.export.json_form import to_value
-from lpzero.export.record import Exported, is_papers
+from lpzero.export.primitive_source import Sources
 from lpzero.statistics.definitions import OURS
 from lpzero.version import VERSION
 from primitives.block_sizes import SIZES
-from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
+from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
 from primitives.formula import Atom, Formula, Term, fold
 from primitives.properties import Gives, Kind
@@ -33,11 +35,13 @@ from primitives.registry import get_binary, get_unary
 from primitives.statistics import STATISTICS, StatisticSource
 
 _WIDTH = 96
-_OPENING, _CLOSING = ("score", "score_model"), ("networks", "self_test", "main")
-# Copied whole; of `trial` only the networks. They need torch, so only their text is read.
+# They need torch, so only their text is read.
 _COPIED = ("lpzero.export.runtime", "lpzero.export.model_statistics")
-_BEYOND = ("lpzero.export.score_runtime", "lpzero.export.position_statistics")
-_COUNTED_ON = (("ffn", "A"), ("heads", "S"))  # a size, and the statistic it is counted on
+_GENERATED = ("term_1", "formula_value")  # written for each formula
+_FIRST, _LAST = ("score", "score_model"), ("self_test", "synthetic", "main")
+_BRACKET = re.compile(r"\(\n((?: +[^\n()]*,\n)+) *\)")  # one argument a line
+_MARK = re.compile(r"  # with((?: (?:ends|sizes|columns|inputs|taps|gradients))+)$")
+_COUNTED_ON = {"ffn": "A", "heads": "S"}  # a size, and the statistic it is counted on
 _HEAD = '''"""A zero-cost proxy: {formula}
 
 Scores an untrained network; larger is better. Needs only torch. `score` takes the statistics of
@@ -49,13 +53,32 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 '''
+_ALIASES = {
+    "Rows": "list[list[float]]",
+    "Position": "Mapping[str, Any]",
+    "Loss": "Callable[[Any, Any], Tensor]",
+    "Matrices": 'dict[str, list["CutMatrix"]]',
+    "Value": "Callable[[Matrices], Tensor]",
+}
+_COMMENTS = {
+    "USES": "the statistics in the formula, by where they are read",
+    "SIZES": "the sizes in the formula, by where they are read",
+    "ENDS": "the ends that the formula reads",
+    "COLUMNS": "numbers in the formula that no network gives",
+    "SOURCES": "the tensors that each statistic reads",
+    "TAPPED": "what is taken at the taps of a model's blocks",
+    "GRADIENTS": "statistics that are the loss's gradient at these tensors",
+    "LIMIT": "elements kept of each tensor; None keeps all",
+    "TRIAL_TENSORS": "which of the synthetic tensors each statistic reads",
+}
+_ALWAYS = ("FORMULA", "SIGN", "USES", "LIMIT")  # documented, whether the code needs them or not
 
 
 def write(exported: list[Exported]) -> str:
@@ -63,146 +86,150 @@ def write(exported: list[Exported]) -> str:
     if len(exported) != 1:
         raise InputError(f"a Python module contains one formula, but {len(exported)} were chosen")
     one = exported[0]
-    body = _PaperSource(one.formula) if is_papers(one.formula) else _ScoreSource(one.formula)
-    needed = _needed([*_OPENING, *_CLOSING, *body.used], body)
-    closing = [name for name in body.closing if name in needed]
-    constants = [f"{name} = {value}" for name, value in body.sources.constants.items()]
-    parts = [
-        body.head.format(formula=one.formula, engine=VERSION),
-        _constants(one, body),
-        *(needed.pop(name) for name in _OPENING),
-        *body.functions,
-        "\n".join(constants),
-        *body.sources.functions.values(),
-        *(text for name, text in needed.items() if name not in closing),
-        *(needed[name] for name in closing),
+    if one.options.definitions != OURS:
+        raise InputError("a module reads H, W and G as ours; export a released one with --to json")
+    source = _FormulaSource(one.formula)
+    copied = _copied([*_FIRST, *_LAST, *source.calls], source.reads.features)
+    definitions = [
+        *(copied.pop(name) for name in _FIRST),
+        *source.functions,
+        "\n".join(f"{name} = {value}" for name, value in source.sources.constants.items()),
+        *source.sources.functions.values(),
+        *(text for name, text in copied.items() if name not in _LAST),
+        *(copied[name] for name in _LAST),
         'if __name__ == "__main__":\n    sys.exit(main())',
     ]
-    return "\n\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+    code = "\n\n\n".join(text.strip() for text in definitions if text.strip())
+    head = _HEAD.format(formula=one.formula, engine=VERSION)
+    return f"{head}\n{_constants(one, source.reads, code)}\n\n\n{code}\n"
 
 
-class _PaperSource:
-    """The functions of a formula of the paper's form, and what they call."""
+@dataclass(frozen=True)
+class _Reads:
+    """What a formula reads, and where."""
 
-    head, closing, copied = _HEAD, _CLOSING, _COPIED
-    own = frozenset({"block_value"})  # functions that the exporter writes
+    formula: Formula
 
-    def __init__(self, formula: Formula) -> None:
-        self.sources = Sources()
-        self.uses = _ordered(formula.statistics)
-        self.read = self.uses
-        body = _Body(formula.term, "block_value", self.sources)
-        self.used, self.functions = body.used, [body.source]
-
-    def constants(self, one: Exported) -> dict[str, object]:
-        """Constants beside those of every module."""
-        return {"REDUCTION": one.formula.term.reduction}
-
-
-class _ScoreSource:
-    """The functions of any other formula: its terms, and how they are combined."""
-
-    head = _HEAD.replace("Callable, Sequence", "Callable, Mapping, Sequence")
-    copied = (*_COPIED, *_BEYOND)
-    closing = ("networks", "trial_ends", "trial_sizes", "trial_position", "self_test", "main")
-    own = frozenset({"term_1", "terms", "combined"})
-
-    def __init__(self, formula: Formula) -> None:
-        self.sources = Sources()
-        self.formula = formula
-        self.read = _ordered(formula.statistics)
-        self.uses = _ordered(
-            n for t in formula.terms if t.positions.end is None for n in t.statistics
-        )
-        bodies = [
-            _Body(term, f"term_{place}", self.sources)
-            for place, term in enumerate(formula.terms, 1)
-        ]
-        self.used = {name for body in bodies for name in body.used}
-        self.functions = [*(body.source for body in bodies), self._terms(), self._combined()]
-
-    def constants(self, one: Exported) -> dict[str, object]:
-        """Constants beside those of every module."""
-        sizes = [n for t in self.formula.terms if t.positions.end is None for n in t.sizes]
-        ends: dict[str, list[Term]] = {}
+    @cached_property
+    def by_position(self) -> dict[str, list[Term]]:
+        """The terms at the blocks and at each end that the formula reads."""
+        terms: dict[str, list[Term]] = {"blocks": []}
         for term in self.formula.terms:
-            if term.positions.end is not None:
-                ends.setdefault(term.positions.end, []).append(term)
-        needed = [*self.uses, *(source for size, source in _COUNTED_ON if size in sizes)]
+            terms.setdefault(term.positions.end or "blocks", []).append(term)
+        return terms
+
+    @property
+    def statistics(self) -> dict[str, tuple[str, ...]]:
+        """By position the statistics, in the order of their declarations."""
         return {
-            "COLUMNS": self.formula.columns,
-            "SIZES": tuple(name for name in SIZES if name in sizes),
-            "END_USES": {
-                end: _ordered(n for t in of for n in t.statistics) for end, of in ends.items()
-            },
-            "END_SIZES": {
-                end: tuple(name for name in SIZES if any(name in t.sizes for t in of))
-                for end, of in ends.items()
-            },
-            "TAPPED": tuple(
-                n for n in _ordered(needed) if STATISTICS[n].source is StatisticSource.TAP
-            ),
-            "TRIAL_COLUMNS": tuple(trial.columns(self.formula.columns)),
+            where: _ordered(STATISTICS, (name for term in terms for name in term.statistics))
+            for where, terms in self.by_position.items()
         }
 
-    def _terms(self) -> str:
-        pairs = ", ".join(
-            f"({term.reduction!r}, term_{place})"
-            for place, term in enumerate(self.formula.terms, 1)
-        )
-        told = "The reduction of each term over positions, and its value at one position."
-        return f'def terms() -> list[Term]:\n    """{told}"""\n    return [{pairs}]'
+    @property
+    def sizes(self) -> dict[str, tuple[str, ...]]:
+        """By position the sizes, in the order of their declarations."""
+        return {
+            where: _ordered(SIZES, (name for term in terms for name in term.sizes))
+            for where, terms in self.by_position.items()
+        }
 
-    def _combined(self) -> str:
-        return "\n".join(
-            [
-                "def combined(terms: Sequence[float], columns: Mapping[str, float]) -> float:",
-                '    """The score, without its sign, from the values of its terms and columns."""',
-                f"    return {fold(self.formula, self._atom, self._applied, self._called)}",
-            ]
-        )
+    @property
+    def ends(self) -> tuple[str, ...]:
+        return tuple(where for where in self.by_position if where != "blocks")
+
+    @property
+    def tapped(self) -> tuple[str, ...]:
+        """The statistics at taps that the formula, or a size of it, needs."""
+        counted = [_COUNTED_ON[name] for name in self.sizes["blocks"] if name in _COUNTED_ON]
+        needed = _ordered(STATISTICS, (*self.statistics["blocks"], *counted))
+        return tuple(n for n in needed if STATISTICS[n].source is StatisticSource.TAP)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The words after `# with` whose lines are copied."""
+        names = self.formula.statistics
+        sizes = bool(self.formula.sizes)
+        gradients = any(STATISTICS[name].is_gradient for name in names)
+        reads_input = any(STATISTICS[name].source is StatisticSource.INPUT for name in names)
+        holds = {
+            "ends": bool(self.ends),
+            "sizes": sizes,
+            "columns": bool(self.formula.columns),
+            "taps": bool(self.tapped) or sizes,
+            "inputs": gradients or reads_input or sizes or bool(self.ends),
+            "gradients": gradients,
+        }
+        return frozenset(word for word, is_read in holds.items() if is_read)
+
+
+def _ordered(declared: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """The names in the order of their declarations, each once."""
+    used = set(names)
+    return tuple(name for name in declared if name in used)
+
+
+class _FormulaSource:
+    """The functions of a formula: the value of each term at a position, and how they combine."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula, self.reads, self.sources = formula, _Reads(formula), Sources()
+        self.calls: set[str] = set()  # functions of the runtime
+        self.functions = [
+            _TermSource(term, f"term_{place}", self.sources, self.calls).text
+            for place, term in enumerate(formula.terms, 1)
+        ]
+        self.functions.append(self._formula_value())
+
+    def _formula_value(self) -> str:
+        columns = ", columns: Mapping[str, float]" if self.formula.columns else ""
+        lines = [
+            f"def formula_value(read: dict[str, list[Matrices]]{columns}) -> float:",
+            '    """The formula without its sign."""',
+        ]
+        for place, term in enumerate(self.formula.terms, 1):
+            where = term.positions.end or "blocks"
+            over = "first" if term.positions.end else term.reduction
+            call = self._call(f"over_{over}", f"term_{place}", f"read[{where!r}]")
+            lines.append(f"    t{place} = {call}")
+        value = fold(self.formula, self._atom, self._outer, self._join)
+        return "\n".join([*lines, f"    return {value}"])
 
     def _atom(self, atom: Atom) -> str:
         if isinstance(atom, Term):
-            return f"terms[{self.formula.terms.index(atom)}]"
-        return f"columns[{atom.name!r}]"
+            return f"t{self.formula.terms.index(atom) + 1}"
+        return self._call("number", f"columns[{atom.name!r}]")
 
-    def _applied(self, operation: str, operand: str) -> str:
-        return self._called(operation, [operand])
+    def _outer(self, operation: str, operand: str) -> str:
+        return self._call(f"outer_{operation}", operand)
 
-    def _called(self, operation: str, operands: list[str]) -> str:
-        function = f"outer_{operation}"
-        self.used.add(function)
-        return f"{function}({', '.join(operands)})"
+    def _join(self, operation: str, operands: list[str]) -> str:
+        return self._call(f"outer_{operation}", *operands)
 
-
-def _ordered(names: Iterable[str]) -> tuple[str, ...]:
-    """The statistics in the order of their declarations, each once."""
-    used = set(names)
-    return tuple(name for name in STATISTICS if name in used)
+    def _call(self, function: str, *arguments: str) -> str:
+        self.calls.add(function)
+        return f"{function}({', '.join(arguments)})"
 
 
-class _Body:
-    """The function of a term's value at one position, and the operations it calls."""
+class _TermSource:
+    """The function of a term's value at one position; adds the operations it calls."""
 
-    def __init__(self, term: Term, name: str, sources: Sources) -> None:
+    def __init__(self, term: Term, name: str, sources: Sources, calls: set[str]) -> None:
         expression = drop_dead(term.expression)
         assert expression is not None, "an exported formula always has a live branch"
-        self.sources = sources
-        self.used = {"block_mean"}
+        self.sources, self.calls = sources, calls
         self._lines: list[str] = []
         self._names: dict[Expression, str] = {}
-        leaves = (*_ordered(term.statistics), *(size for size in SIZES if size in term.sizes))
-        meanings = {name: STATISTICS.get(name) or SIZES[name] for name in leaves}
-        result = self._name(expression)
-        self.source = "\n".join(
+        leaves = (*_ordered(STATISTICS, term.statistics), *_ordered(SIZES, term.sizes))
+        meanings = {leaf: (STATISTICS.get(leaf) or SIZES[leaf]).meaning for leaf in leaves}
+        result = self._call("block_mean", self._name(expression))
+        self.text = "\n".join(
             [
-                f"def {name}(block: dict[str, list[CutMatrix]]) -> Tensor:",
+                f"def {name}(block: Matrices) -> Tensor:",
                 f'    """mean of {expression}"""',
-                *(f"    # {name}: {known.meaning}" for name, known in meanings.items()),
-                *(f"    {name} = block[{name!r}]" for name in leaves),
+                *(f"    {leaf} = block[{leaf!r}]  # {meanings[leaf]}" for leaf in leaves),
                 *self._lines,
-                f"    return block_mean({result})",
+                f"    return {result}",
             ]
         )
 
@@ -233,64 +260,54 @@ class _Body:
         if primitive.contracts:
             if is_of_matrices:
                 return self._call("matrix_product", left, right)
-            return self._call("with_scalar", "torch.mul", left, right)
+            return self._call("pairwise", "torch.mul", left, right)
         body = self.sources.add(primitive.name, primitive.body)
-        how = "of_equals" if is_of_matrices else "with_scalar"
-        return self._call(how, body, left, right)
+        may_differ = is_of_matrices and _has_product(node)
+        return self._call("of_matrices" if may_differ else "pairwise", body, left, right)
 
     def _call(self, function: str, *arguments: str) -> str:
-        self.used.add(function)
+        self.calls.add(function)
         return f"{function}({', '.join(arguments)})"
 
 
-def _constants(one: Exported, body: _PaperSource | _ScoreSource) -> str:
-    if one.options.definitions != OURS:
-        raise InputError("a module reads H, W and G as ours; export a released one with --to json")
-    value = to_value(one)
-    told = {name: value[name] for name in ("name", "sketch", "batches", "provenance")}
-    lines = {
+def _has_product(node: Expression) -> bool:
+    """Whether a matrix product inside may leave the two sides with different shapes."""
+    inside = [inner for inner in walk(node) if isinstance(inner, Combine)]
+    return any(get_binary(inner.operation).contracts for inner in inside)
+
+
+def _constants(one: Exported, reads: _Reads, code: str) -> str:
+    """The constants and aliases that the code uses, and what the file says about the formula."""
+    names = _ordered(STATISTICS, one.formula.statistics)
+    values = {
         "FORMULA": str(one.formula),
-        **body.constants(one),
         "SIGN": one.formula.sign,
-        "USES": body.uses,
-        "SOURCES": {name: STATISTICS[name].source.value for name in body.read},
-        "GRADIENTS": tuple(name for name in body.read if STATISTICS[name].is_gradient),
+        "USES": reads.statistics,
+        "SIZES": reads.sizes,
+        "ENDS": reads.ends,
+        "COLUMNS": one.formula.columns,
+        "SOURCES": {name: STATISTICS[name].source.value for name in names},
+        "TAPPED": reads.tapped,
+        "GRADIENTS": tuple(name for name in names if STATISTICS[name].is_gradient),
         "LIMIT": one.options.limit,
         "LOSS": one.options.loss,
         "BATCH_SEED": one.options.batch_seed,
-        "TRIAL_LIMIT": trial.LIMIT,
-        "TRIAL_TENSORS": {name: trial.drawn_as(name) for name in body.read},
+        "TRIAL_LIMIT": synthetic_networks.LIMIT,
+        "TRIAL_TENSORS": {name: synthetic_networks.stand_in(name) for name in names},
+        "TRIAL_COLUMNS": tuple(synthetic_networks.columns(one.formula.columns)),
         "TRIAL_SCORES": one.trial,
-        "TOLERANCE": trial.TOLERANCE,
+        "TOLERANCE": synthetic_networks.TOLERANCE,
     }
-    comments = {
-        "REDUCTION": "over blocks",
-        "COLUMNS": "numbers in the formula that no network gives",
-        "SIZES": "the sizes of blocks in the formula",
-        "END_USES": "the statistics that it reads at the ends",
-        "END_SIZES": "the sizes of the ends",
-        "TAPPED": "what is taken at the taps of a model's blocks",
-        "USES": "the statistics in the formula",
-        "SOURCES": "the tensors of a block that each one reads",
-        "GRADIENTS": "those that are the loss's gradient at these tensors",
-        "LIMIT": "elements kept of each tensor; None keeps all",
-        "TRIAL_TENSORS": "which of the synthetic tensors each statistic reads",
-    }
-    text = [
-        f"{name} = {shown!a}" + (f"  # {comments[name]}" if name in comments else "")
-        for name, shown in lines.items()
+    used = _names_in(ast.parse(code)).union(_ALWAYS)
+    lines = [
+        f"{name} = {value!a}" + (f"  # {_COMMENTS[name]}" if name in _COMMENTS else "")
+        for name, value in values.items()
+        if name in used
     ]
+    told = {name: to_value(one)[name] for name in ("name", "sketch", "batches", "provenance")}
     literal = pformat(_ascii(told), width=_WIDTH, sort_dicts=False)
-    aliases = (
-        "Block = dict[str, Sequence[Tensor]]\nLoss = Callable[[Any, Any], Tensor]\n"
-        "Rows = list[list[float]]"
-    )
-    if isinstance(body, _ScoreSource):
-        aliases += (
-            "\nPosition = Mapping[str, Any]\n"
-            'Term = tuple[str, Callable[["dict[str, list[CutMatrix]]"], Tensor]]'
-        )
-    return "\n".join([*text, f"ABOUT = {literal}", "", aliases])
+    aliases = [f"{name} = {type_}" for name, type_ in _ALIASES.items() if name in used]
+    return "\n".join([*lines, f"ABOUT = {literal}", "", *aliases])
 
 
 class _Text(str):
@@ -310,35 +327,59 @@ def _ascii(value: object) -> object:
     return value
 
 
-def _needed(roots: list[str], body: _PaperSource | _ScoreSource) -> dict[str, str]:
-    """The source of these parts of the runtime and of everything they use, by name."""
-    found = _parts(body.copied)
-    todo = list(roots)
-    for name in todo:
-        used = found[name][1] if name not in body.own else set()
-        todo += [n for n in sorted(used) if n in found and n not in todo]
-    return {name: found[name][0] for name in found if name in todo and name not in body.own}
+def _copied(roots: Iterable[str], features: frozenset[str]) -> dict[str, str]:
+    """The source of these definitions of the runtime and of everything they use, by name."""
+    definitions = _definitions(features)
+    needed = list(dict.fromkeys(roots))
+    for name in needed:
+        used = definitions[name][1]
+        needed += [other for other in sorted(used) if other in definitions and other not in needed]
+    return {name: definitions[name][0] for name in definitions if name in needed}
 
 
-@lru_cache(maxsize=2)
-def _parts(copied: tuple[str, ...]) -> dict[str, tuple[str, set[str]]]:
-    """Every function and class of the runtime: its source, and the names it uses."""
-    found: dict[str, tuple[str, set[str]]] = {}
-    synthetic = [inspect.getsource(trial.networks)]
-    if copied != _COPIED:
-        synthetic += [_renamed(trial.ends), _renamed(trial.sizes)]
-    for text in (*map(_source, copied), *synthetic):
+@lru_cache(maxsize=32)
+def _definitions(features: frozenset[str]) -> dict[str, tuple[str, set[str]]]:
+    """Every function and class of the runtime: its source for these features, and its names."""
+    texts = [_adapted(_source(module), features) for module in _COPIED]
+    synthetic: list[Callable[..., Any]] = [
+        synthetic_networks.networks,
+        synthetic_networks.network_ends,
+        synthetic_networks.network_sizes,
+        synthetic_networks.drawn_from,
+    ]
+    definitions: dict[str, tuple[str, set[str]]] = {}
+    for text in (*texts, *map(inspect.getsource, synthetic)):
         for node in ast.parse(text).body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-                found[node.name] = ast.get_source_segment(text, node) or "", used
-    return found
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name not in _GENERATED:
+                definitions[node.name] = ast.get_source_segment(text, node) or "", _names_in(node)
+    return definitions
 
 
-def _renamed(function: Callable[[], Any]) -> str:
-    """The source of a function of `trial`, called trial_NAME."""
-    name = function.__name__
-    return inspect.getsource(function).replace(f"def {name}(", f"def trial_{name}(", 1)
+def _adapted(text: str, features: frozenset[str]) -> str:
+    """The text without the lines that are marked for other features, and without the marks.
+
+    Arguments that fit in one line after that are put there.
+    """
+    lines = []
+    for line in text.splitlines():
+        mark = _MARK.search(line)
+        if mark is None:
+            lines.append(line)
+        elif features >= set(mark[1].split()):
+            lines.append(line[: mark.start()])
+    return _BRACKET.sub(_joined, "\n".join(lines))
+
+
+def _joined(bracket: re.Match[str]) -> str:
+    arguments = ", ".join(line.strip(" ,") for line in bracket[1].splitlines())
+    start = bracket.string.rfind("\n", 0, bracket.start()) + 1
+    end = bracket.string.find("\n", bracket.end())
+    around = bracket.start() - start + end - bracket.end()
+    return f"({arguments})" if around + len(arguments) + 2 <= _WIDTH else bracket[0]
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _source(module: str) -> str:
@@ -352,5 +393,5 @@ def _source(module: str) -> str:
 EXPORTER = Exporter(
     "python",
     "one formula as a module that needs only torch",
-    lambda found, _: write(found.entries),
+    lambda selection, _: write(selection.entries),
 )

@@ -7,9 +7,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from spaces.batches import zipf_tokens
 from spaces.images import noise_images
-from spaces.minibatch import Minibatch
+from spaces.minibatch import Minibatch, zipf_tokens
 
 SEQUENCES, LENGTH = 8, 64
 IMAGES = 4

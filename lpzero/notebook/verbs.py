@@ -14,7 +14,7 @@ from lpzero.sketches.store import default_folder
 from lpzero.statistics.definitions import OURS
 from spaces.minibatch import Minibatch
 from spaces.tables import load_any
-from spaces.tables.reading import Reading
+from spaces.tables.readers import Reading
 
 if TYPE_CHECKING:
     from lpzero.proxies import Context
@@ -119,7 +119,7 @@ def search(
     `bounds` are the least and most of parameters, flops, ...; `constants` those of the loop.
     """
     from lpzero.search import Constraints, Request, Resources, defaults, evaluators, loops, run
-    from spaces.addresses import address_of
+    from spaces.user_modules import address_of
 
     made = spaces.get(space) if isinstance(space, str) else space
     kind = loops.get(loop or defaults.LOOP)

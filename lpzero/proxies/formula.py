@@ -1,8 +1,6 @@
 """Formulas as proxies: scored on sketches of the architectures, which are built once.
 
-A formula that reads only sizes and columns needs no sketches. The published formulas are
-registered as `lpzero-flexibert` (equation 2 as its text and code have it, and
-`lpzero-flexibert-typeset` as it is printed) and `lpzero-gpt2`.
+A formula that reads only sizes and columns needs no sketches.
 """
 
 from __future__ import annotations
@@ -21,18 +19,16 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.proxies.base import Measure, Needs, NetworkProxy, Proxy
 from lpzero.proxies.combined import rank_share
-from lpzero.proxies.context import Context
 from lpzero.proxies.formula_terms import (
     BlockValues,
     TermValues,
     column_values,
     size_network,
 )
-from lpzero.proxies.registry import get, register
+from lpzero.proxies.registry import get
 from lpzero.scores.columns import RANK_OF
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.definitions import OURS
-from primitives.classics import CLASSICS
 from primitives.errors import TensorError
 from primitives.formula import Atom, Column, Formula
 from primitives.naive import block_values, combine
@@ -44,7 +40,7 @@ from spaces.base import Space
 from spaces.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from lpzero.proxies.measurements import Measurements
+    from lpzero.proxies.measurements import Context, Measurements
 
 _NO_COLUMN = Rejected("missing-column", "a column has no value for this architecture")
 
@@ -332,8 +328,3 @@ def _filled(values: FloatArray) -> FloatArray:
 
 def _known(values: Mapping[Atom, float], atom: Atom) -> float | Rejected:
     return values[atom] if math.isfinite(values[atom]) else _NO_COLUMN
-
-
-for _classic in CLASSICS:
-    if _classic.name.startswith("lpzero-") and _classic.formula is not None:
-        register(FormulaProxy(_classic.name, _classic.formula, "LPZero"))

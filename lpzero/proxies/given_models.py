@@ -19,7 +19,7 @@ from lpzero.proxies.network import Network
 from lpzero.statistics.isolation import single_thread
 from lpzero.statistics.model_sizes import ModelSizes, model_flops, model_sizes
 from spaces.base import Sizes, Space
-from spaces.ends import ends_of
+from spaces.taps import ends_of
 
 _ALONE = "it ranks models among each other and has no score for one alone; give several models"
 

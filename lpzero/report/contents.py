@@ -22,7 +22,7 @@ from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import Run
 from lpzero.search.comparison_record import ComparisonRun
 from lpzero.search.record import SearchRun
-from lpzero.supernet.record import SupernetRun
+from lpzero.supernet.trained import SupernetRun
 from lpzero.training.table_build import KIND as BUILD
 
 

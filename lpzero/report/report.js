@@ -1,6 +1,6 @@
 "use strict";
-// Without this script the page says everything, with pictures of its figures. With it figures can
-// be pointed at, tables sort and filter, long tables start short, and rows can be copied.
+// Without this script the page shows everything, with static pictures of its figures. With it
+// figures are interactive, tables sort and filter, long tables start short, and rows can be copied.
 (() => {
   const FIRST_ROWS = 10;
   const dark = matchMedia("(prefers-color-scheme: dark)");

@@ -15,8 +15,8 @@ from lpzero.report.page import commands
 from lpzero.report.sections import Content, Section
 from lpzero.report.tables import Cell, number, pairs, table
 from lpzero.supernet.one_shot import request_of
-from lpzero.supernet.record import SupernetRun
 from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.trained import SupernetRun
 
 
 def content(run: SupernetRun) -> Content:

@@ -25,7 +25,7 @@ READERS = {
     "search": "lpzero.search.record",
     "comparison": "lpzero.search.comparison_record",
     "ranking": "lpzero.proxies.ranking_record",
-    "supernet training": "lpzero.supernet.record",
+    "supernet training": "lpzero.supernet.trained",
     "table build": "lpzero.training.record",
 }
 

@@ -139,7 +139,7 @@ def space_identity(space: Space[Any]) -> dict[str, Any]:
     }
     named |= {"kind": type(space).__name__, "version": space.version}
     if space.reads_text:
-        from spaces.batches import pydoc_digest  # loads torch, which most addresses do not need
+        from spaces.minibatch import pydoc_digest  # loads torch, which most addresses do not need
 
         named["text"] = pydoc_digest()
     return dict(json.loads(files.canonical_json(named)))

@@ -2,7 +2,7 @@
 
 In: any torch model with blocks whose taps (see `spaces.taps`) or whose `Layout` mark the tapped
 statistics, and a batch of token ids (B, T) or images (B, 3, H, W). Out: for each block, and for the
-embedding and the head of a model that names them (see `spaces.ends`), or whose layout does, a dict
+embedding and the head of a model that names them (see `spaces.taps`), or whose layout does, a dict
 from statistic to a list of matrices.
 Tensors become two-dimensional: weights of a block as the model stores them with trailing axes
 joined, those of an end features x the rest, all other tensors rows x features; the batch is the
@@ -35,8 +35,7 @@ from lpzero.statistics.trace import Trace, named_weights, trace
 from primitives.statistics import STATISTICS, Statistic, StatisticSource
 from primitives.tensors import Matrix, columns_that_fit, kept_columns
 from spaces.base import Space
-from spaces.ends import EMBEDDING, HEAD, EndWeight, ends_of
-from spaces.taps import Tap
+from spaces.taps import EMBEDDING, HEAD, EndWeight, Tap, ends_of
 
 PositionStatistics = dict[str, list[Matrix]]  # values are torch tensors
 

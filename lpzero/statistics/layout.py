@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from lpzero.errors import InputError
 from lpzero.statistics.errors import StatisticsError
-from spaces.ends import EMBEDDING, HEAD, EndWeight
 from spaces.errors import shown
+from spaces.taps import EMBEDDING, HEAD, EndWeight
 
 Part = Literal["attention", "feed-forward", "pooling"]
 TAPPED = ("A", "H", "S")

@@ -20,7 +20,7 @@ from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import TAPPED, Layout, is_norm
 from lpzero.statistics.trace import Trace, trace
 from spaces.base import Sizes
-from spaces.ends import EMBEDDING, HEAD
+from spaces.taps import EMBEDDING, HEAD
 
 
 @dataclass(frozen=True, slots=True)

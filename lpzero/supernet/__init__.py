@@ -6,25 +6,18 @@ Saliency.of(space)  ->  scores of any architectures  ->  select: the best of eve
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lpzero.supernet.isomers import Isomers, allocate, isomers, representative
-from lpzero.supernet.metrics import mean_best_rank
+from lpzero.supernet.isomers import Isomers, allocate, isomers, mean_best_rank, representative
 from lpzero.supernet.saliency import Saliency, has_supernet, sharing_of
 from lpzero.supernet.selection import Preferred, candidates, draw, representatives, select
 
 if TYPE_CHECKING:
-    from lpzero.supernet.record import open_supernet
-    from lpzero.supernet.specialisation import load_network
-
-_LAZY = {  # they need everything that runs have
-    "load_network": "lpzero.supernet.specialisation",
-    "open_supernet": "lpzero.supernet.record",
-}
+    from lpzero.supernet.trained import load_network, open_supernet
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in ("load_network", "open_supernet"):  # they need everything that runs have
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    return getattr(import_module("lpzero.supernet.trained"), name)
 
 
 __all__ = [

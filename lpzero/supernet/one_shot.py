@@ -21,8 +21,8 @@ from lpzero.runs.config import SCHEMA, RunConfig, read_config
 from lpzero.runs.directory import RunDirectory, file_digest
 from lpzero.runs.layout import RESULT
 from lpzero.runs.run import read_file
-from lpzero.supernet.preferred import read_preferred, usual_preferred
 from lpzero.supernet.samplers import REDUNDANT
+from lpzero.supernet.selection import read_preferred, usual_preferred
 from lpzero.supernet.settings import SupernetSettings
 from spaces.base import Space
 

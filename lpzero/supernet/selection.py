@@ -8,17 +8,18 @@ Step one elects an isomer by layer-normalised SNIP, step two the best of a size 
 from __future__ import annotations
 
 import itertools
+import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lpzero.arrays import IntArray
 from lpzero.errors import InputError
-from lpzero.supernet.gains import Gains
 from lpzero.supernet.isomers import (
     MULTISET,
     TOTALS,
@@ -29,10 +30,14 @@ from lpzero.supernet.isomers import (
     representative,
     total,
 )
-from lpzero.supernet.saliency import Saliency, sharing_of
+from lpzero.supernet.saliency import Gains, Saliency, sharing_of
 from spaces.base import Space
+from spaces.errors import ArchitectureError
+from spaces.regular_files import NotRegularError, read_regular
 from spaces.sharing import Split
 
+_LARGEST = 64 << 20  # bytes of a file of preferred architectures
+N_BINS = 12  # of parameters, for the usual preferred architectures
 MARGIN = 1_000_000  # parameters between constraints, section 4.1
 MOST_GROUPS = 250_000  # more groups of isomers than that are sampled
 N_SAMPLED = 4_000
@@ -159,3 +164,39 @@ def _measure(space: Space[Any], size: str) -> Callable[[Any], int]:
     if size not in known:
         raise InputError(f"size {size!r} is unknown; use one of {', '.join(known)}")
     return known[size]
+
+
+def read_preferred(path: Path, space: Space[Any]) -> list[Any]:
+    """The distinct architectures in the file, in its order.
+
+    [{"hidden": 64, ...}, ...]                     a list of architectures
+    {"preferred": [{"arch": {...}, ...}, ...]}     as this package writes it
+    {"trace": [{"arch": {...}, ...}, ...], ...}    what `lpzero search SPACE --loop prenas` prints
+    """
+    try:
+        found = json.loads(read_regular(path, _LARGEST))
+    except (OSError, NotRegularError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path} is not JSON: give the output of lpzero search") from None
+    entries = found
+    if isinstance(found, Mapping):
+        entries = found.get("preferred", found.get("trace"))
+    if not isinstance(entries, list) or not entries:
+        raise InputError(f"{path} has no list of architectures, no `preferred` and no `trace`")
+    archs: dict[Any, None] = {}
+    for index, entry in enumerate(entries):
+        fields = entry.get("arch", entry) if isinstance(entry, Mapping) else entry
+        try:
+            archs[space.from_json(fields)] = None
+        except ArchitectureError as error:
+            raise InputError(f"{path}, entry {index}: {error}") from None
+    return list(archs)
+
+
+def usual_preferred(space: Space[Any], seed: int = 0) -> list[Any]:
+    """The best architecture of each of twelve equal bins of parameters, by PreNAS's selector."""
+    saliency = Saliency.of(space, seed=seed)
+    sizes = [space.parameters(arch) for arch in candidates(saliency)]
+    edges = np.linspace(min(sizes), max(sizes) + 1, N_BINS + 1).tolist()
+    return [found.arch for found in select(saliency, edges)]

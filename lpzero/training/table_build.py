@@ -20,9 +20,9 @@ from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import TABLE
-from spaces.training.loss_curve import POINTS
 from spaces.training.recipes import Plan
 from spaces.training.table_rows import to_table, train_one
+from spaces.training.trainer import POINTS
 
 KIND = "table build"
 _FIELDS = {"index", "seed", "target", "seconds"}

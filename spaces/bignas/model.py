@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spaces.ends import EMBEDDING, HEAD, EndWeight, table
-from spaces.grids import as_grid, as_tokens
+from spaces.images import as_grid, as_tokens
 from spaces.initialisation import allocate, fan_out_std
-from spaces.taps import Tap
+from spaces.taps import EMBEDDING, HEAD, EndWeight, Tap, table
 
 if TYPE_CHECKING:
     from spaces.bignas.space import BigNasArch, BigNasSpace

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spaces.ends import EMBEDDING, HEAD, EndWeight, table
 from spaces.initialisation import allocate
-from spaces.taps import Tap
+from spaces.taps import EMBEDDING, HEAD, EndWeight, Tap, table
 
 if TYPE_CHECKING:
     from spaces.gpt2.space import Gpt2Arch, Gpt2Space

@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spaces.ends import EMBEDDING, HEAD, EndWeight, table
 from spaces.initialisation import allocate_uniform
 from spaces.nlp_rnn.cell import LINEAR, Cell, Node, X, new_state, previous_state
-from spaces.taps import StateTap, Tap
+from spaces.taps import EMBEDDING, HEAD, EndWeight, StateTap, Tap, table
 
 if TYPE_CHECKING:
     from spaces.nlp_rnn.space import RnnSpace

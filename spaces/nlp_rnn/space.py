@@ -12,8 +12,7 @@ from spaces.base import Sizes, Space
 from spaces.choices import flip
 from spaces.errors import ArchitectureError
 from spaces.nlp_rnn.cell import ARITIES, Cell, Node, X, read_cell
-from spaces.nlp_rnn.sampler import count_drawings, draw_cell
-from spaces.nlp_rnn.variation import cross, edit, mutate
+from spaces.nlp_rnn.variation import count_drawings, cross, draw_cell, edit, mutate
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from spaces.autoformer.model import FeedForward
-from spaces.ends import EMBEDDING, HEAD, EndWeight, table
 from spaces.initialisation import allocate
-from spaces.taps import Tap
+from spaces.taps import EMBEDDING, HEAD, EndWeight, Tap, table
 
 if TYPE_CHECKING:
     from spaces.pit.space import PitArch, PitSpace

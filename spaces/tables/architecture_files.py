@@ -20,8 +20,7 @@ import numpy as np
 
 from spaces.base import Space
 from spaces.errors import ArchitectureError, FieldError, TableError
-from spaces.tables.readers import refuse
-from spaces.tables.reading import Reading
+from spaces.tables.readers import Reading, refuse
 from spaces.tables.row_files import (
     Rows,
     check_distinct,

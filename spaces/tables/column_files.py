@@ -15,8 +15,7 @@ from typing import Any
 
 from spaces.errors import shown
 from spaces.tables.column_table import ColumnTable, make_column_table
-from spaces.tables.readers import read_json, refuse
-from spaces.tables.reading import Reading
+from spaces.tables.readers import Reading, read_json, refuse
 from spaces.tables.row_files import (
     ENDINGS,
     MOST_BYTES,

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spaces.errors import TableError, shown
-from spaces.tables.readers import read_yaml, refuse
-from spaces.tables.reading import Reading
+from spaces.tables.readers import Reading, read_yaml, refuse
 from spaces.tables.source import NO_SPACE, Source
 
 if TYPE_CHECKING:

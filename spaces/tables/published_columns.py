@@ -70,7 +70,7 @@ def read_zero_cost(source: Source, path: Path) -> ColumnTable:
     from dataclasses import replace
 
     from spaces.tables.column_files import read_naslib
-    from spaces.tables.reading import Reading
+    from spaces.tables.readers import Reading
 
     found = read_naslib(path, Reading())
     return replace(found, name=source.name, target=source.target, licence=source.licence)

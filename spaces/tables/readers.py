@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -20,6 +21,16 @@ T = TypeVar("T")
 LARGEST = 8 << 20
 LARGEST_YAML = 512 << 10
 _MAX_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read: its target, which way is better, its column of ids, its task."""
+
+    target: str | None = None
+    smaller_is_better: bool = False
+    ids: str | None = None
+    task: str | None = None
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import spaces
-from spaces.declarations import declared
-from spaces.entry_points import load_group
+from spaces.declarations import declared, load_group
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.project_file import project_sources
 from spaces.tables.source import Source
@@ -30,7 +29,6 @@ _NOT_TABLES = (
     "architecture_files",
     "column_files",
     "column_table",
-    "digests",
     "registry",
     "row_files",
     "splits",

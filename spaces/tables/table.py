@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spaces.base import Space
 from spaces.errors import ArchitectureError, TableError, UnknownNameError
-from spaces.tables.reading import Reading
+from spaces.tables.readers import Reading
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -204,7 +204,7 @@ class Text(SharedTask):
         return -self.losses(model, batch, 0.0)
 
     def digest(self) -> str:
-        from spaces.batches import pydoc_digest
+        from spaces.minibatch import pydoc_digest
 
         return pydoc_digest()
 

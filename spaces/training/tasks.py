@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spaces.base import Space
-from spaces.batches import pydoc_text
+from spaces.minibatch import pydoc_text
 
 HELD_OUT_SHARE = 0.1
 N_HELD_OUT_WINDOWS = 720

@@ -1,16 +1,24 @@
-"""Minibatches other than the space's own."""
+"""Minibatches: Zipf's frequencies, windows of text, and those other than the space's own."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import spaces
 from spaces.errors import BatchError
-from spaces.minibatch import Corpus, Minibatch, to_arguments
+from spaces.minibatch import (
+    Corpus,
+    Minibatch,
+    pydoc_text,
+    text_tokens,
+    to_arguments,
+    zipf_tokens,
+)
 
 TEXT = bytes(range(256)) * 2
 
@@ -166,3 +174,18 @@ def test_a_tokenizer_must_fit_the_models_and_needs_a_corpus(
     other.write_bytes(reads.read_bytes())
     with pytest.raises(BatchError, match="more than 10 bytes"):
         Minibatch.chosen(3, 12, str(text), str(other))
+
+
+def test_words_are_as_frequent_as_their_rank_says() -> None:
+    tokens = zipf_tokens(1000, (200, 500), 0).numpy().ravel()
+    weights = 1 / (np.arange(1000) + 2.7)
+    expected = weights / weights.sum()
+    for word in (0, 1, 5, 50):
+        assert (tokens == word).mean() == pytest.approx(expected[word], rel=0.1)
+    assert tokens.max() < 1000
+
+
+def test_windows_are_different_places_of_the_text() -> None:
+    windows = [bytes(row.tolist()) for row in text_tokens((6, 40), 3)]
+    assert all(window in pydoc_text() for window in windows)
+    assert len(set(windows)) == 6

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
-from spaces import addresses, tables
+from spaces import tables, user_modules
 from spaces.base import Space
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.nano import is_trained, read_trained
@@ -121,7 +121,7 @@ def _read(name: str, space: Space[Any], table: str, data: str | None) -> tables.
 
 def table_of(space: Space[Any]) -> str | None:
     """The first known table of the space, or of a space that it is the known part of."""
-    own = addresses.named(space.name)  # a table of it may name it by another address
+    own = user_modules.named_space(space.name)  # a table of it may name it by another address
     known = (source(name) for name in tables.names())
     return next(
         (
@@ -135,7 +135,7 @@ def table_of(space: Space[Any]) -> str | None:
 
 
 def _is_at(own: Space[Any], address: str) -> bool:
-    return addresses.is_address(address) and addresses.find(address) == own
+    return user_modules.is_address(address) and user_modules.find_space(address) == own
 
 
 def default(space: Space[Any], table: str | None, data: str | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.supernet.record import open_supernet
+from lpzero.supernet.trained import open_supernet
 from spaces.base import Space
 
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from lpzero.errors import InputError, LPZeroError
 from lpzero.parallel import Lost, Workers, stream
-from spaces.addresses import address_of
 from spaces.base import Space
-from spaces.training.own_plan import own_plan
-from spaces.training.recipes import PLANS, Plan, TablePlan
+from spaces.training.recipes import PLANS, Plan, TablePlan, own_plan
+from spaces.user_modules import address_of
 
 
 class TrainingError(LPZeroError):

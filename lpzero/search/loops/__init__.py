@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from lpzero import plugins
 from lpzero.errors import InputError
 from lpzero.options import options, to_json
-from spaces.declarations import declared
-from spaces.entry_points import load_group
+from spaces.declarations import declared, load_group
 from spaces.errors import UnknownNameError
 
 if TYPE_CHECKING:

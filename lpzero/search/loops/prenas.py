@@ -17,8 +17,8 @@ from lpzero.errors import InputError
 from lpzero.options import OneOf, Whole, check, option
 from lpzero.search.best import best
 from lpzero.supernet import candidates, has_supernet
-from lpzero.supernet.gains import Gains
 from lpzero.supernet.isomers import GROUPINGS, MULTISET, likeness
+from lpzero.supernet.saliency import Gains
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment

@@ -27,7 +27,7 @@ from primitives.canonical import canonical
 from primitives.parser import parse
 from spaces.tables import Table
 from spaces.tables.column_files import read_columns
-from spaces.tables.reading import Reading
+from spaces.tables.readers import Reading
 from tests.lpzero.column_file import TARGET, write_csv
 from tests.lpzero.small_campaign import discovery, table
 

@@ -19,7 +19,7 @@ from lpzero.downloads.fetch import Fetched, fetch
 from lpzero.errors import WriteError
 from spaces.errors import FetchError, TableError
 from spaces.tables import registry
-from spaces.tables.digests import tree_digest
+from spaces.tables.source import tree_digest
 
 SISTERS = ("pit-c100-kd", "pit-flowers")
 CONTENT = bytes(range(256)) * 1000

@@ -258,3 +258,23 @@ def test_chunks_change_rounding_only() -> None:
     )
     for a, b in zip(whole.passed.gradients[0], parts.passed.gradients[0], strict=True):
         assert torch.allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["llama", "vit"])
+def test_batches_of_other_seeds_are_other_inputs(family: str) -> None:
+    first, again, other = (hf.batch(model(family), 2, seed=seed) for seed in (5, 5, 6))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_places_in_a_corpus_are_drawn_from_the_seed() -> None:
+    class Text:
+        """A corpus of which only the seed is read."""
+
+        corpus = "anything"
+
+        def of_text(self, words: int, shape: tuple[int, int], seed: int) -> torch.Tensor:
+            return torch.full(shape, seed)
+
+    text: Any = Text()
+    assert hf.batch(model("llama"), 2, 3, seed=7, text=text).tolist() == [[7, 7, 7], [7, 7, 7]]

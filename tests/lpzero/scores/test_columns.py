@@ -112,7 +112,7 @@ def test_the_beam_over_sums_finds_the_best_of_all_sums_of_two() -> None:
     best = 0.0
     for a, b in combinations(FACTS.summands, 2):
         for sign in (1, -1):
-            made = sum_of([(1, a), (sign, b)])
+            made = sum_of([a, b.with_sign(sign)])
             if made is not None:
                 scores = evaluator.score(made)
                 assert not isinstance(scores, Rejected)

@@ -6,19 +6,22 @@ import csv
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import spaces
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.proxies import Measurements, get
 from lpzero.report.drawn_chart import draw
 from lpzero.report.figures.convergence import search_curves
-from lpzero.search import Request, Resources
+from lpzero.search import Request, Resources, comparison
 from lpzero.search.comparison import compare, curve_rows, label, run_folder
 from lpzero.search.environment import Environment
+from lpzero.search.evaluators import supernet
 from lpzero.search.metrics import (
     best_after,
     evaluations_to_reach,
@@ -242,3 +245,45 @@ def test_a_target_at_the_threshold_reaches_it() -> None:
 def test_of_equal_cost_only_the_better_is_in_the_front() -> None:
     quality, cost = np.array([1.6, 2.0, 1.5, 3.0]), np.array([5.0, 5.0, 4.0, 9.0])
     assert front(quality, cost).tolist() == [2, 1, 3]
+
+
+def test_searches_inside_a_comparison_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs in a worker must not send work to the cluster that waits for it."""
+    given: list[Resources] = []
+
+    def stream(task: Any, todo: Any, workers: Any, label: Any) -> Any:
+        given.append(task.resources)
+        assert (workers.jobs, workers.backend, workers.scheduler) == (5, "dask", "tcp://x:1")
+        assert label == "comparing"
+        raise InputError("seen")
+        yield  # a generator, as the stream is
+
+    monkeypatch.setattr(comparison, "stream", stream)
+    outside = Resources(
+        device="cpu:0", jobs=5, backend="dask", scheduler="tcp://x:1", label="comparing"
+    )
+    with pytest.raises(InputError, match="seen"):
+        compare(arms("none"), 2, outside)
+    (inside,) = given
+    assert (inside.jobs, inside.backend, inside.scheduler) == (1, "loky", None)
+    assert (inside.label, inside.say, inside.device) == (None, None, "cpu:0")
+
+
+def test_a_supernet_measures_architectures_of_its_own_space_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Trained:
+        """Stands in for a finished training of nano-autoformer."""
+
+        supernet = SimpleNamespace(space=spaces.get("nano-autoformer"))
+        task = SimpleNamespace(target_name="accuracy")
+
+        def measure(self, arch: int) -> SimpleNamespace:
+            return SimpleNamespace(value=arch / 10)
+
+    monkeypatch.setattr(supernet, "open_supernet", lambda folder: Trained())
+    made = supernet.SupernetEvaluator(spaces.get("nano-autoformer"), "runs/x")
+    assert made.target == "accuracy in the supernet"
+    assert list(made.evaluate([1, 3])) == [0.1, 0.3]
+    with pytest.raises(InputError, match="a supernet of space nano-autoformer, not nano-gpt2"):
+        supernet.SupernetEvaluator(spaces.get("nano-gpt2"), "runs/x")

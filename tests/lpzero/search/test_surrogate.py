@@ -17,7 +17,7 @@ from lpzero.search.evaluators import surrogate
 from lpzero.search.evaluators.surrogate import LOGARITHM, PLAIN, Surrogate, cross_validated
 from lpzero.search.features import Features
 from lpzero.search.gaussian import GRID, Kernel, Process, likelihood
-from spaces import addresses
+from spaces import user_modules
 from spaces.errors import TableError
 from spaces.tables import load
 from spaces.tables.table import Table, make_table
@@ -112,7 +112,7 @@ def test_a_fit_uses_one_blas_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_part_of_the_space_has_the_rows_inside_or_a_surrogate_of_all() -> None:
     whole = load("nano-gpt2")
     part = replace(spaces.get("nano-gpt2"), name="nano-gpt2-of-four-heads", n_head=(4,))
-    addresses.remember(part.name, part)
+    user_modules.remember_space(part.name, part)
     inside = [i for i, arch in enumerate(whole.archs) if set(arch.n_head) == {4}]
     assert 0 < len(inside) < len(whole)
     looked_up = evaluators.make("table", part, "nano-gpt2", None)
@@ -123,6 +123,6 @@ def test_a_part_of_the_space_has_the_rows_inside_or_a_surrogate_of_all() -> None
     assert fitted is not None
     assert (fitted.pool, fitted.describe()["n"]) == (None, len(whole))
     nothing = replace(part, name="nano-gpt2-of-nothing", n_head=(3,))
-    addresses.remember(nothing.name, nothing)
+    user_modules.remember_space(nothing.name, nothing)
     with pytest.raises(TableError, match="cannot be read in space nano-gpt2-of-nothing"):
         evaluators.make("table", nothing, "nano-gpt2", None)

@@ -182,7 +182,7 @@ def test_a_new_version_of_the_space_or_text_is_a_new_address(
         newer = address(SPACE, ARCH, SketchOptions())
     sketches.space_identity.cache_clear()
     with monkeypatch.context() as patched:
-        patched.setattr("spaces.batches.pydoc_digest", lambda: "other text")
+        patched.setattr("spaces.minibatch.pydoc_digest", lambda: "other text")
         other_text = address(SPACE, ARCH, SketchOptions())
     sketches.space_identity.cache_clear()
     assert len({before, newer, other_text}) == 3

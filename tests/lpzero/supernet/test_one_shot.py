@@ -22,10 +22,10 @@ from lpzero.errors import InputError
 from lpzero.runs.run import open_run
 from lpzero.supernet import load_network, open_supernet, sharing_of
 from lpzero.supernet.one_shot import WEIGHTS, SupernetRequest, train_supernet
-from lpzero.supernet.preferred import read_preferred, usual_preferred
 from lpzero.supernet.samplers import SAMPLERS, sampler_named
+from lpzero.supernet.selection import read_preferred, usual_preferred
 from lpzero.supernet.settings import SupernetSettings
-from lpzero.supernet.specialisation import of_architecture, specialise, write
+from lpzero.supernet.trained import of_architecture, specialise, write
 from lpzero.supernet.trainer import Trainer, rate
 from spaces.errors import UnknownNameError
 from spaces.training.shared_tasks import task_of
@@ -99,8 +99,16 @@ def test_convolutions_train_and_are_measured_with_their_own_statistics() -> None
     settings = SupernetSettings(sampler="redundant", steps=3, batch=8)
     trainer = Trainer(space, task_of(space), settings, [])
     assert all(torch.isfinite(torch.tensor(trainer.step())) for _ in range(3))
-    state = trainer.norm_state(space.sample(random.Random(0)))
-    assert any(name.endswith("running_mean") for name in state)
+    arch = space.sample(random.Random(0))
+    state = trainer.norm_state(arch)
+    # Eight training batches that no step takes, as documented, and not one fewer.
+    batches = [trainer.task.batch(0, (1 << 40) + index, 8).inputs for index in range(8)]
+    expected = trainer.supernet.recomputed(arch, batches)
+    fewer = trainer.supernet.recomputed(arch, batches[:-1])
+    means = [name for name in state if name.endswith("running_mean")]
+    assert means
+    assert all(torch.equal(state[name], expected[name]) for name in state)
+    assert not any(torch.equal(state[name], fewer[name]) for name in means)
 
 
 def test_a_training_continues_to_the_same_bytes(tmp_path: Path, monkeypatch: Any) -> None:

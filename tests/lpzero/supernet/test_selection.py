@@ -20,8 +20,8 @@ from lpzero.supernet import (
     representatives,
     select,
 )
-from lpzero.supernet.gains import Gains
 from lpzero.supernet.isomers import TOTALS, likeness
+from lpzero.supernet.saliency import Gains
 from lpzero.supernet.selection import MOST_GROUPS, N_SAMPLED, n_groups
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from tests.lpzero.supernet.test_isomers import THREE, drawn

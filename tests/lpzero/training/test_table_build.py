@@ -15,7 +15,7 @@ from lpzero.parallel import Workers
 from lpzero.runs import layout
 from lpzero.runs.directory import locked
 from lpzero.training.table_build import build_table
-from spaces.batches import pydoc_digest
+from spaces.minibatch import pydoc_digest
 from spaces.tables import nano
 from spaces.training.recipes import PLANS
 from spaces.training.table_rows import sample_architectures, train_one

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from spaces.errors import ArchitectureError
 from spaces.nlp_rnn import NLP_RNN, RnnSpace
 from spaces.nlp_rnn.cell import is_previous, is_state
-from spaces.nlp_rnn.sampler import count_drawings
+from spaces.nlp_rnn.variation import count_drawings
 
 LSTM = {
     "i": {"op": "linear", "input": ["x", "h_prev_0"]},

@@ -15,7 +15,7 @@ from spaces.tables import ColumnTable, load, load_any, split
 from spaces.tables import row_files as files
 from spaces.tables.column_files import read_columns
 from spaces.tables.column_table import make_column_table
-from spaces.tables.reading import Reading
+from spaces.tables.readers import Reading
 
 ACCURACY = Reading(target="accuracy")
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from spaces.autoformer import NANO_AUTOFORMER
-from spaces.batches import pydoc_text
 from spaces.gpt2 import NANO_GPT2
+from spaces.minibatch import pydoc_text
 from spaces.training.shared_tasks import DATASETS, SharedTask, task_of
 
 

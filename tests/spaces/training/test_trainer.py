@@ -9,11 +9,10 @@ import torch
 import spaces
 from spaces.flexibert import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Arch
-from spaces.training.loss_curve import LossCurve
 from spaces.training.recipes import PLANS
 from spaces.training.table_rows import sample_architectures
 from spaces.training.tasks import TASKS
-from spaces.training.trainer import Recipe, schedule, train
+from spaces.training.trainer import LossCurve, Recipe, schedule, train
 
 SHORT = Recipe(steps=6, learning_rate=3e-3, windows=4)
 DECODER = Gpt2Arch(32, (2,), (64,), -1, 1)

@@ -14,7 +14,7 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.report import plotly_chart, style
-from lpzero.report.chart import Cells, Chart
+from lpzero.report.chart import Cells, Chart, Points
 from lpzero.report.drawn_chart import draw
 from lpzero.report.figures import convergence, pairs, ranking, scores, transfer
 from lpzero.runs.formula_run import pairs_in
@@ -83,12 +83,18 @@ def test_both_renderings_show_the_same_panels_series_and_numbers(name: str) -> N
             pairs_ = [[float(x), float(y)] for x, y in zip(series.x, series.y, strict=True)]
             assert pairs_ in [list(map(list, zip(t["x"], t["y"], strict=True))) for t in traces]
             assert pairs_ in plotted
+            if isinstance(series, Points) and series.intervals is not None:
+                (trace,) = [t for t in traces if t["y"] == list(series.y)]
+                sides = zip(trace["error_x"]["arrayminus"], trace["error_x"]["array"], strict=True)
+                ends = [(x - low, x + high) for (low, high), x in zip(sides, series.x, strict=True)]
+                np.testing.assert_allclose(ends, series.intervals)
+                for (low, high), y in zip(series.intervals, series.y, strict=True):
+                    assert [[low, y], [high, y]] in plotted
         for level in panel.levels:
             shapes = [[shape["x0"], shape["y0"]] for shape in spec["layout"]["shapes"]]
-            ends = [[float(v) for v in at] for line in plotted for at in line]
             side = 0 if level.is_vertical else 1
             assert level.at in [at[side] for at in shapes]
-            assert level.at in [at[side] for at in ends]
+            assert level.at in [at[side] for line in plotted for at in line]
         x, y = (spec["layout"][f"{side}axis{number}"]["title"]["text"] for side in "xy")
         assert x.endswith(drawn.get_xlabel())
         assert y == drawn.get_ylabel()
