@@ -35,7 +35,7 @@ from primitives.expressions import (
     drop_dead,
     walk,
 )
-from primitives.formula import Atom, Column, Formula, Sum, Term, chains, formulas_within
+from primitives.formula import Atom, Column, Formula, Outer, Sum, Term, chains, formulas_within
 from primitives.parser import parse, parse_paper_formula
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, Reduction
 from primitives.registry import BINARIES, UNARIES
@@ -239,8 +239,10 @@ class Language:
         parts = []
         for factor in value.factors:
             assert isinstance(factor.base, Atom), "a term is a product of terms"
-            unit = factor.exponent * _UNIT
-            parts.append((str(factor.base), factor.base, int(unit)))
+            if pruning.check(Formula.of_base(factor.base), self.rules) is not None:
+                # log_softmax is kept, its canonical form log(softmax) is rejected.
+                return ((str(atom), atom, _UNIT),)
+            parts.append((str(factor.base), factor.base, int(factor.exponent * _UNIT)))
         return tuple(parts)
 
     def _make_product(self, powers: tuple[tuple[Atom, int], ...]) -> Formula | None:
@@ -273,8 +275,17 @@ class Language:
         return list(self._factors(formula))
 
     def _factors_of(self, formula: Formula) -> Factors:
-        factors = as_product(formula, self.columns.positive).factors
-        return [(f.base, f.exponent) for f in factors if isinstance(f.base, Atom)]
+        factors: Factors = []
+        for power in formula.powers:
+            base = power.base
+            if isinstance(base, Outer) and base.operation == "abs":
+                inner = base.operand.powers
+                base = inner[0].base if len(inner) == 1 and inner[0].exponent == 1 else base
+            if not isinstance(base, Atom):  # a root of a product, as a user may write it
+                value = as_product(formula, self.columns.positive)
+                return [(f.base, f.exponent) for f in value.factors if isinstance(f.base, Atom)]
+            factors.append((base, power.exponent))
+        return factors
 
     # Limits
 
