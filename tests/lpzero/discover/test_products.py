@@ -148,14 +148,22 @@ def inside(rng: random.Random) -> Any:
     while True:
         formula = LANGUAGE.draw(rng)
         exponents = [exponent for _, exponent in LANGUAGE.factors_of(formula)]
-        if LANGUAGE.why_outside(formula) is None and set(exponents) <= set(EXPONENTS):
+        is_pruned = isinstance(LANGUAGE.examine(formula), Rejected)
+        if LANGUAGE.why_outside(formula) is not None or is_pruned:
+            continue
+        if set(exponents) <= set(EXPONENTS):
             return formula
 
 
 def n_changed(parent: Any, child: Any) -> int:
     """How many terms have another exponent: a factor in the place of another changes two."""
-    return len(
-        {term for term, _ in set(LANGUAGE.factors_of(parent)) ^ set(LANGUAGE.factors_of(child))}
+    before, after = (dict(LANGUAGE.factors_of(formula)) for formula in (parent, child))
+    shared = before.keys() & after.keys()
+    # A common factor of all exponents does not change the ranking.
+    scales = {after[term] / before[term] for term in shared} | {1}
+    return min(
+        sum(before.get(t, 0) * scale != after.get(t, 0) for t in before.keys() | after.keys())
+        for scale in scales
     )
 
 
