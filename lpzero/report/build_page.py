@@ -10,10 +10,9 @@ import numpy as np
 
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, HOLDS, SEARCHED, trainings
-from lpzero.report.markup import Child, Markup, element
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
 from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.runs.journal import read_journal
 from lpzero.runs.layout import JOURNAL, TABLE, place
 from lpzero.runs.run import Run

@@ -7,10 +7,9 @@ from typing import Any
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, SEARCHED
 from lpzero.report.figures.convergence import search_curves
-from lpzero.report.markup import Child, Markup, element
+from lpzero.report.markup import Cell, Child, Markup, element, number, pairs, table, with_interval
 from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import Cell, number, pairs, table, with_interval
 from lpzero.search.comparison_record import ComparisonRun
 
 

@@ -7,8 +7,7 @@ import shlex
 from typing import Any
 
 from lpzero.judgement.table import SPLIT_PARTS
-from lpzero.report.markup import Child, Markup, element
-from lpzero.report.tables import NOTHING, Cell, number, pairs, table
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
 from lpzero.runs.formula_run import UPSTREAM, FormulaRun
 from lpzero.runs.run import Run
 from primitives.pruning import RULES

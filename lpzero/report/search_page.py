@@ -9,10 +9,9 @@ from typing import Any
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, SEARCHED, convergence
 from lpzero.report.formulas import shown
-from lpzero.report.markup import Child, Markup, element
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
 from lpzero.report.provenance import reproduce
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.search.record import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse

@@ -8,10 +8,9 @@ from typing import Any
 
 from lpzero.report.chart import Axis, Chart, Line, Panel
 from lpzero.report.figures import FOUND, SEARCHED
-from lpzero.report.markup import Child, Markup, element
+from lpzero.report.markup import Cell, Child, Markup, element, number, pairs, table
 from lpzero.report.provenance import reproduce
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import Cell, number, pairs, table
 from lpzero.supernet.trained import SupernetRun
 
 

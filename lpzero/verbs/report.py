@@ -75,7 +75,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 
 
 def _transferred(runs: Sequence[Any], running: groups.Running) -> Transfer:
-    from lpzero.report import transfer
+    from lpzero.report.figures import transfer
     from lpzero.runs.formula_run import FormulaRun
 
     for run in runs:
@@ -88,7 +88,7 @@ def _transferred(runs: Sequence[Any], running: groups.Running) -> Transfer:
 
 def _rows(path: Path, run: Any) -> list[dict[str, Any]]:
     from lpzero.proxies.ranking_record import RankingRun
-    from lpzero.report.ranking_differences import compared
+    from lpzero.report.ranking_page import compared
     from lpzero.runs.run import open_run
     from spaces.regular_files import NotRegularError, read_regular
 

@@ -20,7 +20,7 @@ from lpzero.proxies.ranking_record import RankingRun
 from lpzero.report import notebook, plotly_chart, style, write
 from lpzero.report.contents import content_of
 from lpzero.report.figures import front, rivals, trainings
-from lpzero.report.ranking_differences import compared
+from lpzero.report.ranking_page import compared
 from lpzero.runs import layout
 from lpzero.runs.command import kind_of
 from lpzero.runs.directory import RunDirectory

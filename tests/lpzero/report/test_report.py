@@ -23,10 +23,10 @@ from lpzero.exhaust.run import exhaustive_config
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.report import search_page, style, write
-from lpzero.report import transfer as transferring
 from lpzero.report.chart import Line
 from lpzero.report.contents import content_of
 from lpzero.report.figures import convergence
+from lpzero.report.figures import transfer as transferring
 from lpzero.report.markup import Markup, element
 from lpzero.runs import layout
 from lpzero.runs.directory import RunDirectory
