@@ -11,20 +11,23 @@ claim(str(Path(__file__).resolve().parent.parent))
 
 # Names by the module that has them, imported when they are used.
 _LAZY = {
-    "Discovery": "notebook.discovery",
+    "Discovery": "python.discovery",
     "Layout": "statistics.layout",
-    "formula": "notebook.formula",
-    "load_table": "notebook.verbs",
-    "rank": "notebook.verbs",
+    "formula": "python.formula",
+    "load_table": "python.functions",
+    "rank": "python.functions",
     "score": "proxies.model_scores",
     "space": "own",
+    "train": "python.functions",
 }
-_MODULES = {"hf", "search"}  # imported when they are used; `search` can be called, too
+# Imported when they are used; `exhaust` and `search` can be called, too.
+_MODULES = {"exhaust", "hf", "search"}
 
 __all__ = [
     "Discovery",
     "Layout",
     "__version__",
+    "exhaust",
     "formula",
     "hf",
     "load_table",
@@ -32,6 +35,7 @@ __all__ = [
     "score",
     "search",
     "space",
+    "train",
 ]
 
 

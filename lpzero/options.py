@@ -4,9 +4,13 @@
     class Settings:
         population: int = option(100, "Formulas that survive.", Whole(2, 100_000))
 
-The command line's options (`lpzero.cli.settings_options`), the validation (`check`), the JSON
-(`to_json`, `from_json`) and the arguments that reproduce the settings (`to_arguments`) are all
-derived from these fields, so no second list has to be maintained.
+The command line's options (`lpzero.cli.options`), the validation (`check`), the JSON (`to_json`,
+`from_json`) and the arguments that reproduce the settings (`to_arguments`) are all derived from
+these fields, so no second list has to be maintained.
+
+A request of a verb is such a dataclass too. It may have positional arguments (`argument`), other
+dataclasses whose options become its own (`group`), and settings of which only the given ones are
+kept (`given_of`); `make` builds it from flat values, `chosen` gives these values back.
 """
 
 from __future__ import annotations
@@ -15,14 +19,15 @@ import dataclasses
 import math
 import numbers
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import MISSING, dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from lpzero.errors import InputError
 from primitives.errors import did_you_mean
 
-_KEY = "option"
+_KEY, _GROUP, _GIVEN = "option", "group", "given"
 T = TypeVar("T")
 
 
@@ -63,16 +68,19 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A finite number within bounds."""
+    """A finite number within bounds; `is_open` excludes the lower one."""
 
     least: float | None = None
     most: float | None = None
+    is_open: bool = False
 
     def check(self, name: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise InputError(f"{name} is {value!r}, expected a number")
         if not math.isfinite(value):
             raise InputError(f"{name} is {float(value):g}, expected a finite number")
+        if self.is_open and value == self.least:
+            raise InputError(f"{name} is {value:g}, expected more than {self.least:g}")
         _check_bounds(name, float(value), self.least, self.most)
 
     def read(self, text: str) -> float:
@@ -83,6 +91,34 @@ class Real:
 
 
 SHARE = Real(0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text; `metavar` says in a usage line what it is."""
+
+    metavar: str | None = None
+
+    def check(self, name: str, value: Any) -> None:
+        if not isinstance(value, (str, Path)):
+            raise InputError(f"{name} is {value!r:.60}, expected text")
+
+    def read(self, text: str) -> str:
+        return text
+
+    def words(self, flag: str, value: Any) -> list[str]:
+        return [flag, str(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Text):
+    """The path of a file or a folder, or of either."""
+
+    may_be_file: bool = True
+    may_be_folder: bool = True
+
+
+FOLDER, FILE = Place(may_be_file=False), Place(may_be_folder=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,30 +262,65 @@ class Bytes:
         return [flag, f"{value // _UNITS[unit]}{unit}"]
 
 
-def option(default: T, help: str, kind: ValueKind, flag: str | None = None) -> T:
+def option(
+    default: T,
+    help: str,
+    kind: ValueKind,
+    flag: str | None = None,
+    *,
+    is_local: bool = False,
+    variable: str | None = None,
+) -> T:
     """A field of a frozen dataclass that is also an option.
 
-    `flag` is the option's spelling if it differs from the field's name.
+    `flag` is the option's spelling if it differs from the field's name. The result does not depend
+    on an option that `is_local`: it says where or how long to work, and is not part of the command
+    that reproduces a run. `variable` is the environment variable that sets it, too.
     """
     if isinstance(kind, Switch) and default:
         raise TypeError("a switch that is on by default could not be turned off")
-    found: T = dataclasses.field(default=default, metadata={_KEY: (help, kind, flag)})
+    about = {"help": help, "kind": kind, "flag": flag, "is_local": is_local, "variable": variable}
+    found: T = dataclasses.field(default=default, metadata={_KEY: about})
+    return found
+
+
+def argument(metavar: str, default: Any = MISSING) -> Any:
+    """A field that is a positional argument; several values if its default is an empty tuple."""
+    kind = Repeated(metavar) if default == () else Text(metavar)
+    return dataclasses.field(
+        default=default, metadata={_KEY: {"help": "", "kind": kind, "is_argument": True}}
+    )
+
+
+def group(kind: type[T], without: Collection[str] = ()) -> T:
+    """A field that holds a dataclass whose options belong to the outer one; some left out."""
+    found: T = dataclasses.field(default_factory=kind, metadata={_GROUP: (kind, without)})
+    return found
+
+
+def given_of(entries: Callable[[], Sequence[Option]]) -> dict[str, Any]:
+    """A field that holds, by name, the values of those of the options that were given."""
+    found: dict[str, Any] = dataclasses.field(default_factory=dict, metadata={_GIVEN: entries})
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting as a command line option."""
+    """A setting as a command line option, or as a positional argument."""
 
     name: str
     help: str
     kind: ValueKind
     flag: str
     default: Any
+    is_local: bool = False
+    variable: str | None = None
+    is_argument: bool = False
 
     def words(self, value: Any) -> list[str]:
         """The command line arguments that set the value."""
-        return self.kind.words(self.flag, value)
+        words = self.kind.words(self.flag, value)
+        return [word for word in words if word != self.flag] if self.is_argument else words
 
     def shown(self, value: Any) -> str:
         """The value as a user writes it; empty if the option takes no value."""
@@ -258,19 +329,121 @@ class Option:
 
 def options(settings: Any) -> list[Option]:
     """The options of a dataclass or an instance of it, in the order of its fields."""
-    found = []
+    found: list[Option] = []
     for field in dataclasses.fields(settings):
         if _KEY in field.metadata:
-            text, kind, flag = field.metadata[_KEY]
-            spelled = flag or "--" + field.name.replace("_", "-")
-            found.append(Option(field.name, text, kind, spelled, field.default))
+            about = dict(field.metadata[_KEY])
+            spelled = about.pop("flag", None) or "--" + field.name.replace("_", "-")
+            found.append(Option(field.name, flag=spelled, default=field.default, **about))
+        elif _GROUP in field.metadata:
+            kind, without = field.metadata[_GROUP]
+            found += [entry for entry in options(kind) if entry.name not in without]
+        elif _GIVEN in field.metadata:
+            found += field.metadata[_GIVEN]()
+    return found
+
+
+def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
+    """The options of settings, whose help texts show the value of the first of the presets.
+
+    Values of the other presets, by name, follow where they differ.
+    """
+    (_, first), *others = presets.items()
+    found = []
+    for entry in options(settings):
+        value = getattr(first, entry.name)
+        shown = [_shown(entry, value)]
+        for name, other in others:
+            if getattr(other, entry.name) != value:
+                shown.append(f"{name}: {_shown(entry, getattr(other, entry.name))}")
+        is_plain = isinstance(entry.kind, Switch) and len(shown) == 1
+        text = "" if is_plain or shown == [""] else f"  [default: {'; '.join(shown)}]"
+        found.append(dataclasses.replace(entry, help=entry.help + text, default=None))
+    return found
+
+
+def _shown(entry: Option, value: Any) -> str:
+    return ("on" if value else "off") if isinstance(entry.kind, Switch) else entry.shown(value)
+
+
+def shared_options(settings: Mapping[str, Any]) -> list[Option]:
+    """One option for each field name in several settings, given by the name of their owner.
+
+    The help text lists the owners with their defaults. Bounds are left to the settings' own
+    checks, because they may differ.
+    """
+    by_name: dict[str, dict[str, Option]] = {}
+    for owner, declared in settings.items():
+        for entry in options(declared):
+            by_name.setdefault(entry.name, {})[owner] = entry
+    return [_shared(owners) for owners in by_name.values()]
+
+
+def _shared(owners: Mapping[str, Option]) -> Option:
+    first = next(iter(owners.values()))
+    texts: dict[str, list[str]] = {}
+    for owner, entry in owners.items():
+        if type(entry.kind) is not type(first.kind) or entry.flag != first.flag:
+            raise TypeError(f"{first.flag} means different kinds of value: rename one of them")
+        shown = entry.shown(entry.default)
+        texts.setdefault(entry.help.rstrip("."), []).append(f"{owner}: {shown}" if shown else owner)
+    text = "; ".join(f"{help} ({', '.join(of)})" for help, of in texts.items())
+    kinds: list[type[Whole] | type[Real]] = [k for k in (Whole, Real) if isinstance(first.kind, k)]
+    kind = kinds[0]() if kinds else first.kind
+    return dataclasses.replace(first, help=f"{text}.", kind=kind, default=None)
+
+
+def make(kind: type[T], given: Mapping[str, Any]) -> T:
+    """The request with the given values, by the names of its options; raise InputError if wrong."""
+    known = {entry.name: entry for entry in options(kind)}
+    for name in given:
+        if name not in known:
+            raise InputError(f"unknown option {name!r}; {did_you_mean(name, known)}")
+    for name, entry in known.items():
+        if entry.is_argument and entry.default is MISSING and name not in given:
+            raise InputError(f"no {name} given")
+    return _made(kind, given)
+
+
+def _made(kind: type[T], given: Mapping[str, Any]) -> T:
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if _GROUP in field.metadata:
+            inner, without = field.metadata[_GROUP]
+            names = {entry.name for entry in options(inner)} - set(without)
+            values[field.name] = _made(inner, {k: v for k, v in given.items() if k in names})
+        elif _GIVEN in field.metadata:
+            names = {entry.name for entry in field.metadata[_GIVEN]()}
+            values[field.name] = {k: v for k, v in given.items() if k in names}
+        elif field.name in given:
+            values[field.name] = given[field.name]
+    made = kind(**values)
+    check(made)
+    return made
+
+
+def chosen(request: Any) -> dict[str, Any]:
+    """The values of a request that are not its defaults, by the names of its options, as JSON."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(request):
+        value = getattr(request, field.name)
+        if _GROUP in field.metadata:
+            found |= chosen(value)
+        elif _GIVEN in field.metadata:
+            found |= {name: _plain(entry) for name, entry in value.items()}
+        elif _KEY in field.metadata and (field.default is MISSING or value != field.default):
+            found[field.name] = _plain(value)
     return found
 
 
 def check(settings: Any) -> None:
     """Raise InputError unless every setting has a value that its declaration allows."""
-    for entry in options(settings):
-        entry.kind.check(entry.name.replace("_", "-"), getattr(settings, entry.name))
+    for field in dataclasses.fields(settings):
+        if _KEY not in field.metadata or field.metadata[_KEY].get("is_argument"):
+            continue
+        value = getattr(settings, field.name)
+        if not (value is None and field.default is None):
+            field.metadata[_KEY]["kind"].check(field.name.replace("_", "-"), value)
 
 
 def to_json(settings: Any) -> dict[str, Any]:
@@ -305,7 +478,9 @@ def to_arguments(kind: Any, values: Mapping[str, Any], defaults: Mapping[str, An
 def _plain(value: Any) -> Any:
     if isinstance(value, Set):
         return sorted(value)
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, Path):
+        return str(value)
+    return [_plain(entry) for entry in value] if isinstance(value, tuple) else value
 
 
 def _check_known(what: str, names: Iterable[Any], known: Collection[str]) -> None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from primitives.changes import announce_change
 from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
 from primitives.properties import NON_NEGATIVE, NON_POSITIVE, REALS, Blind, Interval
@@ -48,15 +50,16 @@ class OuterOperation:
     is_odd: bool = False
 
 
-class Numbers:
-    """The functions that a body may call, for one float; outside of a domain they raise."""
+class _Numbers:
+    """What a body may call for one float: of NumPy, and of `math`, which raises errors."""
 
     abs, sqrt, log, log1p = math.fabs, math.sqrt, math.log, math.log1p
 
-    @staticmethod
-    def sign(x: float) -> float:
-        """-1, 0 or 1"""
-        return math.copysign(1.0, x) if x else x
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+NUMBERS = _Numbers()
 
 
 def outer(

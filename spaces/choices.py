@@ -19,8 +19,9 @@ import itertools
 import math
 import random
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from spaces.base import A, Space
@@ -38,9 +39,8 @@ class Field:
     name: str
 
     def get(self, arch: Any) -> Any:
-        """The field's value in an architecture, or in a layer; None in a layer that is missing."""
-        # A user's choice may have the name of a mapping's method.
-        return arch[self.name] if isinstance(arch, Mapping) else getattr(arch, self.name, None)
+        """The field's value in an architecture or in a layer."""
+        return getattr(arch, self.name)
 
     def put(self, value: Any) -> dict[str, Any]:
         """The value as fields of an architecture."""
@@ -175,14 +175,21 @@ class Layers(Field):
     ) -> tuple[Any, ...]:
         """So many layers: the first of the given ones varied, missing ones chosen anew."""
         kept, missing = layers[:n], (None,) * (n - len(layers))
-        return (*self._made(kept, drawn, choose), *self._made(missing, drawn, choose))
+        allowed = [choice.allowed(drawn) for choice in self.choices]
+        return (*self._made(kept, allowed, choose), *self._made(missing, allowed, choose))
 
-    def _made(self, layers: Sequence[Any], drawn: Drawn, choose: Choose) -> Iterable[Any]:
-        choices = [(choice, choice.allowed(drawn)) for choice in self.choices]
+    def _made(
+        self, layers: Sequence[Any], allowed: list[Sequence[Any]], choose: Choose
+    ) -> list[Any]:
+        of = [
+            [None if layer is None else choice.get(layer) for layer in layers]
+            for choice in self.choices
+        ]
         if self.by_column:
-            columns = [[choose(of.get(x), values) for x in layers] for of, values in choices]
-            return [self.kind(*row) for row in zip(*columns, strict=True)]
-        return [self.kind(*(choose(of.get(x), values) for of, values in choices)) for x in layers]
+            columns = zip(of, allowed, strict=True)
+            made = [[choose(value, values) for value in column] for column, values in columns]
+            return [self.kind(*row) for row in zip(*made, strict=True)]
+        return [self.kind(*map(choose, row, allowed)) for row in zip(*of, strict=True)]
 
     def cross(
         self, pair: tuple[tuple[Any, ...], tuple[Any, ...]], base: int, rng: random.Random
@@ -297,7 +304,7 @@ class ChoiceSpace(Space[A]):
     def fields(self) -> tuple[Choice | PerStage | Layers, ...]:
         """The fields of an architecture, in the order in which they are drawn."""
 
-    @property
+    @cached_property
     def layers(self) -> Layers | None:
         """The field that has the blocks; None where a space keeps them otherwise."""
         return next((field for field in self.fields if isinstance(field, Layers)), None)
@@ -326,9 +333,13 @@ class ChoiceSpace(Space[A]):
         base = 0 if self.layers is None else flip(0, 1, rng)
         taken = {
             field.name: field.cross((field.get(first), field.get(second)), base, rng)
-            for field in sorted(self.fields, key=lambda field: field.name not in self.crossed_first)
+            for field in self._crossed
         }
         return self.of_values(taken)
+
+    @cached_property
+    def _crossed(self) -> list[Choice | PerStage | Layers]:
+        return sorted(self.fields, key=lambda field: field.name not in self.crossed_first)
 
     def of_values(self, values: Mapping[str, Any]) -> A:
         """The architecture with these values of the fields."""

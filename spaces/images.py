@@ -8,6 +8,7 @@ Philox stream is the same on every platform.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,19 @@ class ImageSpace(ChoiceSpace[A]):
 
     image: int
     n_images: int
+    classes: int
     reads_text = False
+
+    @abstractmethod
+    def to_hidden(self, arch: A, tokens: int | None = None) -> int:
+        """Multiply-adds up to the final hidden state, of an image with so many tokens at first."""
+
+    def flops(self, arch: A, tokens: int | None = None) -> int:
+        return 2 * self.to_hidden(arch, tokens)
+
+    def multiply_adds(self, arch: A) -> int:
+        """Multiply-adds including the class head, which papers on these spaces print as FLOPs."""
+        return self.to_hidden(arch) + self.width(arch) * self.classes
 
     def batch(self, seed: int = 0) -> Tensor:
         """The default minibatch, float32 (B, 3, image, image)."""

@@ -163,17 +163,6 @@ class Minibatch:
 PATHS = ("corpus_path", "tokenizer_path")
 
 
-def to_arguments(value: Mapping[str, Any]) -> list[str]:
-    """The command line arguments of a choice in the form of `to_json`."""
-    flags = {
-        "inputs": "--batch",
-        "length": "--length",
-        "corpus_path": "--corpus",
-        "tokenizer_path": "--tokenizer",
-    }
-    return [word for key, flag in flags.items() if key in value for word in (flag, str(value[key]))]
-
-
 def _read(path: str) -> bytes:
     """The file's bytes, read once per process."""
     try:

@@ -19,7 +19,7 @@ import numpy as np
 from experiments.measured import prints_measured
 from experiments.released_columns import every
 from experiments.reproduction import markdown
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
-from lpzero.cli.output import cache_option, data_option, jobs_option
+from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving

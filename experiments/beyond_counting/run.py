@@ -23,7 +23,8 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import cache_option, data_option, jobs_option, note
+from lpzero.cli.options import cache_option, data_option, jobs_option
+from lpzero.cli.output import note
 from lpzero.discover.choice import MEMBERS, order_of, rank_mean
 from lpzero.judgement.correlation import spearman, spearman_many, within_spearman
 from lpzero.judgement.ranks import rank_targets

@@ -25,7 +25,7 @@ from lpzero.judgement.table import TableJudge
 from lpzero.scores.branch_table import BranchTable, rows_of
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.products import MOST_FACTORS, Beam, Found, search
-from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable, term_table, values_of
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
@@ -87,7 +87,7 @@ def terms_of(
 
     `scores` are those of the arm's proxies, with both seeds.
     """
-    both = Repeated(TermSource(data.branches, scores[0]), TermSource(data.repeated, scores[1]))
+    both = TwoSeeds(TermSource(data.branches, scores[0]), TermSource(data.repeated, scores[1]))
     (steady,) = stable_term_tables([both], arm.language, STABLE)
     return {
         is_stable: Terms(terms, repeated_logs(terms, TermSource(data.repeated, scores[1])))

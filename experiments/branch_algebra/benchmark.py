@@ -18,7 +18,8 @@ import numpy as np
 import scipy.stats
 
 from experiments.measured import prints_measured
-from lpzero.cli.output import cache_option, data_option, format_option, print_rows
+from lpzero.cli.options import cache_option, data_option, format_option
+from lpzero.cli.output import print_rows
 from lpzero.exhaust.families import family_scorer
 from lpzero.exhaust.results import formula_at
 from lpzero.exhaust.shard_files import ShardFiles

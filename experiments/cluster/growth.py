@@ -201,9 +201,8 @@ def growth(n: int, material: Material, folder: Path, names: Sequence[str]) -> li
 
 
 def _import_all() -> None:
-    import lpzero.cli.exhaust
-    import lpzero.exhaust
-    import lpzero.statistics.extraction  # noqa: F401
+    import lpzero.statistics.extraction
+    import lpzero.verbs.exhaust  # noqa: F401
 
 
 def medians(found: list[Timed]) -> list[Timed]:

@@ -21,8 +21,9 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
-from lpzero.cli.output import data_option, note
-from lpzero.discover.discovery import Discovery
+from lpzero.cli.options import data_option
+from lpzero.cli.output import note
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.report import choose
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.correlation import kendall_many, spearman
@@ -106,17 +107,15 @@ def published_columns(data: str | None) -> Iterator[dict[str, Any]]:
 def measure(name: str, seed: int, generations: int, data: str | None) -> dict[str, Any]:
     """What the chosen formula, the best single column and the parameters reach on the test rows."""
     arm = ARMS[name]
-    found = Discovery(
-        arm.table, data=data, split_seed=seed, generations=generations, **arm.settings
-    )
+    found = Campaign(arm.table, data=data, split_seed=seed, generations=generations, **arm.settings)
     (fitness,) = found.objective.tables_fitness
-    chosen_on = fitness.rows if arm.settings.get("choose") == "train" else fitness.known_rows
+    chosen_on = fitness.rows if arm.settings.get("choose") == "train" else fitness.train_valid_rows
     if arm.is_plain:
         formula = plain_product(fitness, chosen_on)
     else:
         found.search()
         formula = canonical(choose(found.objective, found.outcome_)[0].formula)
-    scores = fitness.all_rows.score(formula)
+    scores = fitness.values.score(formula)
     assert not isinstance(scores, Rejected), "the winner has a score on every row"
     table = column_table(arm.table, data)
     columns = select(table.columns, list(table.columns), table.name)

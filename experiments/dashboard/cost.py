@@ -23,14 +23,14 @@ import urllib.request
 from pathlib import Path
 
 from experiments.measured import prints_measured
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 
 _PAUSE = 0.5  # seconds, as in lpzero/dashboard/live.js
 
 
 def processor_seconds(out: Path, generations: int) -> float:
     """User and system time of the search of a campaign in this process."""
-    campaign = Discovery(
+    campaign = Campaign(
         "nano-gpt2", out=out, generations=generations, terms=1, choose="valid", permutations=0
     )
     start = time.process_time()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.discover.candidate import Candidate, is_candidate
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.hall_of_fame import Tally
 from lpzero.discover.settings import Settings
 from lpzero.discover.storage import campaign_config
@@ -83,7 +83,7 @@ def write_runs(folder: Path, n_runs: int, evaluations: int) -> None:
     """Write the runs; the large one is `large`."""
     write_campaign(folder / "large", evaluations, 0)
     finished = folder / "group-0" / "finished"
-    Discovery("nano-gpt2", out=finished, generations=2, population=20, offspring=20, terms=1,
+    Campaign("nano-gpt2", out=finished, generations=2, population=20, offspring=20, terms=1,
               choose="valid", permutations=0).run()  # fmt: skip
     for number in range(2, n_runs):
         target = folder / f"group-{number % 7}" / f"run-{number:03d}"

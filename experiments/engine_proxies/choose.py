@@ -23,7 +23,8 @@ from experiments.beyond_counting.searches import Data, repeated_logs
 from experiments.measured import prints_measured
 from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
-from lpzero.cli.output import cache_option, data_option, jobs_option, note
+from lpzero.cli.options import cache_option, data_option, jobs_option
+from lpzero.cli.output import note
 from lpzero.discover.choice import MEMBERS, order_of
 from lpzero.discover.choice import STABLE as TERMS_STABLE
 from lpzero.judgement.across import Across
@@ -32,7 +33,7 @@ from lpzero.judgement.ranks import rank_many, rank_targets
 from lpzero.judgement.stability import agreement
 from lpzero.scores.best_count import best_count, count_terms
 from lpzero.scores.products import Found, Searched, search, search_tables
-from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.store import Store, default_folder
 from spaces.tables import Table, split
@@ -89,7 +90,7 @@ def main(splits: int, out: Path, jobs: int, cache: str | None, data: str | None)
 
 def prepare(tables: Sequence[Data]) -> list[Side]:
     """The tables with the terms that all of them have and that repeat on each."""
-    both = [Repeated(TermSource(data.branches), TermSource(data.repeated)) for data in tables]
+    both = [TwoSeeds(TermSource(data.branches), TermSource(data.repeated)) for data in tables]
     found = stable_term_tables(both, TermLanguage(), TERMS_STABLE)
     return [
         Side(data, terms, repeated_logs(terms, TermSource(data.repeated)), STABLE[data.table.name])

@@ -19,7 +19,7 @@ from experiments.etas_gpt2.settings import FIGURE_1
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.report import style
 from lpzero.search import Resources
 from lpzero.search.comparison import compare, curve_rows

@@ -13,10 +13,11 @@ import click
 
 from experiments.etas_gpt2.settings import SETTINGS, Setting
 from experiments.measured import prints_measured
-from lpzero.cli.output import data_option, jobs_option
-from lpzero.cli.search_output import print_comparison
+from lpzero.cli.options import data_option, jobs_option
+from lpzero.cli.search import print_comparison
 from lpzero.search import Constraints, Request, Resources
 from lpzero.search.comparison import compare
+from lpzero.verbs.compare import result_of
 
 Bounds = dict[str, tuple[float | None, float | None]]
 N_EVALUATED = 33  # what ETAS evaluates at most: 3 parents and 3 of each of 10 iterations
@@ -35,7 +36,7 @@ def main(names: tuple[str, ...], out: Path, jobs: int, data: str | None) -> None
         around = Resources(data=data, jobs=jobs, label=name)
         found = compare(requests(setting), setting.seeds, around, out / name, resume=True)
         print(f"{name}: {setting}")
-        print_comparison(found, "table", str(out / name))
+        print_comparison(result_of(found, out / name), str(out / name))
 
 
 def requests(setting: Setting, bounds: Bounds | None = None) -> list[Request]:

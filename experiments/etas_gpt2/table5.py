@@ -20,18 +20,19 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from experiments.etas_gpt2.fronts import found_mapd
 from experiments.etas_gpt2.run import requests
 from experiments.etas_gpt2.settings import ON_TABLE, PAPER, Setting
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Resources
 from lpzero.search.comparison import compare
 from lpzero.search.footprint import Footprint
-from lpzero.search.metrics import found_mapd, mean_interval
+from lpzero.search.metrics import mean_interval
 from spaces.tables import load
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import click
 
 from experiments.measured import prints_measured
 from experiments.released_columns import COLUMNS, every, released_rows, released_table
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context
 from spaces.tables import load

@@ -19,7 +19,7 @@ import numpy as np
 
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown, reproduce, thin, write
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.ranking import Ranking

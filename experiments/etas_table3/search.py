@@ -17,10 +17,11 @@ import click
 
 from experiments.etas_table3.run import TABLES
 from experiments.measured import prints_measured
-from lpzero.cli.output import data_option, jobs_option
-from lpzero.cli.search_output import print_comparison
+from lpzero.cli.options import data_option, jobs_option
+from lpzero.cli.search import print_comparison
 from lpzero.search import Request, Resources
 from lpzero.search.comparison import compare
+from lpzero.verbs.compare import result_of
 
 PROXIES = ("none", "parameters", "sept", "ntkt", "dss", "ntsr", "depth-sqrt-width")
 CONSTANTS = {"samples": 25, "mutants": 10, "iterations": 5}
@@ -45,7 +46,7 @@ def main(names: tuple[str, ...], seeds: int, out: Path, jobs: int, data: str | N
         ]
         found = compare(requests, seeds, around, out / name, resume=True)
         print(name)
-        print_comparison(found, "table", str(out / name))
+        print_comparison(result_of(found, out / name), str(out / name))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from experiments.resumable import Row, random_rows, resume
 from lpzero import files
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.judgement.correlation import kendall_many, spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get, rank_mean

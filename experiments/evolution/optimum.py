@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.exhaust import ExhaustSettings, Query, exhaust
 from lpzero.parallel import Workers
 from primitives.canonical import canonical
@@ -16,7 +16,7 @@ from primitives.rejection import Rejected
 from spaces.tables import Split
 
 
-def of_chains_of_one(found: Discovery) -> float:
+def of_chains_of_one(found: Campaign) -> float:
     """Every formula by the campaign's own judge; a matrix product counts in either order."""
     best = 0.0
     for family in families(1):
@@ -31,7 +31,7 @@ def of_chains_of_one(found: Discovery) -> float:
     return best
 
 
-def of_chains_of_two(found: Discovery, folder: Path, jobs: int) -> float:
+def of_chains_of_two(found: Campaign, folder: Path, jobs: int) -> float:
     """By the branch algebra: millions of formulas, one order of each pair of statistics."""
     fitness = found.objective.tables_fitness[0]
     rows = Split(fitness.parts.seed, fitness.rows, fitness.parts.valid, fitness.parts.valid[:0])

@@ -23,7 +23,7 @@ from experiments.measured import prints_measured
 from experiments.student import half_width
 from lpzero import files
 from lpzero.cli.output import print_rows
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.counters import score
 from lpzero.runs import layout
@@ -40,13 +40,13 @@ def main() -> None:
     given = parser.parse_args()
     out = given.out / given.table
     _run(ARMS_ONE, range(given.seeds_one), given, out / "one")
-    reference = Discovery(given.table, unaries=1)
+    reference = Campaign(given.table, unaries=1)
     best = _once(out / "optimum-one.json", lambda: optimum.of_chains_of_one(reference))
     rows = [_share(arm, out / "one", given.seeds_one, best) for arm in ARMS_ONE]
     _publish(out / "table-one.csv", rows, f"{given.table}: chains of one, optimum {best:.4f}")
 
     _run(ARMS, range(given.seeds), given, out / "two")
-    reference = Discovery(given.table, preset="paper")
+    reference = Campaign(given.table, preset="paper")
     best = _once(
         out / "optimum-two.json",
         lambda: optimum.of_chains_of_two(reference, out / "exhaust-two", given.jobs),
@@ -72,7 +72,7 @@ def _run(arms: Sequence[Arm], seeds: Sequence[int], given: Any, root: Path) -> N
 
 
 def _campaign(table: str, arm: Arm, seed: int, out: Path) -> None:
-    Discovery(table, preset=arm.preset, out=out, resume=True, seed=seed, **arm.settings).run()
+    Campaign(table, preset=arm.preset, out=out, resume=True, seed=seed, **arm.settings).run()
 
 
 def _line(arm: Arm, root: Path, n_seeds: int, best: float, parameters: float) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _winning(run: Path, parameters: float) -> float:
     return sum(line.get("fitness", [0])[0] > parameters for line in evaluated) / len(evaluated)
 
 
-def _parameters(found: Discovery) -> float:
+def _parameters(found: Campaign) -> float:
     fitness = found.objective.tables_fitness[0]
     counted = score("parameters", fitness.table)[fitness.rows]
     return spearman(counted, fitness.table.targets[fitness.rows])

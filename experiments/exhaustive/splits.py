@@ -14,14 +14,8 @@ import click
 import numpy as np
 
 from experiments.measured import prints_measured
-from lpzero.cli.output import (
-    cache_option,
-    data_option,
-    format_option,
-    jobs_option,
-    note,
-    print_rows,
-)
+from lpzero.cli.options import cache_option, data_option, format_option, jobs_option
+from lpzero.cli.output import note, print_rows
 from lpzero.exhaust import ExhaustSettings, Query, choose, exhaust
 from lpzero.judgement import counters
 from lpzero.judgement.table import TableJudge

@@ -23,7 +23,8 @@ import torch
 
 import spaces
 from experiments.measured import prints_measured
-from lpzero.cli.output import format_option, print_rows
+from lpzero.cli.options import format_option
+from lpzero.cli.output import print_rows
 from lpzero.parallel import Workers
 from lpzero.sketches.builder import Builder, build
 from lpzero.sketches.sketch import SketchOptions

@@ -16,7 +16,7 @@ import click
 from experiments.growth.material import TARGET
 from experiments.growth.space import SPACE
 from lpzero.discover.campaign import Progress
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.settings import Settings
 from spaces.tables import Table
 
@@ -50,7 +50,7 @@ def main(table: Path, marks: Path, evaluations: tuple[int, ...], cache: str, out
     """Run the campaign with the default settings until all EVALUATIONS are reached."""
     usual = Settings()
     wanted = max(evaluations) - usual.population
-    Discovery(
+    Campaign(
         Table.from_csv(table, SPACE, TARGET),
         cache=cache,
         out=out,

@@ -18,7 +18,7 @@ import numpy as np
 from experiments.measured import prints_measured
 from experiments.reproduction import reproduce, thin, write
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context

@@ -21,7 +21,7 @@ import numpy as np
 
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown, spread
-from lpzero.cli.output import data_option
+from lpzero.cli.options import data_option
 from lpzero.judgement.correlation import spearman
 from spaces.tables import load
 from spaces.tables.readers import field, read_yaml

@@ -83,7 +83,7 @@ BUGS = (
         ("is_bad = is_bad | ~np.isfinite(self.means[prefix.index])", "is_bad = ~np.isfinite(self.means[prefix.index])", "a chain that overflowed comes back"),
     ]),
     Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
-        ("return total / self.table.n_blocks if term.reduction == \"mean\" else total", "return total", "the mean over blocks is the sum"),
+        ("return self.total(expression) / divisors(term.positions, self.table.n_blocks)", "return self.total(expression)", "the mean over blocks is the sum"),
         ("return finite(formula.sign * formula_values(formula, value_of))", "return finite(formula_values(formula, value_of))", "the sign of a product of terms is lost"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
@@ -92,8 +92,8 @@ BUGS = (
         ("total += inside / counts[:, block]", "total += inside", "tensors of a block are added up"),
     ]),
     Bugs("lpzero/scores/terms.py", [_T + "scores/test_terms.py"], [
-        ("return np.where(n_blocks == 1, last / 2, inner)", "return np.asarray(inner)", "`inner` of a single block is zero"),
-        ("last = block_means[..., np.arange(len(n_blocks)), n_blocks - 1]", "last = block_means[..., -1]", "the last block of a short network is padding"),
+        ("return over_blocks(block_means) / divisors(facts, n_blocks)", "return over_blocks(block_means)", "`inner` of a single block is all of it"),
+        ("np.arange(len(n_blocks)), first[n_blocks - 1]]", "np.arange(len(n_blocks)), first[-1]]", "the last block of a short network is padding"),
         ("(safe > 0).all(axis=1) | (safe < 0).all(axis=1)", "np.ones(len(safe), dtype=bool)", "terms of both signs have a logarithm"),
     ]),
     Bugs("lpzero/scores/products.py", [_T + "scores/test_products.py", _T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
@@ -155,7 +155,7 @@ BUGS = (
         ("np.random.SeedSequence([seed, number])", "np.random.SeedSequence([seed])", "every permutation is the same"),
     ]),
     Bugs("lpzero/discover/table_fitness.py", [_T + "discover/test_table_fitness.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
-        ("rows = self.parts.valid\n", "rows = self.parts.train\n", "valid measured on train rows"),
+        ("scores[np.newaxis, self.parts.valid]", "scores[np.newaxis, self.parts.train]", "valid measured on train rows"),
         ("np.sort(np.concatenate([self.parts.train, self.parts.valid]))", "self.parts.train", "formulas are chosen on train rows alone"),
         ("if measure == RHO_WITHIN and measures.n_within == 0:", "if False:", "valid rows without groups give 0"),
         ("picked = random.Random(f\"rows {parts.seed}\").sample(range(n), settings.archs)", "picked = range(settings.archs)", "the first training rows instead of a sample"),
@@ -245,9 +245,11 @@ BUGS = (
         ("max(1, round(TOP_SHARE * len(targets))) - 1", "max(1, round(TOP_SHARE * len(targets)))", "the best 1% off by one"),
         ("running = np.maximum.accumulate(targets)[:n]", "running = np.array(targets)[:n]", "the latest instead of the best so far"),
         ("target >= threshold", "target > threshold", "a target at the threshold does not reach it"),
+    ]),
+    Bugs("experiments/etas_gpt2/fronts.py", ["tests/experiments/test_fronts.py"], [
         ("np.lexsort((-quality, cost))", "np.lexsort((quality, cost))", "of equal cost the worse comes first"),
     ]),
-    Bugs("lpzero/search/evaluators/surrogate.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
+    Bugs("lpzero/search/evaluators/table.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
         ("features = Features(table.space, [table.archs[i] for i in rest])", "features = Features(table.space, table.archs)", "a surrogate whose features see the held-out rows"),
         ("scale.transform(table.targets[rest])", "table.targets[rest]", "the folds are fitted on the plain scale"),
         ("rest = np.setdiff1d(order, part)", "rest = np.sort(order)", "the held-out rows are fitted, too"),

@@ -46,7 +46,7 @@ BUGS = (
         ("'+' if best['sign'] > 0 else '−'", "'−' if best['sign'] > 0 else '+'", "the printed sign is the opposite"),
         ("_IN_SAMPLE if winner[part].get(\"in_sample\") else \"\"", "\"\"", "in-sample figures are not marked"),
     ]),
-    Bugs("lpzero/report/tables.py", _REPORT, [
+    Bugs("lpzero/report/markup.py", _REPORT, [
         ("text = f\"{value:.{digits}f}\" if abs(value) < _LARGE else f\"{value:,.6g}\"", "text = f\"{value:.{digits}f}\" if value < _LARGE else f\"{value:,.6g}\"", "large negative numbers have decimals"),
         ("return Cell(text.replace(\"-\", \"−\"), float(value), True)", "return Cell(text.replace(\"-\", \"\"), float(value), True)", "negative numbers lose their sign"),
     ]),
@@ -70,7 +70,7 @@ BUGS = (
     Bugs("lpzero/report/figures/scores.py", [_T + "report/figures/test_figures.py"], [
         ("return n + 1 - by_score, n + 1 - by_target", "return by_score, by_target", "the worst has rank 1"),
     ]),
-    Bugs("lpzero/report/ranking_differences.py", [_T + "report/test_kinds.py"], [
+    Bugs("lpzero/report/ranking_page.py", [_T + "report/test_kinds.py"], [
         ("kept = is_test & np.isfinite(scores)", "kept = np.isfinite(scores)", "differences on rows that were seen"),
     ]),
     Bugs("lpzero/exhaust/results.py", [_T + "exhaust/test_exhaust.py"], [

@@ -31,7 +31,7 @@ BUGS = (
         ("sympy=lambda x, y, s: x - y", "sympy=lambda x, y, s: y - x",
          "a difference the wrong way round in sympy"),
     ]),
-    Bugs("primitives/block_values.py", [_T + "naive.py", _T + "tensors.py"], [
+    Bugs("primitives/naive.py", [_T + "naive.py", _T + "tensors.py"], [
         ("return Matrix(_finite(product), b.rows)", "return Matrix(_finite(product), b.true_columns)",
          "the true width of a·bᵀ"),
         ("return Matrix(_finite(product), b.true_columns)", "return Matrix(_finite(product), a.true_columns)",
@@ -53,12 +53,10 @@ BUGS = (
         ("except (ValueError, ZeroDivisionError):", "except ValueError:", "one over zero is asked for"),
     ]),
     Bugs("primitives/reductions.py", [_T + "naive_score.py", _T + "products.py", _T + "score_canonical.py"], [
-        ("return blocks[:-1]", "return blocks[1:]", "`inner` leaves out the first block"),
-        ("return total / 2 if self.name == \"inner\" and n_blocks == 1 else total", "return total",
-         "`inner` of a single block is all of it"),
-        ("return blocks[-1:] if self.name == \"last\" else blocks[:1]",
-         "return blocks[:1] if self.name == \"last\" else blocks[-1:]", "`last` and `first` are swapped"),
-        ("least_weight=0.5)", "least_weight=1.0)", "the range of `inner` forgets the halved block"),
+        ("reads=lambda n: slice(max(1, n - 1))", "reads=lambda n: slice(min(1, n - 1), n)", "`inner` leaves out the first block"),
+        ("divisor=lambda n: 2 if n == 1 else 1", "divisor=lambda n: 1", "`inner` of a single block is all of it"),
+        ("reads=lambda n: slice(n - 1, n)", "reads=lambda n: slice(1)", "`last` reads the first block"),
+        ("low = min(weights) * values.low", "low = values.low", "the range of `inner` forgets the halved block"),
     ]),
     Bugs("primitives/canonical.py", [_T + "canonical.py", _T + "enumeration.py"], [
         ("if facts(a).interval == _ONE:", "if False:", "1·x is not merged with x"),

@@ -24,8 +24,8 @@ from experiments.measured import prints_measured
 from experiments.nano_story.winners import Winners
 from experiments.reproduction import markdown
 from experiments.student import half_width
-from lpzero.cli.output import jobs_option
-from lpzero.discover.discovery import Discovery
+from lpzero.cli.options import jobs_option
+from lpzero.discover.discovery import Campaign
 from lpzero.judgement import counters
 from lpzero.report import style
 from lpzero.report.drawn_chart import draw
@@ -121,7 +121,7 @@ def main(seeds: int, training_steps: int | None, out: Path, jobs: int) -> None:
 
 def discovered(folder: Path, jobs: int) -> str:
     """The formula that a campaign with our defaults chooses on the table's train and valid rows."""
-    best = Discovery(TABLE, out=folder, resume=True, jobs=jobs).run().best_
+    best = Campaign(TABLE, out=folder, resume=True, jobs=jobs).run().best_
     formula: str = best["formula"]
     return formula
 

@@ -25,7 +25,8 @@ from experiments.measured import prints_measured
 from experiments.one_shot.samplers import interval
 from experiments.one_shot.trainings import SPACE, folder_of
 from lpzero import files
-from lpzero.cli.output import format_option, print_rows
+from lpzero.cli.options import format_option
+from lpzero.cli.output import print_rows
 from lpzero.statistics.isolation import single_thread
 from lpzero.supernet import Saliency, isomers, mean_best_rank
 from lpzero.supernet.settings import SupernetSettings

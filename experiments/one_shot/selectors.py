@@ -21,7 +21,8 @@ from experiments.measured import prints_measured
 from experiments.one_shot.samplers import interval
 from experiments.one_shot.trainings import SPACE, STEPS, folder_of
 from lpzero import files
-from lpzero.cli.output import format_option, print_rows
+from lpzero.cli.options import format_option
+from lpzero.cli.output import print_rows
 from lpzero.proxies import Context, Measurements, find
 from lpzero.supernet import Saliency, candidates
 from lpzero.supernet.one_shot import SupernetRequest, train_supernet

@@ -19,7 +19,8 @@ import spaces
 from experiments.measured import prints_measured
 from experiments.one_shot.samplers import interval
 from experiments.one_shot.trainings import SPACE, folder_of
-from lpzero.cli.output import format_option, print_rows
+from lpzero.cli.options import format_option
+from lpzero.cli.output import print_rows
 from lpzero.statistics.isolation import single_thread
 from lpzero.supernet.selection import usual_preferred
 from lpzero.supernet.trained import open_supernet

@@ -21,7 +21,7 @@ from experiments.reproduction import markdown, thin
 from experiments.training_free.figures import strips
 from experiments.training_free.run import ablation, agreement
 from lpzero import files
-from lpzero.cli.output import cache_option, data_option, jobs_option
+from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
 from lpzero.sketches.store import default_folder

@@ -22,7 +22,8 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import cache_option, data_option, jobs_option, note
+from lpzero.cli.options import cache_option, data_option, jobs_option
+from lpzero.cli.output import note
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get

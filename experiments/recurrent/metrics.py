@@ -22,7 +22,7 @@ from experiments.reproduction import markdown
 from experiments.training_free.figures import scatter
 from lpzero import files
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import cache_option, data_option, jobs_option
+from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.judgement.correlation import kendall_many, spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get

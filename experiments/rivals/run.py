@@ -19,7 +19,8 @@ import click
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from experiments.resumable import random_rows
-from lpzero.cli.output import cache_option, data_option, jobs_option, note
+from lpzero.cli.options import cache_option, data_option, jobs_option
+from lpzero.cli.output import note
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.ranking import Ranking, prefetch, rank

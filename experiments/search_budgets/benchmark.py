@@ -25,7 +25,8 @@ import torch
 
 import spaces
 from experiments.measured import prints_measured
-from lpzero.cli.output import format_option, print_rows
+from lpzero.cli.options import format_option
+from lpzero.cli.output import print_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies import Context, Measurements, find
 from lpzero.proxies.base import Measure, NetworkProxy

@@ -27,7 +27,7 @@ from experiments.reproduction import markdown
 from experiments.resumable import Row, resume
 from experiments.speed.jobs import JOBS, Job
 from experiments.speed.processes import run
-from lpzero.cli.output import cache_option, data_option
+from lpzero.cli.options import cache_option, data_option
 from lpzero.sketches.store import default_folder
 from spaces.tables import load
 

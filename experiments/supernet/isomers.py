@@ -15,7 +15,8 @@ import numpy as np
 
 from experiments.measured import prints_measured
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import data_option, format_option, print_rows
+from lpzero.cli.options import data_option, format_option
+from lpzero.cli.output import print_rows
 from lpzero.supernet import Isomers, Saliency, isomers, mean_best_rank
 from spaces.tables import load, names
 

@@ -18,7 +18,8 @@ import numpy as np
 import spaces
 from experiments.measured import prints_measured
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import format_option, print_rows
+from lpzero.cli.options import format_option
+from lpzero.cli.output import print_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies import Network, evaluate, get
 from lpzero.statistics.isolation import single_thread

@@ -20,7 +20,7 @@ import numpy as np
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown, thin
 from experiments.training_free.figures import scatter, strips
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, Proxy, get

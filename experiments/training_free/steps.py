@@ -22,7 +22,7 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from experiments.training_free.figures import curves
 from lpzero import files
-from lpzero.cli.output import data_option
+from lpzero.cli.options import data_option
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from spaces.regular_files import read_regular

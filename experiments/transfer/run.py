@@ -24,13 +24,14 @@ from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from lpzero import files
 from lpzero.arrays import FloatArray
-from lpzero.cli.output import cache_option, data_option, jobs_option, note
+from lpzero.cli.options import cache_option, data_option, jobs_option
+from lpzero.cli.output import note
 from lpzero.discover.choice import STABLE
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.scores.best_count import best_count
 from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
 from lpzero.scores.terms import TermLanguage, TermSource
 from lpzero.sketches.store import Store, default_folder
 from primitives.canonical import canonical
@@ -93,7 +94,7 @@ def main(
 
 def choose_on(data: Data, splits: int) -> dict[str, Any]:
     """The formula and the count chosen on all rows, and their test medians over splits."""
-    both = Repeated(TermSource(data.branches), TermSource(data.repeated))
+    both = TwoSeeds(TermSource(data.branches), TermSource(data.repeated))
     (terms,) = stable_term_tables([both], TermLanguage(), STABLE)
     side = Side(data, terms, repeated_logs(terms, TermSource(data.repeated)))
     every = np.arange(len(data.table))

@@ -21,7 +21,7 @@ from experiments.measured import prints_measured
 from experiments.resumable import Row, random_rows, resume
 from experiments.trazor_figures import passes
 from experiments.trazor_figures.draw import Measured, write_all
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.families.activations import activation_distance

@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
-from lpzero.cli.output import data_option, jobs_option
+from lpzero.cli.options import data_option, jobs_option
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.parallel import Workers

@@ -1,143 +1,22 @@
-"""`lpzero exhaust TABLE`: every formula of the paper's space, best first."""
+"""What `lpzero exhaust` prints: the best formulas beside the counters, and the verdict."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
 from lpzero.cli import output
-from lpzero.cli.interruption import stopped_with
-from lpzero.cli.settings_options import given_settings, settings_options
-from lpzero.cli.verdict import permutations_option, print_verdict
-from lpzero.exhaust import ExhaustSettings, Query
-from lpzero.options import options
-from lpzero.sketches.sketch import SketchOptions
-from lpzero.statistics.definitions import OURS
-from primitives.statistics import gradient_statistics
-
-_UPSTREAM = "flexibert-upstream"
+from lpzero.cli.verdict import print_verdict
+from lpzero.verbs import Outcome
+from lpzero.verbs.counters import judged_columns
 
 
-@click.command()
-@click.argument("table")
-@settings_options(ExhaustSettings)
-@click.option(
-    "--split-seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="The seed of the train/valid/test split.",
-)
-@click.option(
-    "--upstream-dims",
-    is_flag=True,
-    help="Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False),
-    help="The run's directory.  [default: runs/exhaust-TABLE-...]",
-)
-@settings_options(Query)
-@click.option(
-    "--forward-only", is_flag=True, help="Same as --without GJ: no statistics that need gradients."
-)
-@permutations_option
-@output.file_options
-@output.batch_options
-@output.definitions_option
-@output.running_options
-@output.no_lock_option
-@output.seed_option
-@click.pass_context
-def exhaust(context: click.Context, /, **given: Any) -> None:
-    """Judge every formula of the paper's space on TABLE: chosen on train, reported on test.
-
-    An interrupted run continues with the same command. Once a run is finished, the same command
-    with other filters (--by, --using, --forward-only, ...) only reads its measures. With --terms 2
-    the filters are --by and --top, with --unaries 2 as well --top alone.
-    """
-    from lpzero.scores.floor import check_permutations
-
-    start = time.perf_counter()
-    check_permutations(given["permutations"])
-    asked = ExhaustSettings(
-        **given_settings(context, options(ExhaustSettings), given),
-        workers=output.workers(given),
-        progress=True,
-        lock=not given["no_lock"],
-    )
-    query = Query(**given_settings(context, options(Query), given))
-    if given["forward_only"]:
-        query = replace(query, without=tuple(sorted({*query.without, *gradient_statistics()})))
-    with stopped_with(context):
-        result = _result(given, asked, query)
-    result["seconds"] = round(time.perf_counter() - start, 3)
-    _print(result, given["form"])
-
-
-def _result(given: dict[str, Any], asked: ExhaustSettings, query: Query) -> dict[str, Any]:
-    from lpzero import exhaust as engine
-    from lpzero.exhaust.report import floors
-    from lpzero.exhaust.run import exhaustive_config
-    from lpzero.runs.directory import RunDirectory
-    from lpzero.scores.best_count import best_count
-    from lpzero.sketches.builder import Builder, sketches
-    from lpzero.sketches.store import Store, default_folder
-    from spaces.tables import split
-
-    start = time.perf_counter()
-    table = output.load_table(given, _UPSTREAM if given["upstream_dims"] else None)
-    seed, batch = given["seed"], output.chosen_batch(given)
-    definitions = given["definitions"]
-    sketch = SketchOptions(seed=seed, batch_seed=seed, batch=batch, definitions=definitions)
-    store = Store(Path(given["cache"]).expanduser() if given["cache"] else default_folder())
-    builder = Builder(sketch, store, asked.workers, given["device"], label="sketches", is_lazy=True)
-    found = sketches(table, builder)
-    other = replace(sketch, seed=sketch.seed + 1, batch_seed=sketch.batch_seed + 1)
-    repeated = sketches(table, replace(builder, options=other, label="sketches, other seed"))
-    parts = split(table, given["split_seed"])
-    folder = Path(given["out"] or _default_folder(given, asked, table.name))
-    run = engine.exhaust(table, found, parts, folder, asked, sketch)
-    count = best_count(table, parts.train)
-    result = engine.report(table, parts, found, run, asked, query, count, repeated)
-    result |= {
-        "permutations": given["permutations"],
-        "floor": floors(table, parts, run[0], given["permutations"], asked),
-    }
-    sheet = engine.scores(table, parts, found, run[1], result, asked.workers)
-    seconds = time.perf_counter() - start
-    config = exhaustive_config(table, parts, asked, sketch)
-    with RunDirectory(folder, config, True, lock=asked.lock) as directory:
-        directory.write_result(result, seconds, sheet)
-    return {**result, "out": str(folder)}
-
-
-def _default_folder(given: dict[str, Any], asked: ExhaustSettings, table: str) -> Path:
-    name = f"exhaust-{table}"
-    name += "-upstream" if given["upstream_dims"] else ""
-    name += f"-{asked.unaries}"
-    name += "-terms2" if asked.terms == 2 else ""
-    name += "-same" if asked.same_statistic else ""
-    name += f"-batch{given['batch']}" if given["batch"] else ""
-    name += f"-length{given['length']}" if given["length"] else ""
-    name += f"-{Path(given['corpus']).stem}" if given["corpus"] else ""
-    name += f"-{Path(given['tokenizer']).stem}" if given["tokenizer"] else ""
-    name += "" if given["definitions"] == OURS else f"-{given['definitions']}"
-    name += f"-split{given['split_seed']}"
-    return Path("runs", name + (f"-seed{given['seed']}" if given["seed"] else ""))
-
-
-def _print(result: dict[str, Any], form: str) -> None:
-    if form == "json":
-        output.print_json(result)
-        return
+def show(outcome: Outcome, request: Any) -> None:
+    """Print the best formulas, the counters, the winner on every part and the verdict."""
     from lpzero.judgement.counters import BEST_COUNT
 
+    result, form = outcome.result, "table"
     [table] = result["tables"]
     head = (
         f"{table['name']}: {table['target']}, space {table['space']}, chosen on"
@@ -154,7 +33,7 @@ def _print(result: dict[str, Any], form: str) -> None:
     click.echo()
     if best is not None:
         judged = best["judged"][table["name"]]
-        rows = [{"best on": part, **output.judged_columns(line)} for part, line in judged.items()]
+        rows = [{"best on": part, **judged_columns(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
         click.echo()
     print_verdict(result)

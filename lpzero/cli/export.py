@@ -8,21 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lpzero.cli import output
-from lpzero.cli.settings_options import click_option, given_settings, shared_options
+from lpzero.cli.options import given_settings, options_of
 from lpzero.export.exporter import EXPORTERS
+from lpzero.options import shared_options
 
 if TYPE_CHECKING:
     from lpzero.export.exported import Formulas
 
 _OWN = shared_options({name: form.options for name, form in EXPORTERS.items()})
 _KINDS = "; ".join(f"{name}: {form.help}" for name, form in EXPORTERS.items())
-
-
-def _own_options(command: Any) -> Any:
-    """Add the options that only some forms have."""
-    for entry in reversed(_OWN):
-        command = click_option(entry, entry.help)(command)
-    return command
 
 
 @click.command()
@@ -51,7 +45,7 @@ def _own_options(command: Any) -> Any:
 @click.option(
     "--exact", is_flag=True, help="Score on whole tensors instead of the engine's sketches."
 )
-@_own_options
+@options_of(*_OWN)
 @click.pass_context
 def export(
     context: click.Context,
@@ -79,7 +73,7 @@ def export(
     from lpzero.export import export as write
     from lpzero.export.exporter import write_file
     from lpzero.export.source import exact as with_whole_tensors
-    from lpzero.export.untrusted import check_text
+    from lpzero.untrusted import check_text
 
     def named_formulas(name: str) -> Formulas:
         from lpzero.proxies.lookup import named_formulas as find  # loads torch
@@ -103,7 +97,7 @@ def export(
     if exact:
         entries = with_whole_tensors(entries)
     chosen = Selection(entries, found.counters, called, winner=found.winner)
-    text = write(chosen, form, **given_settings(context, _OWN, own))
+    text = write(chosen, form, **given_settings(context, _OWN))
     if out is None:
         click.echo(text, nl=False)
     else:

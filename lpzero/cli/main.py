@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from lpzero import verbs
 from lpzero.cli.interruption import terminable
 from lpzero.version import VERSION
 
@@ -21,51 +22,48 @@ from lpzero.version import VERSION
 TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
 PLUGIN = "--plugin"
 
-# Each verb with one line for --help; the command is the function of that name in its module here.
-VERBS = {
+# Commands whose output is not a result, with one line for --help; each is the function of that
+# name in its module here. The others are declared in `lpzero.verbs`.
+READING = {
     "tables": "List the tables, or fetch one.",
-    "counters": "Correlate counters (sizes) with the targets of a table.",
-    "stats": "Extract the statistics of a table's networks, once.",
-    "rank": "Correlate proxies with the targets of a table.",
-    "score": "Score a model of your own, or a Hugging Face configuration.",
-    "exhaust": "Judge every formula of the paper's space on a table.",
-    "discover": "Search for the formula that best ranks a table.",
-    "search": "Search a space for the best architecture, by any proxy.",
-    "specialise": "Take a network with its weights out of a trained supernet.",
-    "train": "Train architectures of a space as a table, or one supernet of them.",
-    "report": "Write one HTML page and the figures of a run.",
     "dashboard": "Show every run below a folder in a browser, live.",
     "export": "Export a formula as a file: code, mathematics or data.",
-    "rules": "List the pruning rules and why they hold.",
-    "classics": "List the formulas of the papers.",
 }
+
+
+def commands() -> dict[str, str]:
+    """Every command with one line for --help."""
+    return dict(sorted({**verbs.commands(), **READING}.items()))
 
 
 class LazyGroup(click.Group):
     """A group that imports a verb's module only when the verb is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
+        if cmd_name not in commands():
             return None
-        command = getattr(import_module(f"lpzero.cli.{cmd_name}"), cmd_name)
+        if cmd_name in READING:
+            command = getattr(import_module(f"lpzero.cli.{cmd_name}"), cmd_name)
+        else:
+            command = import_module("lpzero.cli.verb").command(cmd_name)
         assert isinstance(command, click.Command)
         add_plugin_option(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl(list(commands().items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in VERBS:
+        if args and not args[0].startswith("-") and args[0] not in commands():
             from primitives.errors import did_you_mean
 
-            hint = did_you_mean(args[0], VERBS)
+            hint = did_you_mean(args[0], commands())
             raise click.UsageError(f"unknown command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 

@@ -8,7 +8,8 @@ import time
 
 import click
 
-from lpzero.cli.output import data_option, format_option, note, print_json, print_rows
+from lpzero.cli.options import data_option, format_option
+from lpzero.cli.output import note, print_json, print_rows
 
 
 @click.group(invoke_without_command=True)

@@ -8,18 +8,8 @@ from typing import Any
 import click
 
 from lpzero.cli.output import cell, print_rows
-from lpzero.scores.floor import PERMUTATIONS
 
 Fields = Mapping[str, Any]
-
-permutations_option = click.option(
-    "--permutations",
-    type=click.IntRange(min=0),
-    default=PERMUTATIONS,
-    show_default=True,
-    help="How often the search of products is repeated on permuted targets, to show what it fits to"
-    " noise; 0 does not.",
-)
 
 
 def print_verdict(result: Fields) -> None:

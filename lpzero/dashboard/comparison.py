@@ -10,9 +10,8 @@ from lpzero.dashboard.summary import Summary
 from lpzero.report.chart import Chart
 from lpzero.report.figures import convergence
 from lpzero.report.formulas import shown
-from lpzero.report.markup import Child, Markup, element
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, table
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import NOTHING, Cell, table
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import Run
 

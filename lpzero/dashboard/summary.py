@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lpzero.dashboard import kinds
 from lpzero.dashboard.activity import is_active
 from lpzero.dashboard.places import Place, shown, size_of, why_unreadable
 from lpzero.errors import LPZeroError
+from lpzero.runs.command import kind_of
 from lpzero.runs.config import read_config
 from lpzero.runs.layout import CONFIG
 from lpzero.runs.live_run import Stamp, stamp
@@ -69,7 +69,7 @@ def _summary(place: Place) -> Summary:
         config = read_config(place.folder)
         if config is None:
             return replace(line, remark="it has no config.json")
-        said = kinds.describe(config)
+        said = kind_of(config).line(config)
     except (LPZeroError, OSError, ValueError, LookupError, TypeError) as error:
         return replace(line, remark=shown(str(error)))
     return replace(

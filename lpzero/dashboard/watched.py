@@ -14,13 +14,13 @@ from typing import Any
 from lpzero.dashboard.places import Place, shown, why_unreadable
 from lpzero.dashboard.progress import with_progress
 from lpzero.dashboard.summary import Summary
-from lpzero.errors import InputError, LPZeroError
+from lpzero.errors import LPZeroError, RunError
 from lpzero.report.contents import content_of
 from lpzero.report.sections import Content
 from lpzero.runs.config import read_config
 from lpzero.runs.layout import CONFIG
 from lpzero.runs.live_run import LiveRun, Now, Stamp, stamp, watch
-from lpzero.runs.run import READERS, Run, report_unexpected_content
+from lpzero.runs.run import Run, report_unexpected_content
 
 PATIENCE = 0.5  # seconds of reading before an answer is given; the next request reads on
 
@@ -71,8 +71,6 @@ class Watched:
         if reason is not None:
             return None, self._without(line, [reason])
         live = self._opened()
-        if live is None:
-            return None, self._without(line, ["this version does not know this kind of run"])
         run = live.update(PATIENCE)
         now, share = live.now(), live.share
         with report_unexpected_content(self.place.folder):
@@ -85,28 +83,24 @@ class Watched:
         sections = with_progress(line, now, share, folder, said.sections)
         return run, Content(said.title, said.remarks, sections)
 
-    def _opened(self) -> LiveRun | None:
+    def _opened(self) -> LiveRun:
         """What follows the run; another one if the directory now holds another run."""
         now = stamp(self.place.folder, (CONFIG,))
         if self._live is None or now != self._config:
             config = read_config(self.place.folder)
-            known = config is not None and config.kind in READERS
-            self._live = watch(config) if config is not None and known else None
+            if config is None:
+                raise RunError("it has no config.json")
+            self._live = watch(config)
             self._config, self._sections = now, (None, None)
         return self._live
 
     def _said(self, run: Run | None) -> Content | None:
-        """What the run's own page says; None for runs without one."""
+        """What the run's own page says; None if there is nothing to show yet."""
         if run is None:
             return None
         before, content = self._sections
         if before is not run:
-            try:
-                content = content_of(run)
-            except InputError as error:
-                if not str(error).endswith("has no report"):
-                    raise
-                content = None
+            content = content_of(run)
             self._sections = run, content
         return content
 

@@ -1,6 +1,6 @@
-"""Discovery as a Python call: configure, run, inspect.
+"""A campaign as a Python call: configure, run, inspect.
 
-found = Discovery("nano-gpt2", generations=20).run()
+found = Campaign("nano-gpt2", generations=20).run()
 found.best_, found.hall_of_fame_, found.history_
 """
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     AnyTable = Table | ColumnTable
 
 
-class Discovery:
+class Campaign:
     """A campaign on one table or several, by name or as values.
 
     Fields of `Settings` are options too: `generations=20, unaries=3, objectives=("rho",
@@ -140,11 +140,11 @@ class Discovery:
         self._given = sketches
         self.objective = self._objective()
 
-    def run(self) -> Discovery:
+    def run(self) -> Campaign:
         """Search, then report; the test rows are read only after the search."""
         return self.search().judge()
 
-    def search(self) -> Discovery:
+    def search(self) -> Campaign:
         """Search only; the targets of the test rows are not accessible to it."""
         evolution = Evolution(
             self.settings, self.objective, self._first_formulas, self._column_facts
@@ -165,10 +165,10 @@ class Discovery:
             )
         return self
 
-    def judge(self) -> Discovery:
+    def judge(self) -> Campaign:
         """Judge the search's formulas, on the test rows too, and write the result."""
         counts = {
-            table.name: best_count(table, fitness.rows, fitness.known_rows)
+            table.name: best_count(table, fitness.rows, fitness.train_valid_rows)
             for table, fitness in zip(self.tables, self.objective.tables_fitness, strict=True)
             if table.space is not None
         }
@@ -202,14 +202,14 @@ class Discovery:
         """What measures how far a formula's scores repeat; None without other seeds."""
         by_table = {fitness.table.name: fitness for fitness in self.objective.tables_fitness}
         if self.settings.choose != "stable" or any(
-            fitness.repeated_rows is None for fitness in by_table.values()
+            fitness.second_seed_values is None for fitness in by_table.values()
         ):
             return None
 
         def measure(formula: Formula, table: AnyTable) -> Stability:
             fitness = by_table[table.name]
-            assert fitness.repeated_rows is not None
-            return repetition(formula, fitness.all_rows, fitness.repeated_rows)
+            assert fitness.second_seed_values is not None
+            return repetition(formula, fitness.values, fitness.second_seed_values)
 
         return measure
 

@@ -45,8 +45,8 @@ def _products(
     if len(tables) == 1:
         terms, found = first.terms, first.products
     else:
-        repeated = [fitness.repeated for fitness in tables]
-        per_table = stable_term_tables(repeated, first.term_language, first.settings.stable)
+        two_seeds = [fitness.two_seeds for fitness in tables]
+        per_table = stable_term_tables(two_seeds, first.term_language, first.settings.stable)
         searched = [fitness.searched(of) for fitness, of in zip(tables, per_table, strict=True)]
         terms = per_table[0]
         found = search_tables(searched, across, first.beam) if len(terms) else []

@@ -38,7 +38,7 @@ def floors(
             partial(search, logs[:, rows], beam=fitness.beam),
             logs,
             rows,
-            fitness.known_rows if settings.choose == "stable" else rows,
+            fitness.train_valid_rows if settings.choose == "stable" else rows,
             fitness.parts.open_test(),
         )
         label = f"permutations of {table.name}" if with_progress else None

@@ -71,16 +71,16 @@ class _Split:
     settings: Settings
 
     def __call__(self, seed: int) -> dict[str, Any]:
-        from lpzero.discover.discovery import Discovery
+        from lpzero.discover.discovery import Campaign
         from lpzero.discover.report import choose
 
         changes = {name: getattr(self.settings, name) for name in _NAMES}
-        found = Discovery(self.table, split_seed=seed, **changes).search()
+        found = Campaign(self.table, split_seed=seed, **changes).search()
         (fitness,) = found.objective.tables_fitness
         is_on_train = found.settings.choose == "train"
-        chosen_on = fitness.rows if is_on_train else fitness.known_rows
+        chosen_on = fitness.rows if is_on_train else fitness.train_valid_rows
         formula = canonical(choose(found.objective, found.outcome_)[0].formula)
-        scores = fitness.all_rows.score(formula)
+        scores = fitness.values.score(formula)
         assert not isinstance(scores, Rejected), "the winner has a score on every row"
         column, values = _best_column(self.table, chosen_on)
         rows = split(self.table, seed).open_test()

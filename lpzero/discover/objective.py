@@ -115,4 +115,4 @@ class Objective:
         """How rho on the training and validation rows of all tables becomes one number."""
         if self.across().name != "regret":
             return self.across()
-        return Across("regret", [fitness.own_best_known for fitness in self.tables_fitness])
+        return Across("regret", [fitness.own_best_train_valid for fitness in self.tables_fitness])

@@ -19,9 +19,7 @@ from typing import Any
 
 from lpzero.discover.candidate import Candidate, is_candidate
 from lpzero.discover.hall_of_fame import Tally
-from lpzero.discover.settings import PRESETS, Settings
 from lpzero.errors import InputError
-from lpzero.options import to_arguments, to_json
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
@@ -55,18 +53,6 @@ class CampaignRun(FormulaRun):
         where = "the whole table" if self.settings.get("whole_table") else "train"
         return "train" if n_archs is None else f"{n_archs} rows of {where}"
 
-    def command(self) -> list[str]:
-        preset = "paper" if self.settings["method"] == "paper" else "default"
-        files = self.request.get("files", {})
-        words = ["lpzero", "discover"]
-        for table in self.tables:
-            words += _file_words(files.get(table["name"])) or [table["name"]]
-        words += [w for path in self.request.get("plugins", []) for w in ("--plugin", str(path))]
-        words += ["--preset", preset]
-        complete = {**to_json(Settings()), **self.settings}
-        words += to_arguments(Settings, complete, to_json(PRESETS[preset]))
-        return words + self.shared_options("--sketch-seed")
-
     def space_size(self) -> SpaceSize | None:
         asked = self.settings
         is_paper = (
@@ -96,18 +82,6 @@ class CampaignRun(FormulaRun):
         for size, line in best.items():
             fitness = float(line["fitness"][0])
             yield {"formula": line["formula"], "complexity": size, "fitness": fitness}
-
-
-def _file_words(source: Mapping[str, Any] | None) -> list[str]:
-    """The arguments that name a file of columns and how it is read; none for other tables."""
-    if source is None:
-        return []
-    reading = source["reading"]
-    words = [str(source["path"])]
-    words += ["--space", str(source["space"])] if "space" in source else []
-    for flag, name in (("--target", "target"), ("--id", "ids"), ("--task", "task")):
-        words += [flag, str(reading[name])] if reading[name] is not None else []
-    return [*words, "--smaller-is-better"] if reading["smaller_is_better"] else words
 
 
 def read(config: StoredConfig) -> CampaignRun:

@@ -106,12 +106,12 @@ def scores(
     text = result["best"]["formula"]
     columns = {}
     for judged, fitness in zip(_opened(tables, objective), objective.tables_fitness, strict=True):
-        values = fitness.all_rows.score(parse(text))
+        values = fitness.values.score(parse(text))
         assert not isinstance(values, Rejected), "the winner has a score on every row"
         name = judged.table.name
         rivals = []
         if judged.table.space is not None:
-            rivals = formula_rivals(fitness.all_rows, _count(result, name), fitness.row_batches)
+            rivals = formula_rivals(fitness.values, _count(result, name), fitness.row_batches)
         rivals += [] if others is None else others.of(judged)
         lines = rival_lines(judged, values, rivals)
         columns[name] = column(judged.table, judged.parts, values, lines)
@@ -184,9 +184,9 @@ def _known(objective: Objective, pool: Sequence[Candidate]) -> tuple[FloatArray,
     formulas = [canonical(candidate.formula) for candidate in pool]
     rhos, agreements = [], []
     for fitness in objective.tables_fitness:
-        scores = _stacked(fitness.all_rows.scores(formulas), len(fitness.table))
-        rhos.append(fitness.known_rho(scores))
-        repeated = fitness.repeated_rows
+        scores = _stacked(fitness.values.scores(formulas), len(fitness.table))
+        rhos.append(fitness.train_valid_rho(scores))
+        repeated = fitness.second_seed_values
         if repeated is not None:
             again = _stacked(repeated.scores(formulas), len(fitness.table))
             agreements.append(agreement(scores, again))
@@ -206,7 +206,7 @@ def _ensemble(
         return None
     formulas = [canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
     scores = [
-        _stacked(fitness.all_rows.scores(formulas), len(fitness.table))
+        _stacked(fitness.values.scores(formulas), len(fitness.table))
         for fitness in objective.tables_fitness
     ]
     usable = np.flatnonzero(np.all([np.isfinite(of).all(axis=1) for of in scores], axis=0))
@@ -279,7 +279,7 @@ def _score(
     """The candidate with its scores on all rows; None if a table rejects it."""
     found = []
     for judged, fitness in zip(opened, objective.tables_fitness, strict=True):
-        scores = fitness.all_rows.score(canonical(candidate.formula))
+        scores = fitness.values.score(canonical(candidate.formula))
         if isinstance(scores, Rejected):
             return None
         found.append((judged, scores))

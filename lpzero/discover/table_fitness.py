@@ -30,7 +30,7 @@ from lpzero.judgement.measures import (
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
-from lpzero.scores.branch_table import BranchTable, branch_table, rows_of
+from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.column_evaluator import ColumnEvaluator
@@ -39,10 +39,12 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.products import Beam, Found, Searched, of_columns, search
 from lpzero.scores.row_batches import scorer_of
-from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
 from lpzero.scores.sums import FoundSum, search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
+from primitives.canonical import canonical
+from primitives.expressions import drop_dead
 from primitives.formula import Formula, Power
 from primitives.rejection import NON_FINITE, Rejected
 
@@ -60,7 +62,7 @@ class TableColumns:
     """What gives the columns of every row, and those with other seeds where these differ."""
 
     values: Callable[[], Columns]
-    repeated: Callable[[], Columns] | None = None
+    second_seed: Callable[[], Columns] | None = None
 
 
 class TableFitness:
@@ -74,13 +76,13 @@ class TableFitness:
         settings: Settings,
         workers: Workers | None = None,
         label: str | None = None,
-        repeated: Callable[[], Sequence[Sketch]] | None = None,
+        second_seed: Callable[[], Sequence[Sketch]] | None = None,
         columns: TableColumns | None = None,
     ) -> None:
         self.table: Table | ColumnTable = parts.hide_test(table)
         self.parts, self._make = parts, sketches
         self.workers, self.label = workers or Workers(), label
-        self._make_repeated = repeated
+        self._make_second_seed = second_seed
         self._columns = columns or TableColumns(Columns)
         # Longer chains are computed from chains of two.
         self.chains = surviving(min(2, max(1, settings.unaries)))
@@ -125,27 +127,27 @@ class TableFitness:
 
     @cached_property
     def _second_seed_sketches(self) -> Sequence[Sketch] | None:
-        return None if self._make_repeated is None else self._make_repeated()
+        return None if self._make_second_seed is None else self._make_second_seed()
 
     @cached_property
-    def repeated(self) -> Repeated:
+    def two_seeds(self) -> TwoSeeds:
         """What terms are read from, with other seeds too if the choice looks at stability."""
         only = self.settings.columns_only
         first = TermSource(None if only else self.branches, self.columns.values)
-        if self.settings.choose != "stable" or (self._make_repeated is None and not only):
-            return Repeated(first, None)
-        again = None if self._columns.repeated is None else self._columns.repeated().values
+        if self.settings.choose != "stable" or (self._make_second_seed is None and not only):
+            return TwoSeeds(first, None)
+        again = None if self._columns.second_seed is None else self._columns.second_seed().values
         if only:
-            return Repeated(first, None if again is None else TermSource(None, again))
+            return TwoSeeds(first, None if again is None else TermSource(None, again))
         sketches = self._second_seed_sketches
         assert sketches is not None
         made = branch_table(sketches, self.chains, None, self.workers, self.label)
-        return Repeated(first, TermSource(made, self.columns.values if again is None else again))
+        return TwoSeeds(first, TermSource(made, self.columns.values if again is None else again))
 
     @cached_property
     def terms(self) -> TermTable:
         """The terms that products are made of, on all rows."""
-        (terms,) = stable_term_tables([self.repeated], self.term_language, self.settings.stable)
+        (terms,) = stable_term_tables([self.two_seeds], self.term_language, self.settings.stable)
         return terms
 
     @cached_property
@@ -170,9 +172,9 @@ class TableFitness:
         return Measures(*self.measures.measure(scores[:, self.rows]).values.max(axis=1).tolist())
 
     @cached_property
-    def own_best_known(self) -> float:
+    def own_best_train_valid(self) -> float:
         """Their largest rho on the training and validation rows."""
-        return float(self.known_rho(self._own_scores).max())
+        return float(self.train_valid_rho(self._own_scores).max())
 
     @property
     def _own_scores(self) -> FloatArray:
@@ -186,17 +188,17 @@ class TableFitness:
         return search_sums(self.columns, columns, targets, self.rows, most)
 
     @cached_property
-    def repeated_rows(self) -> FormulaScorer | None:
+    def second_seed_values(self) -> FormulaScorer | None:
         """The evaluator on all rows with networks and batches of other seeds, if there is one."""
-        columns = self._columns.repeated
+        columns = self._columns.second_seed
         if self.settings.columns_only:
             return None if columns is None else ColumnEvaluator(columns().values)
         sketches = self._second_seed_sketches
         if sketches is None:
             return None
         beside = (self.columns if columns is None else columns()).values
-        if self.settings.terms > 1 and self.repeated.second is not None:
-            table = self.repeated.second.branches
+        if self.settings.terms > 1 and self.two_seeds.second is not None:
+            table = self.two_seeds.second.branches
             return FormulaEvaluator(sketches, table=table, columns=beside)
         chains = self.chains if self.settings.terms > 1 else bare_chains()
         return FormulaEvaluator(
@@ -204,79 +206,77 @@ class TableFitness:
         )
 
     @cached_property
-    def known_rows(self) -> IntArray:
+    def train_valid_rows(self) -> IntArray:
         """The training and validation rows."""
         return np.sort(np.concatenate([self.parts.train, self.parts.valid]))
 
-    def known_rho(self, scores: FloatArray) -> FloatArray:
+    def train_valid_rho(self, scores: FloatArray) -> FloatArray:
         """Rho (K,) of scores (K, n) on the training and validation rows; 0 where there is none."""
-        rows = self.known_rows
+        rows = self.train_valid_rows
         rho = spearman_many(scores[:, rows], rank_targets(self.table.targets[rows])).values
         return np.where(np.isfinite(rho), rho, 0.0)
 
     @cached_property
-    def evaluator(self) -> FormulaScorer:
-        """The evaluator on the fitness rows."""
-        return self._evaluator(self.rows, self.label)
+    def values(self) -> FormulaScorer:
+        """The scores of formulas on all rows; whoever needs some of the rows takes these."""
+        if self.settings.columns_only:
+            return ColumnEvaluator(self.columns.values)
+        table = self.branches if self.settings.terms > 1 else None
+        return self._evaluator(surviving(1), table=table, columns=self.columns.values)
+
+    @cached_property
+    def _values_of_deep_formulas(self) -> FormulaScorer | None:
+        """Scores on the fitness rows alone, where formulas are deep and other rows expensive."""
+        if self.settings.terms > 1 or self.settings.columns_only:
+            return None
+        return self._evaluator(self.chains, rows=self.rows, label=self.label)
+
+    def _evaluator(self, chains: ChainSet, **options: Any) -> FormulaEvaluator:
+        """An evaluator with this table's sketches, memory and threads."""
+        given: dict[str, Any] = {
+            "workers": self.workers,
+            "memory": _CACHE_BYTES,
+            "jobs": self.workers.jobs,
+        }
+        return FormulaEvaluator(self.sketches, chains, **given, **options)
+
+    def _fitness_scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]:
+        """The scores of each formula on the fitness rows."""
+        if self._values_of_deep_formulas is not None:
+            return self._values_of_deep_formulas.scores(formulas)
+        found = self.values.scores(formulas)
+        return [scores if isinstance(scores, Rejected) else scores[self.rows] for scores in found]
 
     def prepare(self) -> None:
         """Load or build all that scoring needs, before the first formula is scored."""
-        _ = self.evaluator
+        _ = self._values_of_deep_formulas or self.values
 
     def on_valid(self, formula: Formula, measure: str) -> float:
         """A measure of the formula on the validation rows; rho instead if they have no groups."""
-        evaluator, measures = self._valid
-        scores = evaluator.score(formula)
+        scores, measures = self.values.score(formula), self._valid_measures
         if isinstance(scores, Rejected):
             return 0.0
         if measure == RHO_WITHIN and measures.n_within == 0:
             measure = RHO
-        return float(measures.measure(scores[np.newaxis]).values[MEASURES.index(measure), 0])
+        on_valid = scores[np.newaxis, self.parts.valid]
+        return float(measures.measure(on_valid).values[MEASURES.index(measure), 0])
 
     @cached_property
-    def _valid(self) -> tuple[FormulaScorer, RankMeasures]:
-        rows = self.parts.valid
-        return self._evaluator(rows, None, surviving(1)), self._judged.measures(rows)
-
-    @cached_property
-    def all_rows(self) -> FormulaScorer:
-        """The evaluator on all rows, for the formulas that are reported."""
-        return self._evaluator(None, None, surviving(1))
+    def _valid_measures(self) -> RankMeasures:
+        return self._judged.measures(self.parts.valid)
 
     @property
     def row_batches(self) -> FormulaScorer:
         """Scores formulas that need tensors on all rows, some rows at a time if these are large."""
-        evaluator = self.all_rows
+        evaluator = self.values
         if not isinstance(evaluator, FormulaEvaluator):
             return evaluator
         return scorer_of(self.sketches, evaluator.table.chains, evaluator.table, self.workers)
 
-    def _evaluator(
-        self, rows: Any, label: str | None, chains: ChainSet | None = None
-    ) -> FormulaScorer:
-        if self.settings.columns_only:
-            return ColumnEvaluator(self.columns.at(rows))
-        if self.settings.terms > 1:
-            picked = np.arange(len(self.table)) if rows is None else np.asarray(rows)
-            table = rows_of(self.branches, picked)
-            return FormulaEvaluator(
-                self.sketches,
-                rows=[int(row) for row in picked],
-                table=table,
-                columns=self.columns.at(rows),
-            )
-        return FormulaEvaluator(
-            self.sketches,
-            chains or self.chains,
-            rows=rows,
-            workers=self.workers,
-            memory=_CACHE_BYTES if chains is None else _CACHE_BYTES // 8,
-            jobs=self.workers.jobs,
-            label=label,
-        )
-
     def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
-        """Rho, rho given the parameters and rho within groups of each canonical formula."""
+        """Rho, rho given the parameters and rho within groups of each formula."""
+        if not self.settings.rules:  # otherwise they are in canonical form, whose chains are kept
+            formulas = [_canonical(formula) for formula in formulas]
         scores = self.scores(formulas)
         finite = [of_formula for of_formula in scores if not isinstance(of_formula, Rejected)]
         measured = iter(self._measured(finite))
@@ -311,7 +311,7 @@ class TableFitness:
         wanted = dict.fromkeys(factor for of_formula in factors for factor in of_formula)
         known = {factor: self._powers.get(factor) for factor in wanted}
         missing = [factor for factor, values in known.items() if values is None]
-        for factor, values in zip(missing, self.evaluator.scores(missing), strict=True):
+        for factor, values in zip(missing, self._fitness_scores(missing), strict=True):
             known[factor] = values
             size = 500 if isinstance(values, Rejected) else values.nbytes + 500
             self._powers.put(factor, values, size)
@@ -334,6 +334,13 @@ def fitness_rows(table: Table | ColumnTable, parts: Split, settings: Settings) -
         return parts.train
     picked = random.Random(f"rows {parts.seed}").sample(range(n), settings.archs)
     return parts.train[np.sort(picked)]
+
+
+def _canonical(formula: Formula) -> Formula:
+    """The canonical form; the formula itself if every branch is disconnected."""
+    if formula.is_term and drop_dead(formula.term.expression) is None:
+        return formula
+    return canonical(formula)
 
 
 def _factors(formula: Formula) -> tuple[Formula, ...]:

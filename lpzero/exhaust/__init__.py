@@ -1,5 +1,9 @@
-"""Exhaustive runs: every formula of the paper's space on one table."""
+"""Exhaustive runs: every formula of the paper's space on one table.
 
+The package can be called: `lpzero.exhaust("nano-gpt2")` is `lpzero.python.functions.exhaust`.
+"""
+
+from lpzero.callable_package import make_callable
 from lpzero.exhaust.report import choose, report, scores
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import ExhaustSettings, exhaust
@@ -14,3 +18,5 @@ __all__ = [
     "report",
     "scores",
 ]
+
+make_callable(__name__)

@@ -10,10 +10,8 @@ import numpy as np
 
 from lpzero.exhaust.products import PairResults, read_terms
 from lpzero.exhaust.results import Query, Results
-from lpzero.exhaust.run import ExhaustSettings
 from lpzero.exhaust.shard_files import ShardFiles
 from lpzero.judgement.measures import MEASURES, RHO
-from lpzero.options import to_arguments, to_json
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.layout import RESULT, SCORES
@@ -35,13 +33,6 @@ class ExhaustiveRun(FormulaRun):
     @property
     def fitness_rows(self) -> str:
         return "train"
-
-    def command(self) -> list[str]:
-        words = ["lpzero", "exhaust", self.tables[0]["name"]]
-        words += to_arguments(ExhaustSettings, self.request, to_json(ExhaustSettings()))
-        if self.result is not None:
-            words += to_arguments(Query, self.result["query"], to_json(Query()))
-        return words + self.shared_options("--seed")
 
     def space_size(self) -> SpaceSize | None:
         if self.request["terms"] == 2:

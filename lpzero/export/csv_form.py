@@ -14,11 +14,11 @@ from typing import Any
 from lpzero.errors import InputError
 from lpzero.export.exported import Exported, Figures, Provenance
 from lpzero.export.exporter import Exporter
-from lpzero.export.untrusted import check_text, read_text
 from lpzero.files import guarded, to_csv, unguarded
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.definitions import OURS
+from lpzero.untrusted import check_text, read_text
 from primitives.parser import parse
 
 _MAX_ROWS = 1000

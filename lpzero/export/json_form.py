@@ -18,11 +18,11 @@ from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
 from lpzero.export.exported import Batch, Exported, Figures, Formulas, Provenance
 from lpzero.export.exporter import Exporter
-from lpzero.export.untrusted import Fields, check_number, check_text, read_json, read_text
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics.definitions import DEFINITIONS, OURS
 from lpzero.statistics.losses import LOSSES
+from lpzero.untrusted import Fields, check_number, check_text, read_json, read_text
 from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
 from primitives.parser import parse
@@ -174,7 +174,8 @@ def _check_digest(value: dict[str, Any], fields: Fields) -> None:
 def _formula(fields: Fields) -> Formula:
     text = fields.take("formula")
     formula = parse(text)
-    if str(formula) != text:
+    # Version 0.2.0 kept a user's spelling of products, such as mul(a, a), which is square(a) now.
+    if formula.is_term and str(formula) != text:
         raise InputError(f"{fields.where}: the formula is not in canonical spelling: {formula}")
     if formula.is_term:
         reduction: Any = fields.choice("reduction", list(POSITION_REDUCTIONS))

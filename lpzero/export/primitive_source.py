@@ -1,4 +1,4 @@
-"""The bodies of primitives as plain torch functions, taken from their one declaration.
+"""The bodies of primitives and outer operations as torch functions, from their one declaration.
 
 A body is written over `xp`, numpy or torch; here `xp` becomes torch, and the functions that it uses
 from `primitives.guards` are copied too. So an export cannot diverge from the language, and a new
@@ -29,11 +29,10 @@ class Sources:
         self.constants: dict[str, str] = {}
         self.functions: dict[str, str] = {}
 
-    def add(self, name: str, body: Callable[..., Any]) -> str:
-        """Add the primitive's body; return the name under which it is called."""
-        called = f"op_{name}"
+    def add(self, called: str, body: Callable[..., Any]) -> str:
+        """Add the body of a primitive or an outer operation; return the name it is called by."""
         if called not in self.functions:
-            self._add_function(called, body, f"primitive {name!r}")
+            self._add_function(called, body, f"primitive {body.__name__!r}")
         return called
 
     def _add_function(self, called: str, function: Callable[..., Any], what: str) -> None:

@@ -1,8 +1,8 @@
 """A formula as a standalone Python module that needs only torch.
 
-The module is assembled from `runtime`, `model_statistics`, the source of the primitives' bodies and
-the formula: one path for any number of terms. Only what the formula reads is copied. Names, labels
-and provenance are inserted as literals, never as code.
+The module is assembled from `runtime`, `model_statistics`, the source of the bodies of primitives
+and outer operations, and the formula: one path for any number of terms. Only what the formula reads
+is copied. Names, labels and provenance are inserted as literals, never as code.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
 from primitives.facts import are_aligned, facts
 from primitives.formula import Atom, Formula, Term, fold
+from primitives.outer import get_outer
 from primitives.properties import Gives, Kind
 from primitives.registry import get_binary, get_unary
 from primitives.statistics import STATISTICS, StatisticSource
@@ -41,6 +42,7 @@ _GENERATED = ("term_1", "formula_value")  # written for each formula
 _FIRST, _LAST = ("score", "score_model"), ("self_test", "synthetic", "main")
 _BRACKET = re.compile(r"\(\n((?: +[^\n()]*,\n)+) *\)")  # one argument a line
 _MARK = re.compile(r"  # with((?: (?:ends|sizes|columns|inputs|taps|gradients))+)$")
+_SYMBOLS = {"mul": " * ", "add": " + ", "sub": " - "}
 _COUNTED_ON = {"ffn": "A", "heads": "S"}  # a size, and the statistic it is counted on
 _HEAD = '''"""A zero-cost proxy: {formula}
 
@@ -184,7 +186,7 @@ class _FormulaSource:
     def _formula_value(self) -> str:
         columns = ", columns: Mapping[str, float]" if self.formula.columns else ""
         lines = [
-            f"def formula_value(read: dict[str, list[Matrices]]{columns}) -> float:",
+            f"def formula_value(read: dict[str, list[Matrices]]{columns}) -> Tensor:",
             '    """The formula without its sign."""',
         ]
         for place, term in enumerate(self.formula.terms, 1):
@@ -201,10 +203,11 @@ class _FormulaSource:
         return self._call("number", f"columns[{atom.name!r}]")
 
     def _outer(self, operation: str, operand: str) -> str:
-        return self._call(f"outer_{operation}", operand)
+        function = self.sources.add(f"outer_{operation}", get_outer(operation).body)
+        return self._call("finite", f"{function}({operand})")
 
     def _join(self, operation: str, operands: list[str]) -> str:
-        return self._call(f"outer_{operation}", *operands)
+        return self._call("finite", _SYMBOLS[operation].join(operands))
 
     def _call(self, function: str, *arguments: str) -> str:
         self.calls.add(function)
@@ -245,7 +248,8 @@ class _TermSource:
 
     def _unary(self, node: Apply) -> str:
         primitive = get_unary(node.operation)
-        operand, body = self._name(node.operand), self.sources.add(primitive.name, primitive.body)
+        operand = self._name(node.operand)
+        body = self.sources.add(f"op_{primitive.name}", primitive.body)
         if primitive.traits.gives is Gives.SCALAR:
             return self._call("reduced", body, operand, repr(primitive.traits.grows))
         return self._call("each", body, operand)
@@ -261,7 +265,7 @@ class _TermSource:
             if is_of_matrices:
                 return self._call("matrix_product", left, right)
             return self._call("pairwise", "torch.mul", left, right)
-        body = self.sources.add(primitive.name, primitive.body)
+        body = self.sources.add(f"op_{primitive.name}", primitive.body)
         may_differ = is_of_matrices and _has_product(node)
         return self._call("of_matrices" if may_differ else "pairwise", body, left, right)
 

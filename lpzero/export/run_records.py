@@ -10,10 +10,10 @@ import spaces
 from lpzero.export import json_form
 from lpzero.export.exported import Batch, Exported, Figures, Provenance, batch_of
 from lpzero.export.latex_form import CounterFigures
-from lpzero.export.untrusted import Fields, check_number, check_text
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
 from lpzero.runs.formula_run import FormulaRun
+from lpzero.untrusted import Fields, check_number, check_text
 from primitives.parser import parse
 from spaces.errors import UnknownNameError
 from spaces.minibatch import Minibatch

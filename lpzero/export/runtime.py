@@ -61,7 +61,7 @@ def score(
         )
     except (OutOfRangeError, OverflowError):
         return math.nan
-    return SIGN * value
+    return SIGN * float(value)
 
 
 def score_model(
@@ -156,7 +156,7 @@ def size(value: float, where: str) -> CutMatrix:
     """The size as a matrix."""
     if not value >= 1:
         raise ValueError(f"{where} is {value!r}, expected at least 1")
-    return scalar(torch.tensor(float(value), dtype=torch.float64))
+    return scalar(number(float(value)))
 
 
 def finite(values: Tensor) -> Tensor:
@@ -234,81 +234,34 @@ def paired(left: list[CutMatrix], right: list[CutMatrix]) -> list[tuple[CutMatri
     return list(zip(left, right, strict=True))
 
 
-def over_sum(value: Value, blocks: list[Matrices]) -> float:
+def over_sum(value: Value, blocks: list[Matrices]) -> Tensor:
     """The sum over all blocks."""
     return number(math.fsum([float(value(block)) for block in blocks]))
 
 
-def over_mean(value: Value, blocks: list[Matrices]) -> float:
+def over_mean(value: Value, blocks: list[Matrices]) -> Tensor:
     """The mean over all blocks."""
     return number(math.fsum([float(value(block)) for block in blocks]) / len(blocks))
 
 
-def over_inner(value: Value, blocks: list[Matrices]) -> float:
+def over_inner(value: Value, blocks: list[Matrices]) -> Tensor:
     """The sum over all blocks but the last; of a single block half of it."""
     return over_sum(value, blocks[:-1]) if len(blocks) > 1 else number(float(value(blocks[0])) / 2)
 
 
-def over_first(value: Value, positions: list[Matrices]) -> float:
+def over_first(value: Value, positions: list[Matrices]) -> Tensor:
     """The value at the first position, or at an end."""
     return number(float(value(positions[0])))
 
 
-def over_last(value: Value, blocks: list[Matrices]) -> float:
+def over_last(value: Value, blocks: list[Matrices]) -> Tensor:
     """The value of the last block."""
     return number(float(value(blocks[-1])))
 
 
-def number(value: float) -> float:
-    """The value, if it is finite."""
-    if not math.isfinite(value):
-        raise OutOfRangeError
-    return value
-
-
-def outer_sqrt(x: float) -> float:
-    """The root of a number that is not negative."""
-    return math.sqrt(x) if x >= 0 else number(math.nan)
-
-
-def outer_log(x: float) -> float:
-    """The logarithm of a positive number."""
-    return math.log(x) if x > 0 else number(math.nan)
-
-
-def outer_inverse(x: float) -> float:
-    """1/x of a number that is not zero."""
-    return number(1.0 / x if x else math.nan)
-
-
-def outer_square(x: float) -> float:
-    """The square."""
-    return number(x * x)
-
-
-def outer_abs(x: float) -> float:
-    """The absolute value."""
-    return abs(x)
-
-
-def outer_signed_log(x: float) -> float:
-    """sgn(x) log(1 + |x|)."""
-    return math.copysign(math.log1p(abs(x)), x)
-
-
-def outer_mul(*factors: float) -> float:
-    """The product."""
-    return number(math.prod(factors))
-
-
-def outer_add(*summands: float) -> float:
-    """The sum."""
-    return number(sum(summands))
-
-
-def outer_sub(x: float, y: float) -> float:
-    """The difference."""
-    return number(x - y)
+def number(value: float) -> Tensor:
+    """The value as a tensor, if it is finite."""
+    return finite(torch.tensor(value, dtype=torch.float64))
 
 
 def term_1(block: Matrices) -> Tensor:
@@ -316,10 +269,10 @@ def term_1(block: Matrices) -> Tensor:
     return block_mean(block["W"])
 
 
-def formula_value(read: dict[str, list[Matrices]], columns: Mapping[str, float]) -> float:
+def formula_value(read: dict[str, list[Matrices]], columns: Mapping[str, float]) -> Tensor:
     """The formula without its sign."""
     t1 = over_sum(term_1, read["blocks"])
-    return outer_mul(t1, number(columns["depth"]))
+    return finite(t1 * number(columns["depth"]))
 
 
 def self_test() -> list[tuple[float, float]]:

@@ -13,10 +13,10 @@ from lpzero.export import csv_form, json_form, sympy_form
 from lpzero.export.exported import Exported, Formulas, Provenance
 from lpzero.export.latex_form import CounterFigures
 from lpzero.export.run_records import RunRecords
-from lpzero.export.untrusted import read_text
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.layout import RESULT
 from lpzero.runs.run import open_run, report_unexpected_content
+from lpzero.untrusted import read_text
 from primitives.classics import CLASSICS, Fidelity
 from primitives.parser import parse
 

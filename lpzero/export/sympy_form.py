@@ -14,7 +14,7 @@ from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
 from lpzero.export.exported import Exported, Formulas, Provenance
 from lpzero.export.exporter import Exporter
-from lpzero.export.untrusted import read_text
+from lpzero.untrusted import read_text
 from primitives.errors import TensorError
 from primitives.parser import parse
 
@@ -41,8 +41,10 @@ def write(exported: list[Exported]) -> str:
     """The text of a file with the sympy form of one formula."""
     if len(exported) != 1:
         raise InputError(f"a sympy form contains one formula, but {len(exported)} were chosen")
-    from primitives.lambdified import score_sympy  # imports sympy, which is slow
-    from primitives.symbolic import to_sympy
+    from primitives.symbolic import (
+        score_sympy,  # imports sympy, which is slow
+        to_sympy,
+    )
 
     formula, limit = exported[0].formula, exported[0].options.limit
     for name in formula.columns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,11 +10,9 @@ import numpy as np
 
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, HOLDS, SEARCHED, trainings
-from lpzero.report.markup import Child, Markup, element
-from lpzero.report.page import commands
-from lpzero.report.provenance import versions
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
+from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import NOTHING, Cell, number, pairs, table
 from lpzero.runs.journal import read_journal
 from lpzero.runs.layout import JOURNAL, TABLE, place
 from lpzero.runs.run import Run
@@ -44,7 +41,7 @@ def content(run: Run) -> Content:
                 "reproduce",
                 "Reproduce",
                 [
-                    commands(_commands(run, name, plan)),
+                    reproduce(run),
                     pairs("The plan", {key: _plain(value) for key, value in plan.items()}),
                     pairs("Versions", versions(run)),
                 ],
@@ -119,12 +116,6 @@ def _failures(lines: Sequence[Mapping[str, Any]]) -> Markup:
         [number(line["index"]), number(line["seed"]), str(line["failure"])] for line in failed
     ]
     return table("Failed trainings", [["architecture", "seed", "reason"]], rows, sortable=True)
-
-
-def _commands(run: Run, name: str, plan: Mapping[str, Any]) -> list[str]:
-    where = shlex.quote(str(run.folder))
-    words = ["lpzero", "train", name, "--n", str(plan["n_archs"])] if "n_archs" in plan else []
-    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"] if words else []
 
 
 def _plain(value: Any) -> str:

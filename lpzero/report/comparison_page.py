@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
-import spaces
-from lpzero.options import to_arguments
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, SEARCHED
 from lpzero.report.figures.convergence import search_curves
-from lpzero.report.markup import Child, Markup, element
-from lpzero.report.page import commands
-from lpzero.report.provenance import versions
-from lpzero.report.search_page import shared_words
+from lpzero.report.markup import Cell, Child, Markup, element, number, pairs, table, with_interval
+from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import Cell, number, pairs, table, with_interval
-from lpzero.search import loops
 from lpzero.search.comparison_record import ComparisonRun
 
 
@@ -42,7 +35,7 @@ def content(run: ComparisonRun) -> Content:
             Section(
                 "reproduce",
                 "Reproduce",
-                [commands(_commands(run)), pairs("Versions", versions(run))],
+                [reproduce(run), pairs("Versions", versions(run))],
             ),
         ],
     )
@@ -67,19 +60,3 @@ def _rows(result: Any) -> Markup:
 
 def _curves(result: Any) -> Chart:
     return search_curves(result["curves"], str(result["evaluator"]["target"]), result["threshold"])
-
-
-def _commands(run: ComparisonRun) -> list[str]:
-    arms, where = run.request["arms"], shlex.quote(str(run.folder))
-    words = ["lpzero", "search", str(arms[0]["space"]), "--compare"]
-    for flag, key in (("--loop", "loop"), ("--proxy", "proxy")):
-        for name in dict.fromkeys(str(arm[key]) for arm in arms):
-            words += [flag, name]
-    words += [*shared_words({**arms[0], "seed": None}), "--seeds", str(run.request["seeds"])]
-    given: dict[tuple[str, ...], None] = {}  # a constant goes to every loop that has it
-    for arm in arms:
-        loop = str(arm["loop"])
-        usual = loops.constants(loops.make(loop, spaces.get(arm["space"]), {}))
-        given[tuple(to_arguments(loops.get(loop), arm["constants"], usual))] = None
-    words += [word for arguments in given for word in arguments]
-    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]

@@ -8,10 +8,8 @@ from lpzero.report import provenance, verdict
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, HOLDS, OTHERS, SEARCHED, Material, charts, front
 from lpzero.report.formulas import copy_control, hall_of_fame, shown
-from lpzero.report.markup import Child, Markup, element, joined
-from lpzero.report.page import commands
+from lpzero.report.markup import Child, Markup, element, joined, number, pairs
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import number, pairs
 from lpzero.report.verdict import interval
 from lpzero.runs.formula_run import FormulaRun
 
@@ -52,7 +50,7 @@ def content(material: Material) -> Content:
             Section(
                 "reproduce",
                 "Reproduce",
-                [commands(provenance.commands(run)), provenance.provenance(run)],
+                [provenance.reproduce(run), provenance.provenance(run)],
             ),
         ],
     )

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
-from lpzero.report.markup import Child, Markup, element
-from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, table, with_interval
 from lpzero.runs.formula_run import FormulaRun
 from primitives.errors import PrimitiveError
 from primitives.latex import to_latex

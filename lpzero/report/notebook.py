@@ -1,6 +1,6 @@
 """Figures and the page from Python objects, for notebooks: no server, and no directory needed.
 
-`source` is a finished `Discovery`, a run (`open_run`) or the directory of a run.
+`source` is a finished `Campaign`, a run (`open_run`) or the directory of a run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.discover import report as campaign_report
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.record import CampaignRun
 from lpzero.errors import InputError
 from lpzero.files import write_text
@@ -25,7 +25,7 @@ from lpzero.runs.run import Run, open_run
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-Source = Discovery | Run | Path | str
+Source = Campaign | Run | Path | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def run_of(source: Source) -> Run:
     return open_run(source.out) if source.out is not None else _in_memory(source)
 
 
-def _in_memory(campaign: Discovery) -> CampaignRun:
+def _in_memory(campaign: Campaign) -> CampaignRun:
     """The campaign as a run, without a directory."""
     outcome, config = campaign.outcome_, campaign.config
     request: dict[str, Any] = json.loads(json.dumps(config.request))

@@ -115,11 +115,6 @@ def _section(section: Section, pictures: Pictures) -> Markup:
     )
 
 
-def commands(lines: Sequence[str]) -> Markup:
-    """Command lines, ready to be copied."""
-    return element("pre", element("code", "\n".join(lines)), tabindex=0)
-
-
 @dataclass(frozen=True, slots=True)
 class Written:
     """The files of the page and the figures, and remarks on what is missing."""

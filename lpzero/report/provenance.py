@@ -7,8 +7,7 @@ import shlex
 from typing import Any
 
 from lpzero.judgement.table import SPLIT_PARTS
-from lpzero.report.markup import Child, Markup, element
-from lpzero.report.tables import NOTHING, Cell, number, pairs, table
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
 from lpzero.runs.formula_run import UPSTREAM, FormulaRun
 from lpzero.runs.run import Run
 from primitives.pruning import RULES
@@ -114,11 +113,22 @@ def provenance(run: FormulaRun) -> Markup:
     return pairs("What the numbers depend on", values)
 
 
-def commands(run: FormulaRun) -> list[str]:
+def reproduce(run: Run) -> Markup:
+    """The command lines that reproduce the run and this report, ready to be copied."""
+    lines = commands(run)
+    block = element("pre", element("code", "\n".join(lines)), tabindex=0)
+    if run.command is not None:
+        return block
+    reason = "The command is not known: the run was started by Python code or an earlier version."
+    return element("div", element("p", reason, class_="note"), block)
+
+
+def commands(run: Run) -> list[str]:
     """The command lines that reproduce the run and this report."""
     where = shlex.quote(str(run.folder))
-    lines = [f"{shlex.join(run.command())} --out {where}", f"lpzero report {where}"]
-    if run.best is not None:
+    lines = [] if run.command is None else [shlex.join(run.command)]
+    lines.append(f"lpzero report {where}")
+    if isinstance(run, FormulaRun) and run.best is not None:
         formula = shlex.quote(run.best["formula"])
         lines.append(f"lpzero export {where} --to python")
         lines += [

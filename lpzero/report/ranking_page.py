@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from lpzero.errors import InputError
 from lpzero.judgement import counters
+from lpzero.judgement.differences import paired_difference
+from lpzero.judgement.table import LEAST_ARCHS
 from lpzero.proxies.ranking_record import RankingRun
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, HOLDS, ranking, scores
-from lpzero.report.markup import Child, Markup, element
-from lpzero.report.page import commands
-from lpzero.report.provenance import versions
+from lpzero.report.markup import (
+    NOTHING,
+    Cell,
+    Child,
+    Markup,
+    element,
+    number,
+    pairs,
+    table,
+    with_interval,
+)
+from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import NOTHING, Cell, number, pairs, table, with_interval
-from lpzero.runs.formula_run import UPSTREAM
-from spaces.minibatch import to_arguments
+from lpzero.runs.formula_run import FormulaRun
+from lpzero.runs.run import Run
 
 _MILLI = 1000
 
@@ -33,7 +45,7 @@ def content(run: RankingRun) -> Content:
             Section(
                 "reproduce",
                 "Reproduce",
-                [commands(_commands(run)), pairs("What the numbers depend on", _provenance(run))],
+                [reproduce(run), pairs("What the numbers depend on", _provenance(run))],
             ),
         ],
     )
@@ -119,27 +131,41 @@ def _around(row: Mapping[str, Any]) -> str:
     return f"{number(row['rho']).shown} [{low}, {high}]"
 
 
-def _commands(run: RankingRun) -> list[str]:
-    asked, where = run.request, shlex.quote(str(run.folder))
-    words = ["lpzero", "rank", str(asked["asked"])]
-    for text in asked["proxies"]:
-        words += ["--proxy", str(text)]
-    if asked["space"]:
-        is_upstream = asked["space"] == UPSTREAM
-        words += ["--upstream-dims"] if is_upstream else ["--space", str(asked["space"])]
-    usual = {"seed": 0, "split_seed": 0, "seeds": 1, "batches": 1, "loss": "auto", "chunk": None}
-    for key, value in usual.items():
-        if asked[key] != value:
-            words += [f"--{key.replace('_', '-')}", str(asked[key])]
-    words += [f"--{key}" for key in ("exact", "released") if asked[key]]
-    words += to_arguments(asked["batch"] or {})
-    words += ["--definitions", str(asked["definitions"])] if "definitions" in asked else []
-    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
-
-
 def _provenance(run: RankingRun) -> dict[str, Child]:
     values = versions(run)
     for key in ("seed", "split_seed", "loss"):
         values[key.replace("_", " ")] = str(run.request[key])
     values[f"digest of {run.table['name']}"] = element("code", str(run.table["digest"]))
     return values
+
+
+def compared(ranking: RankingRun, run: Run) -> list[dict[str, Any]]:
+    """The rows of a ranking, with `difference` where both have scores of the same test rows.
+
+    Raise InputError if the ranking is of a table that the run is not about.
+    """
+    rows = [dict(row) for row in ranking.rows]
+    if not isinstance(run, FormulaRun):
+        return rows
+    name = str(ranking.table["name"])
+    digests = {str(table["name"]): table["digest"] for table in run.tables}
+    if digests.get(name) != ranking.table["digest"]:
+        raise InputError(
+            f"{ranking.folder} ranks {name}, which is not the table of {run.folder}, or has changed"
+        )
+    if run.scores is None or ranking.scores is None:
+        return rows
+    winner, ranked = run.scores["tables"][name], ranking.scores["tables"][name]
+    if winner["part"] != ranked["part"]:
+        raise InputError(
+            f"{ranking.folder} and {run.folder} split {name} differently: use one --split-seed"
+        )
+    is_test = np.array(winner["part"]) == "test"
+    targets, own = (np.array(winner[key], dtype=np.float64) for key in ("target", "score"))
+    for row in rows:
+        scores = np.array(ranked["scores"][row["proxy"]], dtype=np.float64)  # NaN for None
+        kept = is_test & np.isfinite(scores)
+        if kept.sum() >= LEAST_ARCHS:
+            difference = paired_difference(own[kept], scores[kept], targets[kept])
+            row["difference"] = difference.to_json()
+    return rows

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lpzero.options import to_arguments
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, SEARCHED, convergence
 from lpzero.report.formulas import shown
-from lpzero.report.markup import Child, Markup, element
-from lpzero.report.page import commands
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
+from lpzero.report.provenance import reproduce
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import NOTHING, Cell, number, pairs, table
-from lpzero.search import constraints, evaluators, loops
-from lpzero.search.networks import AS_RANKED, QUICK
 from lpzero.search.record import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse
-from spaces import minibatch
 
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
 
@@ -39,7 +33,7 @@ def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
                 [*drawings(run, beside), _trace(run), _searched(run)],
                 "Search",
             ),
-            Section("reproduce", "Reproduce", [commands(_commands(run)), _provenance(run)]),
+            Section("reproduce", "Reproduce", [reproduce(run), _provenance(run)]),
         ],
     )
 
@@ -174,30 +168,6 @@ def _provenance(run: SearchRun) -> Markup:
         digest = element("code", str(run.result["evaluator"]["digest"]))
         values[f"digest of {run.result['evaluator']['table']}"] = digest
     return pairs("What the numbers depend on", values)
-
-
-def _commands(run: SearchRun) -> list[str]:
-    request = run.request
-    words = ["lpzero", "search", str(request["space"]), "--loop", str(request["loop"])]
-    words += ["--proxy", str(request["proxy"]), *shared_words(request)]
-    if request["evaluator"] == evaluators.SURROGATE and not request.get("inside_table"):
-        words.append("--beyond-table")
-    words += to_arguments(loops.get(str(request["loop"])), request["constants"], {})
-    where = shlex.quote(str(run.folder))
-    return [f"{shlex.join(words)} --out {where}", f"lpzero report {where}"]
-
-
-def shared_words(request: Mapping[str, Any]) -> list[str]:
-    """The arguments of a request that do not depend on its loop and its proxy."""
-    words = ["--evaluator", str(request["evaluator"])]
-    for key in ("table", "training_steps", "seed", "weights_seed"):
-        if request[key]:
-            words += [f"--{key.replace('_', '-')}", str(request[key])]
-    # Networks of a table are always as ranked; a request names quick ones alone.
-    if request["evaluator"] != "table" and request.get("networks") != QUICK:
-        words += ["--networks", AS_RANKED]
-    words += constraints.to_arguments(request["constraints"])
-    return words + minibatch.to_arguments(request.get("batch", {}))
 
 
 def _value(value: Any) -> Child:

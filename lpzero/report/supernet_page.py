@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from lpzero.options import to_arguments, to_json
 from lpzero.report.chart import Axis, Chart, Line, Panel
 from lpzero.report.figures import FOUND, SEARCHED
-from lpzero.report.markup import Child, Markup, element
-from lpzero.report.page import commands
+from lpzero.report.markup import Cell, Child, Markup, element, number, pairs, table
+from lpzero.report.provenance import reproduce
 from lpzero.report.sections import Content, Section
-from lpzero.report.tables import Cell, number, pairs, table
-from lpzero.supernet.one_shot import request_of
-from lpzero.supernet.settings import SupernetSettings
 from lpzero.supernet.trained import SupernetRun
 
 
@@ -28,7 +23,7 @@ def content(run: SupernetRun) -> Content:
         [
             Section(FOUND, "What did it find?", [_result(run)], "Result"),
             Section(SEARCHED, "How was it trained?", trained, "Training"),
-            Section("reproduce", "Reproduce", [commands([_command(run)])]),
+            Section("reproduce", "Reproduce", [reproduce(run)]),
         ],
     )
 
@@ -100,10 +95,3 @@ def _settings(run: SupernetRun) -> dict[str, Child]:
     told: dict[str, Any] = {"dataset": run.request["dataset"], **run.request["settings"]}
     told["preferred architectures"] = len(run.request["preferred"])
     return {name.replace("_", " "): str(value) for name, value in told.items()}
-
-
-def _command(run: SupernetRun) -> str:
-    request = request_of(run.request)
-    words = ["lpzero", "train", "--supernet", request.space, "--dataset", request.dataset]
-    words += to_arguments(SupernetSettings, run.request["settings"], to_json(SupernetSettings()))
-    return shlex.join([*words, "--out", str(run.folder)])

@@ -9,8 +9,17 @@ from lpzero.judgement.table import PARTS
 from lpzero.judgement.verdict import headline
 from lpzero.report.figures import rivals
 from lpzero.report.formulas import copy_control, shown
-from lpzero.report.markup import Child, Markup, element, joined
-from lpzero.report.tables import NOTHING, Cell, number, table, with_interval
+from lpzero.report.markup import (
+    NOTHING,
+    Cell,
+    Child,
+    Markup,
+    element,
+    joined,
+    number,
+    table,
+    with_interval,
+)
 from lpzero.runs.formula_run import FormulaRun
 
 _NAMES = {"train": "train", "valid": "valid", "test": "test", "all": "whole table"}

@@ -9,11 +9,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from lpzero.runs.run import Run
-from lpzero.scores.floor import PERMUTATIONS
 from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
 from primitives.formula import Formula
 from primitives.space_size import SpaceSize
-from spaces.minibatch import to_arguments
 
 Row = Mapping[str, Any]
 ONE_SIDED = "one-sided"
@@ -54,10 +52,6 @@ class FormulaRun(Run, ABC):
     @abstractmethod
     def fitness_rows(self) -> str:
         """A description of the rows that the fitness was measured on."""
-
-    @abstractmethod
-    def command(self) -> list[str]:
-        """The command line that repeats the run, without its directory, as a list of arguments."""
 
     @abstractmethod
     def space_size(self) -> SpaceSize | None:
@@ -110,21 +104,6 @@ class FormulaRun(Run, ABC):
         """The lines of the counters on a table."""
         lines = [] if self.result is None else self.result["counters"]
         return [line for line in lines if line["table"] == table]
-
-    def shared_options(self, of_networks: str) -> list[str]:
-        """The arguments that all runs have: seeds, batch, permutations, published dimensions."""
-        seeds = {
-            "--split-seed": self.request["split_seed"],
-            of_networks: self.request["sketch"]["seed"],
-        }
-        words = [word for flag, seed in seeds.items() if seed for word in (flag, str(seed))]
-        sketch = self.request["sketch"]
-        words += to_arguments(sketch.get("batch", {}))
-        words += ["--definitions", sketch["definitions"]] if "definitions" in sketch else []
-        permutations = (self.result or {}).get("permutations", PERMUTATIONS)
-        words += [] if permutations == PERMUTATIONS else ["--permutations", str(permutations)]
-        is_upstream = any(table["space"] == UPSTREAM for table in self.tables)
-        return [*words, "--upstream-dims"] if is_upstream else words
 
 
 def pairs_in(formula: Formula, rho: float) -> Iterator[PairRho]:

@@ -1,7 +1,7 @@
 """A run that is watched while it works: only what is new is read.
 
-Each kind of run has a watcher, which reads its journal as it grows; a kind without one is opened
-again whenever a file of it changes. Watching changes nothing in the directory and takes no lock.
+A kind of run with a journal reads it as it grows; other kinds are opened again whenever a file of
+theirs changes. Watching changes nothing in the directory and takes no lock.
 """
 
 from __future__ import annotations
@@ -9,23 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from lpzero.runs.command import kind_of
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.layout import HALL, HISTORY, JOURNAL, RESULT, SCORES, SHARDS, TABLE
-from lpzero.runs.run import READERS, Run, report_unexpected_content
+from lpzero.runs.run import Run, report_unexpected_content
 
 _FILES = (JOURNAL, RESULT, SCORES, HALL, HISTORY, SHARDS, TABLE)
-# Kind of run -> the module whose `watch(config)` reads it as it grows.
-WATCHERS = {
-    "campaign": "lpzero.discover.record",
-    "exhaustive run": "lpzero.exhaust.live_exhaustion",
-    "search": "lpzero.search.live_search",
-    "comparison": "lpzero.search.live_comparison",
-    "table build": "lpzero.training.live_build",
-}
 Stamp = tuple[tuple[int, int, int], ...]
 
 
@@ -60,10 +52,7 @@ class LiveRun(Protocol):
 
 def watch(config: StoredConfig) -> LiveRun:
     """What follows the run with that config."""
-    module = WATCHERS.get(config.kind)
-    if module is None:
-        return OpenedAgain(config)
-    live: LiveRun = import_module(module).watch(config)
+    live: LiveRun = kind_of(config).follow(config)
     return live
 
 
@@ -100,7 +89,7 @@ class OpenedAgain:
         return self._run
 
     def _read(self) -> Run | None:
-        run: Run = import_module(READERS[self.config.kind]).read(self.config)
+        run: Run = kind_of(self.config).read(self.config)
         return run
 
     def now(self) -> Now:

@@ -9,25 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, RunError
+from lpzero.runs.command import kind_of, stored
 from lpzero.runs.config import StoredConfig, read_config
 from lpzero.runs.layout import CONFIG, place
-
-# Kind of run -> the module whose `read(config)` reads it; imported when such a run is opened.
-READERS = {
-    "campaign": "lpzero.discover.record",
-    "exhaustive run": "lpzero.exhaust.record",
-    "search": "lpzero.search.record",
-    "comparison": "lpzero.search.comparison_record",
-    "ranking": "lpzero.proxies.ranking_record",
-    "supernet training": "lpzero.supernet.trained",
-    "table build": "lpzero.training.record",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +42,17 @@ class Run:
         """The request that started the run."""
         return self.config.request
 
+    @property
+    def command(self) -> list[str] | None:
+        """The command line that repeats the run in its directory; None if it was not stored."""
+        command = stored(self.config)
+        if command is None:
+            return None
+        try:
+            return [*command.words(), "--out", str(self.folder)]
+        except InputError:  # options of another version
+            return None
+
 
 def open_run(folder: str | Path) -> Run:
     """The run in the directory, of any kind; raise RunError if there is none."""
@@ -64,10 +64,9 @@ def open_run(folder: str | Path) -> Run:
         raise RunError(
             f"{folder} has no run ({CONFIG}): start one with `lpzero discover TABLE --out DIR`"
         )
-    if config.kind not in READERS:
-        raise RunError(f"{folder} holds a {config.kind!r:.60}, which this version does not know")
+    kind = kind_of(config)
     with report_unexpected_content(folder):
-        run: Run = import_module(READERS[config.kind]).read(config)
+        run: Run = kind.read(config)
         return run
 
 

@@ -22,12 +22,12 @@ from lpzero.scores.column_evaluator import known_column
 from lpzero.scores.matrices import Matrices
 from lpzero.scores.score_trees import formula_values
 from lpzero.scores.stacks import NonFiniteError, apply, finite
-from lpzero.scores.terms import reduce_blocks
+from lpzero.scores.terms import divisors, reduce_blocks
 from lpzero.sketches.sketch import Sketch
-from primitives.block_values import block_values
 from primitives.expressions import Apply, Combine, Expression, Leaf, chain_of, drop_dead, walk
 from primitives.facts import facts
 from primitives.formula import Atom, Formula, Term
+from primitives.naive import block_values
 from primitives.network import Block, number
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
@@ -55,7 +55,7 @@ class FormulaEvaluator:
 
     `memory` limits the bytes cached between formulas, `jobs` is the number of threads that compute
     deep formulas; neither changes a score. `columns` (A,) by name are what formulas may name beside
-    statistics and sizes. Unless it is given, the branch table is built first (and
+    statistics, sizes and `depth`. Unless it is given, the branch table is built first (and
     stored next to the sketches if they come from a store).
     """
 
@@ -80,7 +80,9 @@ class FormulaEvaluator:
             )
         self.table = table or branch_table(sketches, chains, picked, workers, label)
         self.n_archs = self.table.n_archs
-        self.sketches, self.rows, self._columns = sketches, picked, columns or {}
+        self.sketches, self.rows = sketches, picked
+        # A product of counts may name the depth, which every network has.
+        self._columns = {"depth": self.table.n_blocks.astype(np.float64), **(columns or {})}
         self._has_block = self.table.has_block
         # Aligned statistics have one number of tensors, so any of them tells it.
         self._example = {STATISTICS[name].group: name for name in chains.chains}
@@ -104,7 +106,7 @@ class FormulaEvaluator:
             live = [drop_dead(term.expression) for formula in formulas for term in formula.terms]
             common = Counter(n for e in live if e is not None for n in set(walk(e)))
             self._matrices.expect(node for node, count in common.items() if count > 1)
-        return [self._score(formula, columns or self._columns) for formula in formulas]
+        return [self._score(formula, self._columns | dict(columns or {})) for formula in formulas]
 
     def _score(self, formula: Formula, columns: Mapping[str, FloatArray]) -> FloatArray | Rejected:
         def value_of(atom: Atom) -> FloatArray:
@@ -129,9 +131,8 @@ class FormulaEvaluator:
         if end is not None:
             return self._cached(end, expression, lambda e: self._at_end(e, end))
         self._check_leaves(expression)
-        if term.reduction in ("sum", "mean"):
-            total = self.total(expression)
-            return total / self.table.n_blocks if term.reduction == "mean" else total
+        if term.positions.reads_all:  # linear operations act on totals over blocks
+            return self.total(expression) / divisors(term.positions, self.table.n_blocks)
         means = self.block_means(expression)
         return reduce_blocks(means, self.table.n_blocks, term.reduction)
 

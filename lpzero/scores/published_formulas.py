@@ -35,7 +35,7 @@ def formula_rivals(
     published = _scores(evaluator, [parse(text) for _, text in classics], computing)
     asked = []
     if count is not None:
-        asked.append((BEST_COUNT, BEST_COUNT, evaluator.score(parse(count)), count))
+        asked.append((BEST_COUNT, BEST_COUNT, _count_scores(evaluator, count), count))
     for (classic, text), scores in zip(classics, published, strict=True):
         asked.append((_name(classic), PUBLISHED, scores, text))
     return [
@@ -43,6 +43,14 @@ def formula_rivals(
         for name, kind, scores, text in asked
         if not isinstance(scores, Rejected) and np.isfinite(scores).all()
     ]
+
+
+def _count_scores(evaluator: FormulaScorer, count: str) -> FloatArray | Rejected:
+    """The scores of the best count, which may name the depth beside sizes."""
+    if isinstance(evaluator, FormulaEvaluator):
+        depth = evaluator.table.n_blocks.astype(np.float64)
+        return evaluator.score(parse(count), {"depth": depth})
+    return evaluator.score(parse(count))
 
 
 def _scores(

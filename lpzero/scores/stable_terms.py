@@ -21,7 +21,7 @@ from lpzero.scores.terms import (
 )
 
 
-class Repeated(NamedTuple):
+class TwoSeeds(NamedTuple):
     """What one table's terms are read from, with two seeds; the second may be missing."""
 
     first: TermSource
@@ -29,7 +29,7 @@ class Repeated(NamedTuple):
 
 
 def stable_term_tables(
-    tables: Sequence[Repeated], language: TermLanguage, threshold: float
+    tables: Sequence[TwoSeeds], language: TermLanguage, threshold: float
 ) -> list[TermTable]:
     """The terms that all tables share and whose values repeat on each, one table for each.
 

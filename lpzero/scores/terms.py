@@ -21,7 +21,7 @@ from lpzero.scores.branch_table import BranchTable, over_blocks
 from primitives.block_sizes import SIZES
 from primitives.expressions import Expression, branch
 from primitives.formula import Atom, Column, Term
-from primitives.reductions import POSITION_REDUCTIONS, Reduction
+from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
 from primitives.registry import get_unary
 from primitives.statistics import STATISTICS
 
@@ -216,18 +216,20 @@ def _reduced(
 
 def reduce_blocks(block_means: FloatArray, n_blocks: IntArray, reduction: Reduction) -> FloatArray:
     """The reduction over blocks: (..., A, B) -> (..., A); blocks beyond an architecture's are 0."""
-    if reduction == "first":
-        return np.asarray(block_means[..., 0])
-    if reduction in ("sum", "mean"):
-        total = over_blocks(block_means)
-        return total / n_blocks if reduction == "mean" else total
-    last = block_means[..., np.arange(len(n_blocks)), n_blocks - 1]
-    if reduction == "last":
-        return np.asarray(last)
-    assert reduction == "inner", f"{reduction} does not reduce blocks"
-    is_last = np.arange(block_means.shape[-1]) == (n_blocks - 1)[:, np.newaxis]
-    inner = over_blocks(np.where(is_last, 0.0, block_means))
-    return np.where(n_blocks == 1, last / 2, inner)
+    facts = POSITION_REDUCTIONS[reduction]
+    numbers = range(1, block_means.shape[-1] + 1)
+    if facts.is_single:
+        first = np.array([facts.reads(n).indices(n)[0] for n in numbers])
+        return np.asarray(block_means[..., np.arange(len(n_blocks)), first[n_blocks - 1]])
+    if not facts.reads_all:
+        read = [np.isin(numbers, numbers[:n][facts.reads(n)]) for n in numbers]
+        block_means = np.where(np.stack(read)[n_blocks - 1], block_means, 0.0)
+    return over_blocks(block_means) / divisors(facts, n_blocks)
+
+
+def divisors(reduction: ReductionFacts, n_blocks: IntArray) -> FloatArray:
+    """What the sums over blocks (A,) of each architecture are divided by."""
+    return np.array([reduction.divisor(int(n)) for n in n_blocks], dtype=np.float64)
 
 
 def _usable(values: FloatArray) -> BoolArray:

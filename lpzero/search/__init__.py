@@ -2,15 +2,15 @@
 
 Request(space, loop, proxy, ...)  ->  run(request, ...)  ->  SearchOutcome: best, trace
 
-The package can be called: `lpzero.search("nano-gpt2")` is `lpzero.notebook.verbs.search`.
+The package can be called: `lpzero.search("nano-gpt2")` is `lpzero.python.functions.search`.
 """
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from lpzero.callable_package import make_callable
 
 if TYPE_CHECKING:
     from lpzero.search.constraints import Constraints
@@ -35,15 +35,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-# Resolved when it is called: the Python face is above this package.
-_FACE = "lpzero.notebook.verbs"
-
-
-class _Callable(ModuleType):
-    """This package as the function that `import lpzero` offers under the same name."""
-
-    def __call__(self, *words: Any, **options: Any) -> Any:
-        return getattr(import_module(_FACE), "search")(*words, **options)  # noqa: B009
-
-
-sys.modules[__name__].__class__ = _Callable
+make_callable(__name__)

@@ -2,12 +2,18 @@
 
 Bounds that no architecture satisfies are detected before any work: by the counted costs of many
 samples, and the latency of a few of those that remain.
+
+The latency of an architecture is the median time of a forward pass on this machine. Unlike the
+other costs it depends on the machine and its load. A search therefore records each latency and
+never measures an architecture twice, even after resuming.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +27,8 @@ LATENCY = "latency"
 COSTS = (*COUNTED, LATENCY)
 _UNITS = {LATENCY: " ms"}
 _PROBES, _TIMED_PROBES = 10_000, 20
+WARM_UP, RUNS = 3, 11
+_MILLI = 1000.0
 
 Bound = tuple[float | None, float | None]
 Clock = Callable[[Any], float]
@@ -103,17 +111,34 @@ def bound_option(word: str, cost: str) -> str:
     return f"--{word}-{cost}"
 
 
-def to_arguments(bounds: Mapping[str, Sequence[float | None]]) -> list[str]:
-    """The command line arguments that set the bounds."""
-    return [
-        text
-        for cost, pair in bounds.items()
-        for word, value in zip(("min", "max"), pair, strict=True)
-        if value is not None
-        for text in (bound_option(word, cost), str(value))
-    ]
-
-
 def count(cost: str, space: Space[Any], arch: Any) -> float:
     """A cost that is counted, not timed."""
     return counters.get(cost)(space, arch)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopwatch:
+    """Times forward passes of the default batch, one thread, on one device."""
+
+    space: Space[Any]
+    device: str = "cpu"
+
+    def __call__(self, arch: Any) -> float:
+        """Milliseconds, rounded to microseconds."""
+        import torch
+
+        from lpzero.statistics.isolation import resolve_device, single_thread
+
+        device = resolve_device(self.device)
+        model = self.space.build(arch, 0).to(device)
+        batch = self.space.batch(0).to(device)
+        seconds = []
+        with single_thread(), torch.no_grad():
+            for turn in range(WARM_UP + RUNS):
+                start = time.perf_counter()
+                model(batch)
+                if device.type == "cuda":
+                    torch.cuda.synchronize(device)
+                if turn >= WARM_UP:
+                    seconds.append(time.perf_counter() - start)
+        return round(_MILLI * statistics.median(seconds), 3)

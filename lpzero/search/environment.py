@@ -16,9 +16,9 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.search import ledger as facts
-from lpzero.search.best import best
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.ledger import Ledger
+from lpzero.search.loops import best
 from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
 

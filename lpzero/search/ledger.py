@@ -3,16 +3,20 @@
 Each fact is recorded once, in the order in which the loop first asked for it, as a line of the
 journal. A loop is a function of its seed and of these facts, so a search is resumed by running it
 again: facts that are in the journal are read from it instead of being computed.
+
+A time limit ends a search between two facts, never in the middle of one.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from lpzero.errors import InputError
 from lpzero.runs.journal import Journal
-from lpzero.search.deadline import Deadline
 from spaces.base import Space
 from spaces.errors import SpaceError
 
@@ -24,6 +28,28 @@ Answers = Callable[[list[Any]], Iterable[Any]]
 def is_fact(record: dict[str, Any], number: int) -> bool:
     """Whether the record is valid at that line of the journal."""
     return record.keys() == _FIELDS and record["n"] == number
+
+
+class TimeUpError(Exception):
+    """The time limit is reached; the search's facts so far are all recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """So many seconds from now; with a deadline, facts are computed `at_once` at a time."""
+
+    seconds: float
+    at_once: int = 1
+    start: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0:
+            raise InputError(f"the time limit is {self.seconds!r}, expected more than 0 seconds")
+
+    def check(self) -> None:
+        """Raise TimeUpError if the time is over."""
+        if time.monotonic() - self.start >= self.seconds:
+            raise TimeUpError
 
 
 class Ledger:

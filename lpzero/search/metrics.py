@@ -1,9 +1,4 @@
-"""Metrics to compare searches and proxies.
-
-Of traces: the best target after each evaluation, and the evaluations needed for a threshold. Of
-proxies: MAPD, the distance between the Pareto front by proxy and the true one (section 4.2 of ETAS,
-after LTS).
-"""
+"""Metrics to compare searches: the best target after each evaluation, evaluations needed."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.arrays import FloatArray, IntArray
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.bootstrap import Interval, draw_counts, percentile_interval
 from lpzero.search.evaluators import Evaluator
@@ -60,46 +55,3 @@ def mean_interval(values: Sequence[float]) -> Interval:
     """The bootstrap 95% interval of a mean."""
     counts = draw_counts(len(values), _RESAMPLES)
     return percentile_interval(counts @ np.asarray(values, float) / len(values))
-
-
-def front(quality: FloatArray, cost: FloatArray) -> IntArray:
-    """The non-dominated rows, cheapest first: quality (n,) is maximised, cost (n,) minimised."""
-    order = np.lexsort((-quality, cost))
-    kept, best = [], -np.inf
-    for row in order:
-        if quality[row] > best:
-            kept.append(row)
-            best = quality[row]
-    return np.array(kept, dtype=np.int64)
-
-
-def mapd(scores: FloatArray, perplexities: FloatArray, costs: FloatArray) -> float:
-    """Mean over the proxy's front of |p - p_gt| / p_gt.
-
-    The proxy's front is that of (scores, costs). p is the perplexity of one of its architectures,
-    and p_gt that of the true front's architecture with the nearest cost (the cheaper if tied).
-    """
-    predicted = front(scores, costs)
-    return _mean_gap(perplexities[predicted], costs[predicted], perplexities, costs)
-
-
-def found_mapd(
-    found: FloatArray, found_costs: FloatArray, perplexities: FloatArray, costs: FloatArray
-) -> float:
-    """The same of what searches found: perplexities and costs (m,) beside those of all (n,).
-
-    Only what is on the front of the found ones counts: a search within a wide budget may find the
-    result of a narrow one again, or a worse one at a higher cost.
-    """
-    kept = front(-found, found_costs)
-    return _mean_gap(found[kept], found_costs[kept], perplexities, costs)
-
-
-def _mean_gap(
-    found: FloatArray, found_costs: FloatArray, perplexities: FloatArray, costs: FloatArray
-) -> float:
-    """The mean relative distance from the true front's architecture with the nearest cost."""
-    true = front(-perplexities, costs)
-    nearest = true[np.argmin(np.abs(found_costs[:, None] - costs[true]), axis=1)]
-    gaps = np.abs(found - perplexities[nearest]) / perplexities[nearest]
-    return float(gaps.mean())

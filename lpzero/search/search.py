@@ -18,14 +18,12 @@ from lpzero.runs.config import SCHEMA
 from lpzero.runs.journal import Journal
 from lpzero.search import evaluators
 from lpzero.search import ledger as facts
-from lpzero.search.constraints import COUNTED
+from lpzero.search.constraints import COUNTED, Stopwatch
 from lpzero.search.cost import Cost, estimate, n_cores
-from lpzero.search.deadline import Deadline, TimeUpError
 from lpzero.search.environment import Entry, Environment
 from lpzero.search.evaluators import Evaluator
-from lpzero.search.evaluators.surrogate import Surrogate
-from lpzero.search.latency import Stopwatch
-from lpzero.search.ledger import Ledger
+from lpzero.search.evaluators.table import Surrogate
+from lpzero.search.ledger import Deadline, Ledger, TimeUpError
 from lpzero.search.networks import QUICK
 from lpzero.search.request import Request
 from lpzero.search.sampler import Sampler

@@ -17,9 +17,12 @@ from typing import Any
 from lpzero import files
 from lpzero.errors import LPZeroError
 from lpzero.parallel import Lost, Workers, stream
-from lpzero.runs.config import RunConfig
+from lpzero.runs.config import RunConfig, StoredConfig
 from lpzero.runs.directory import RunDirectory
-from lpzero.runs.layout import TABLE
+from lpzero.runs.journal_follower import JournalFollower
+from lpzero.runs.layout import JOURNAL, TABLE, place
+from lpzero.runs.live_run import Now, OpenedAgain
+from lpzero.runs.run import Run
 from spaces.training.recipes import Plan
 from spaces.training.table_rows import to_table, train_one
 from spaces.training.trainer import POINTS
@@ -106,3 +109,56 @@ class _TrainTask:
 
     def __call__(self, item: tuple[int, int]) -> dict[str, Any]:
         return train_one(self.plan, *item)
+
+
+def read(config: StoredConfig) -> Run:
+    """The build with that config; a remark if the table is not finished."""
+    is_finished = (config.folder / TABLE).exists()
+    plan = config.request["plan"]
+    space = plan.get("name") or plan["address"]
+    resume = f"lpzero train {space} --out {config.folder}"
+    remarks = [] if is_finished else [f"The table is not finished. Resume it with: {resume}"]
+    return Run(config, None, remarks)
+
+
+class LiveBuild(OpenedAgain):
+    """The build as it was last read."""
+
+    def __init__(self, config: StoredConfig) -> None:
+        super().__init__(config)
+        path = config.folder / JOURNAL
+        self._journal = JournalFollower(path, is_training, place(config.hash, JOURNAL))
+        self._forget()
+
+    def _forget(self) -> None:
+        self._done = self._failed = 0
+        self._seconds = 0.0
+
+    def update(self, seconds: float) -> Run | None:
+        """The build with what is new."""
+        piece = self._journal.read()
+        if piece.is_first:
+            self._forget()
+        for record in piece.records:
+            self._done += 1
+            self._failed += record["target"] is None
+            self._seconds += record["seconds"]
+        return super().update(seconds)
+
+    def now(self) -> Now:
+        """Trainings done of those planned, failures, and the mean time of one."""
+        total = _planned(self.config.request.get("plan"))
+        of = f" of {total:,}" if total else ""
+        facts = {"trainings": f"{self._done:,}{of}", "failed": f"{self._failed:,}"}
+        if self._done:
+            facts["seconds of a training"] = f"{self._seconds / self._done:.1f}"
+        return Now(facts)
+
+
+def _planned(plan: Any) -> int | None:
+    """The number of trainings of a plan; None if it cannot be read."""
+    try:
+        repeated = plan["n_repeated"] * plan["n_repeated_seeds"]
+        return int(repeated + (plan["n_archs"] - plan["n_repeated"]) * plan["n_seeds"])
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -126,15 +126,8 @@ class AutoFormerSpace(ImageSpace[AutoFormerArch]):
         tables = 4 * (2 * self.clip + 2) * self.head_width
         return 3 * h * q + 3 * q + q * h + h + tables
 
-    def flops(self, arch: AutoFormerArch, tokens: int | None = None) -> int:
-        """See `Space.flops`; `tokens` must be a square number of patches plus the class token."""
-        return 2 * self._to_hidden(arch, tokens)
-
-    def multiply_adds(self, arch: AutoFormerArch) -> int:
-        """Multiply-adds including the class head, which papers on these spaces print as FLOPs."""
-        return self._to_hidden(arch, None) + arch.hidden * self.classes
-
-    def _to_hidden(self, arch: AutoFormerArch, tokens: int | None) -> int:
+    def to_hidden(self, arch: AutoFormerArch, tokens: int | None = None) -> int:
+        """See `ImageSpace`; `tokens` must be a square number of patches plus the class token."""
         h, T = arch.hidden, self.batch_shape[1] if tokens is None else tokens
         g = math.isqrt(T - 1)
         total = g * g * 3 * self.patch**2 * h

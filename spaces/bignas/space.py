@@ -178,19 +178,19 @@ class BigNasSpace(ImageSpace[BigNasArch]):
     def attention_parameters(self, arch: BigNasArch) -> int:
         return 0
 
-    def flops(self, arch: BigNasArch, tokens: int | None = None) -> int:
-        """See `Space.flops`; `tokens` of the first block must be a square number.
+    def to_hidden(self, arch: BigNasArch, tokens: int | None = None) -> int:
+        """See `ImageSpace`; `tokens` of the first block must be a square number.
 
         By default those of an image of the architecture's resolution.
         """
-        return 2 * self._to_hidden(arch, tokens)[0]
+        return self._to_last_grid(arch, tokens)[0]
 
     def multiply_adds(self, arch: BigNasArch) -> int:
         """Multiply-adds at the architecture's resolution including the class head."""
-        to_hidden, grid = self._to_hidden(arch, None)
+        to_hidden, grid = self._to_last_grid(arch, None)
         return to_hidden + arch.last * (grid**2 * arch.channels[-1] + self.classes)
 
-    def _to_hidden(self, arch: BigNasArch, tokens: int | None) -> tuple[int, int]:
+    def _to_last_grid(self, arch: BigNasArch, tokens: int | None) -> tuple[int, int]:
         """Multiply-adds up to the final hidden state, and its pixels along a side."""
         g = -(-arch.resolution // 2) if tokens is None else math.isqrt(tokens)
         total = g * g * 27 * arch.stem

@@ -60,6 +60,13 @@ class MeasuredSizes:
 Measure = Callable[[Callable[[], Any], Any, Any], MeasuredSizes]
 
 
+class OwnChoice(Choice):
+    """A choice by its name alone, which may be that of a mapping's method."""
+
+    def get(self, arch: Mapping[str, Any]) -> Any:
+        return arch[self.name]
+
+
 class OwnLayers(Columns):
     """Layers whose number is a choice of its own, `counts` the function that reads it."""
 
@@ -117,9 +124,9 @@ class OwnSpace(ChoiceSpace[Configuration]):
     @cached_property
     def fields(self) -> tuple[Choice | OwnLayers, ...]:
         of, names = self.choices, tuple(name for name, _ in self.choices.layered)
-        layered = tuple(Choice(*values) for values in of.layered)
+        layered = tuple(OwnChoice(*values) for values in of.layered)
         return (
-            *(Choice(name, values, of_base=name == of.depth) for name, values in of.whole),
+            *(OwnChoice(name, values, of_base=name == of.depth) for name, values in of.whole),
             OwnLayers("per_layer", of.n_layers, partial(_layer, names), layered),  # type: ignore[arg-type]
         )
 

@@ -165,15 +165,8 @@ class PitSpace(ImageSpace[PitArch]):
         stages = zip(self.widths(arch), arch.depths, strict=True)
         return sum(n * attention_parameters(w) for w, n in stages)
 
-    def flops(self, arch: PitArch, tokens: int | None = None) -> int:
-        """See `Space.flops`; `tokens` of the first stage must be a square number plus one."""
-        return 2 * self._to_hidden(arch, tokens)
-
-    def multiply_adds(self, arch: PitArch) -> int:
-        """Multiply-adds including the class head, which papers on these spaces print as FLOPs."""
-        return self._to_hidden(arch, None) + self.widths(arch)[-1] * self.classes
-
-    def _to_hidden(self, arch: PitArch, tokens: int | None) -> int:
+    def to_hidden(self, arch: PitArch, tokens: int | None = None) -> int:
+        """See `ImageSpace`; `tokens` of the first stage must be a square number plus one."""
         widths = self.widths(arch)
         grids = self.grids if tokens is None else self._grids(round((tokens - 1) ** 0.5))
         total = grids[0] ** 2 * 3 * self.patch**2 * widths[0]

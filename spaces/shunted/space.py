@@ -145,15 +145,8 @@ class ShuntedSpace(ImageSpace[ShuntedArch]):
             for stage, _ in _numbered(arch)
         )
 
-    def flops(self, arch: ShuntedArch, tokens: int | None = None) -> int:
-        """See `Space.flops`; `tokens` of the first stage must be a square number."""
-        return 2 * self._to_hidden(arch, tokens)
-
-    def multiply_adds(self, arch: ShuntedArch) -> int:
-        """Multiply-adds including the class head, which papers on these spaces print as FLOPs."""
-        return self._to_hidden(arch, None) + self.width(arch) * self.classes
-
-    def _to_hidden(self, arch: ShuntedArch, tokens: int | None) -> int:
+    def to_hidden(self, arch: ShuntedArch, tokens: int | None = None) -> int:
+        """See `ImageSpace`; `tokens` of the first stage must be a square number."""
         grids = self.grids if tokens is None else self._grids(math.isqrt(tokens))
         widths = self.widths(arch)
         half = PATCH // 2 * grids[0]

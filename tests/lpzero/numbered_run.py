@@ -32,9 +32,6 @@ class NumberedRun(FormulaRun):
     def fitness_rows(self) -> str:
         return "train"
 
-    def command(self) -> list[str]:
-        return ["lpzero", "discover"]
-
     def space_size(self) -> SpaceSize | None:
         return None
 

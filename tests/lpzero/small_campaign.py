@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import spaces
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.sketches.sketch import Sketch
 from spaces.tables.table import Table, make_table
 from tests.lpzero import random_sketches
@@ -41,14 +41,14 @@ def sketches(n: int = N) -> list[Sketch]:
     return [random_sketches.sketch(i, made.space.depth(arch)) for i, arch in enumerate(made.archs)]
 
 
-def discovery(out: Path | str | None = None, **options: Any) -> Discovery:
+def discovery(out: Path | str | None = None, **options: Any) -> Campaign:
     """A campaign on the table: few generations of chains of one, unless told otherwise."""
     asked = {"generations": 6, "population": 12, "offspring": 12, "unaries": 1, "seed": 3}
     asked |= {"terms": 1, "choose": "valid"}
     asked |= options
     given = asked.pop("table", None) or table()
     given = given if isinstance(given, list) else [given]
-    return Discovery(given, out=out, sketches=[sketches(len(t)) for t in given], **asked)
+    return Campaign(given, out=out, sketches=[sketches(len(t)) for t in given], **asked)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lpzero.cli.discover import discover
-from lpzero.cli.exhaust import exhaust
-from lpzero.cli.main import VERBS, cli
-from lpzero.cli.search import CONSTANTS, search
-from lpzero.cli.settings_options import given_settings
+from lpzero.cli.main import cli, commands
+from lpzero.cli.options import given_settings
+from lpzero.cli.verb import command
 from lpzero.discover.settings import PRESETS, Settings
 from lpzero.errors import InputError
 from lpzero.exhaust import ExhaustSettings, Query
@@ -36,6 +34,7 @@ from lpzero.options import (
     to_json,
 )
 from lpzero.search.loops import LOOPS
+from lpzero.verbs.search import constants
 
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -71,10 +70,10 @@ def changes(of: Any) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({}, optional={e.name: values(e.kind) for e in options(of)})
 
 
-def parsed(command: click.Command, words: list[str], entries: Iterable[Option]) -> dict[str, Any]:
+def parsed(verb: str, words: list[str], entries: Iterable[Option]) -> dict[str, Any]:
     """The settings that a command line gives."""
-    context = command.make_context("lpzero", list(words))
-    return given_settings(context, entries, context.params)
+    context = command(verb).make_context("lpzero", list(words))
+    return given_settings(context, entries)
 
 
 @given(st.sampled_from(sorted(PRESETS)), changes(Settings))
@@ -91,7 +90,7 @@ def test_a_campaigns_command_line_means_its_settings(name: str, changed: dict[st
         changed |= {"archs": changed.get("archs") or 50, "columns_only": False}
     asked = replace(PRESETS[name], **changed)
     words = to_arguments(Settings, to_json(asked), to_json(PRESETS[name]))
-    found = parsed(discover, ["made-up", *words], options(Settings))
+    found = parsed("discover", ["made-up", *words], options(Settings))
     assert replace(PRESETS[name], **found) == asked
     assert Settings.from_json(asked.to_json()) == asked
 
@@ -102,7 +101,7 @@ def test_a_campaigns_command_line_means_its_settings(name: str, changed: dict[st
 def test_an_exhaustive_runs_command_line_means_its_settings(of: Any, data: Any) -> None:
     asked = of(**data.draw(changes(of)))
     words = to_arguments(of, to_json(asked), to_json(of()))
-    assert of(**parsed(exhaust, ["made-up", *words], options(of))) == asked
+    assert of(**parsed("exhaust", ["made-up", *words], options(of))) == asked
     assert from_json(of, to_json(asked)) == asked
 
 
@@ -116,15 +115,15 @@ def test_a_loops_command_line_means_its_constants(name: str, data: Any) -> None:
     except InputError:  # constants that do not go together
         return
     words = to_arguments(loop, to_json(asked), {})
-    assert loop(**parsed(search, words, CONSTANTS)) == asked
+    assert loop(**parsed("search", words, constants())) == asked
 
 
-@pytest.mark.parametrize("verb", list(VERBS))
+@pytest.mark.parametrize("verb", list(commands()))
 def test_no_two_options_of_a_verb_share_a_name(verb: str) -> None:
-    command = cli.get_command(click.Context(cli), verb)
-    assert command is not None
-    flags = [flag for parameter in command.params for flag in parameter.opts]
-    names = [parameter.name for parameter in command.params]
+    made = cli.get_command(click.Context(cli), verb)
+    assert made is not None
+    flags = [flag for parameter in made.params for flag in parameter.opts]
+    names = [parameter.name for parameter in made.params]
     assert len(set(flags)) == len(flags)
     assert len(set(names)) == len(names)
 

@@ -13,11 +13,10 @@ import pytest
 
 from primitives import Rejected, TensorError, parse, score
 from primitives.expressions import drop_dead
-from primitives.lambdified import score_sympy
 from primitives.latex import in_parts, right_side, to_latex
 from primitives.mathml import to_mathml
 from primitives.pruning import check
-from primitives.symbolic import to_sympy
+from primitives.symbolic import score_sympy, to_sympy
 from tests.primitives.conftest import make_network
 from tests.random_formulas import COLUMNS, random_score
 

@@ -18,10 +18,9 @@ from primitives import (
     score,
 )
 from primitives.canonical import key
-from primitives.lambdified import score_sympy
 from primitives.properties import Gives
 from primitives.pruning import check
-from primitives.symbolic import to_sympy
+from primitives.symbolic import score_sympy, to_sympy
 from tests.random_formulas import random_formula, random_tree
 
 

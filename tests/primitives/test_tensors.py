@@ -60,7 +60,7 @@ def test_numpy_and_torch_are_cut_alike() -> None:
     assert np.array_equal(cut(values, 12).values, cut(torch.tensor(values), 12).values.numpy())
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (0, 3), ()])
+@pytest.mark.parametrize("shape", [(3,), (2, 3, 4, 5), (0, 3), ()])
 def test_a_tensor_that_is_not_a_matrix_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(TensorError, match="two non-empty"):
         whole(np.ones(shape))

@@ -14,8 +14,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from primitives import UNARIES
-from primitives.lambdified import as_numpy
-from primitives.symbolic import symbol, unary_form
+from primitives.symbolic import as_numpy, symbol, unary_form
 
 Doubles = NDArray[np.float64]
 CALLABLE = [name for name in UNARIES if name != "disconnect"]

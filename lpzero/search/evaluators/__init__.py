@@ -74,7 +74,7 @@ def make(
             raise InputError("evaluator training reads no table: leave --table out")
         return Training(space, steps, workers or Workers())
     if name.startswith(SUPERNET):
-        from lpzero.search.evaluators.supernet import SupernetEvaluator
+        from lpzero.search.evaluators.training import SupernetEvaluator
 
         if table is not None:
             raise InputError("evaluator supernet reads no table: leave --table out")
@@ -91,8 +91,7 @@ def make(
 @lru_cache(maxsize=2)
 def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Evaluator:
     """Cached, because a comparison runs many searches with the same surrogate."""
-    from lpzero.search.evaluators.surrogate import Surrogate
-    from lpzero.search.evaluators.table import LookUp
+    from lpzero.search.evaluators.table import LookUp, Surrogate
 
     is_written = is_trained(Path(table).expanduser())
     loaded = (

@@ -1,4 +1,8 @@
-"""Training of architectures: with the recipe of nano tables, or by the space's own function."""
+"""Training as the evaluator: of each architecture alone, or of a supernet before the search.
+
+An architecture alone is trained by the recipe of nano tables or by the space's own function; one of
+a supernet is measured with the weights that it inherits.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import numpy as np
 
 from lpzero.errors import InputError, LPZeroError
 from lpzero.parallel import Lost, Workers, stream
+from lpzero.supernet.trained import open_supernet
 from spaces.base import Space
 from spaces.training.recipes import PLANS, Plan, TablePlan, own_plan
 from spaces.user_modules import address_of
@@ -81,3 +86,32 @@ def _plan(space: Space[Any], steps: int | None) -> Plan:
     if steps is not None:
         plan = dataclasses.replace(plan, recipe=dataclasses.replace(plan.recipe, steps=steps))
     return plan
+
+
+class SupernetEvaluator:
+    """Measures every architecture on the data that the supernet's training held out for choices."""
+
+    name = "supernet"
+    is_free = False
+    pool: Sequence[Any] | None = None
+
+    def __init__(self, space: Space[Any], folder: str) -> None:
+        self.trained = open_supernet(folder)
+        found = self.trained.supernet.space.name
+        if found != space.name:
+            raise InputError(f"{folder} has a supernet of space {found}, not {space.name}")
+        self.folder = folder
+        self.target = f"{self.trained.task.target_name} in the supernet"
+
+    def describe(self) -> dict[str, Any]:
+        settings = self.trained.request.settings
+        return {
+            "evaluator": self.name,
+            "directory": self.folder,
+            "dataset": self.trained.request.dataset,
+            "sampler": settings.sampler,
+            "steps": settings.steps,
+        }
+
+    def evaluate(self, archs: Sequence[Any]) -> Iterable[float]:
+        return (self.trained.measure(arch).value for arch in archs)

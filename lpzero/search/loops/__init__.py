@@ -8,10 +8,13 @@ paper; `of_space` may choose others if the paper does.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+import numpy as np
+
 from lpzero import plugins
+from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.options import options, to_json
 from spaces.declarations import declared, load_group
@@ -47,6 +50,13 @@ class Loop(Protocol):
         """The best architecture found."""
 
 
+def best(archs: Sequence[Any], values: FloatArray, n: int) -> list[Any]:
+    """The n architectures with the largest values, largest first; ties keep their order."""
+    order = np.argsort(-values, kind="stable")[:n]
+    return [archs[i] for i in order]
+
+
+# After `best`, which the loops import from here.
 LOOPS: dict[str, type[Loop]] = {loop.name: loop for loop in declared(__name__, __path__, "LOOP")}
 
 

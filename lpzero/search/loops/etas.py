@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.options import SHARE, Whole, check, option
-from lpzero.search.best import best
+from lpzero.search.loops import best
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.errors import InputError
 from lpzero.options import OneOf, Whole, check, option
-from lpzero.search.best import best
+from lpzero.search.loops import best
 from lpzero.supernet import candidates, has_supernet
 from lpzero.supernet.isomers import GROUPINGS, MULTISET, likeness
 from lpzero.supernet.saliency import Gains

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.options import Whole, check, option
-from lpzero.search.best import best
+from lpzero.search.loops import best
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment

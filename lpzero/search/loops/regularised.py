@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.errors import InputError
 from lpzero.options import SHARE, Whole, check, option
-from lpzero.search.best import best
+from lpzero.search.loops import best
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment

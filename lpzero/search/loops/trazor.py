@@ -33,7 +33,7 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.options import SHARE, Real, Whole, check, option
-from lpzero.search.best import best
+from lpzero.search.loops import best
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment

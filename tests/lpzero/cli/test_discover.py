@@ -265,7 +265,8 @@ def test_a_signal_finishes_the_generation_and_says_how_to_go_on(
         code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
     assert code == 130
     assert text == ""
-    assert f"continue with: lpzero discover --out {out} --resume" in err
+    assert f"continue with: lpzero discover made-up --out {out}" in err
+    assert err.rstrip().endswith("--resume")
     state = json.loads((Path(out) / layout.CHECKPOINT).read_text())
     assert state["next_generation"] == 3
     assert run(capsys, "--out", out, "--resume", "--quiet")[0] == 0

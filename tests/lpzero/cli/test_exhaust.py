@@ -26,7 +26,7 @@ def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     archs = [space.sample(rng) for _ in range(24)]
     rows = [(str(i), arch, space.depth(arch) + rng.random()) for i, arch in enumerate(archs)]
     table = make_table("nano-gpt2", space, rows, "made up", "none")
-    monkeypatch.setattr("spaces.tables.load", lambda name, data=None, space=None: table)
+    monkeypatch.setattr("spaces.tables.load_any", lambda name, data=None, space=None: table)
     store = Store(tmp_path / "cache")
     for seed in (0, 1):  # the other seed's are for the winner's stability
         options = SketchOptions(seed=seed, batch_seed=seed)

@@ -5,8 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from lpzero.cli.classics import classics
-from lpzero.cli.rules import rules
+from lpzero.cli.verb import command
 from primitives import UnknownPrimitiveError
 from primitives.parser import parse
 from primitives.pruning import ALL_RULES, OUTER_RULES, RULES, check
@@ -21,7 +20,7 @@ def rejected_by(example: str, level: str) -> str | None:
 
 @pytest.mark.slow
 def test_rules_are_listed_with_what_they_remove() -> None:
-    done = CliRunner().invoke(rules, ["--unaries", "1", "--format", "json"])
+    done = CliRunner().invoke(command("rules"), ["--unaries", "1", "--format", "json"])
     shown = json.loads(done.stdout)
     assert [(row["rule"], row["level"]) for row in shown["rules"]] == [
         *((name, "term") for name in RULES),
@@ -37,7 +36,7 @@ def test_rules_are_listed_with_what_they_remove() -> None:
 
 @pytest.mark.slow
 def test_the_table_ends_with_the_sizes_of_both_spaces() -> None:
-    done = CliRunner().invoke(rules, [])
+    done = CliRunner().invoke(command("rules"), [])
     assert done.exit_code == 0
     assert "chains of 1: 26,460 formulas" in done.stdout
     assert "chains of 2: 11,668,860 formulas" in done.stdout
@@ -45,19 +44,21 @@ def test_the_table_ends_with_the_sizes_of_both_spaces() -> None:
 
 @pytest.mark.slow
 def test_a_rule_turned_off_removes_nothing() -> None:
-    done = CliRunner().invoke(rules, ["--unaries", "1", "--off", "constant", "--format", "json"])
+    done = CliRunner().invoke(
+        command("rules"), ["--unaries", "1", "--off", "constant", "--format", "json"]
+    )
     row = next(r for r in json.loads(done.stdout)["rules"] if r["rule"] == "constant")
     assert (row["on"], row["removes_1"]) == (False, 0)
     assert row["alone_1"] > 0
 
 
 def test_an_unknown_rule_is_an_input_error() -> None:
-    done = CliRunner().invoke(rules, ["--off", "constnt"])
+    done = CliRunner().invoke(command("rules"), ["--off", "constnt"])
     assert isinstance(done.exception, UnknownPrimitiveError)
 
 
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_classics_are_listed(form: str) -> None:
-    done = CliRunner().invoke(classics, ["--format", form])
+    done = CliRunner().invoke(command("classics"), ["--format", form])
     assert done.exit_code == 0
     assert "sum(l1(mul(G, W)))" in done.stdout

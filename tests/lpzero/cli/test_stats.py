@@ -27,7 +27,7 @@ def small_table(monkeypatch: pytest.MonkeyPatch) -> Table:
     space = spaces.get("nano-gpt2")
     rows = [(str(i), space.sample(random.Random(i)), float(i)) for i in range(4)]
     table = make_table("nano-gpt2", space, rows, "made up", "none")
-    monkeypatch.setattr("spaces.tables.load", lambda name, data=None, space=None: table)
+    monkeypatch.setattr("spaces.tables.load_any", lambda name, data=None, space=None: table)
     return table
 
 

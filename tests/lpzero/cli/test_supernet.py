@@ -53,7 +53,7 @@ def test_a_network_and_a_page_come_out(trained: Path, tmp_path: Path, capsys: Ca
     assert out.exists()
     page = write(open_run(trained), tmp_path / "page.html").page.read_text()
     assert "nano-autoformer: supernet training" in page
-    assert "lpzero train --supernet nano-autoformer" in page
+    assert "lpzero train nano-autoformer" in page
 
 
 @pytest.mark.parametrize(

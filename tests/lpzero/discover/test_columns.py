@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from lpzero.arrays import FloatArray
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.language import Language
 from lpzero.discover.settings import preset
 from lpzero.discover.variation import as_global_rng
@@ -39,9 +39,9 @@ ONLY = Language(preset("default", columns_only=True), FACTS)
 MIXED = Language(preset("default"), FACTS)
 
 
-def campaign(folder: Path, out: Path | None = None, **options: Any) -> Discovery:
+def campaign(folder: Path, out: Path | None = None, **options: Any) -> Campaign:
     given = read_columns(write_csv(folder), Reading(target=TARGET))
-    return Discovery(given, out=out, **(SMALL | options))
+    return Campaign(given, out=out, **(SMALL | options))
 
 
 @pytest.mark.parametrize("language", [ONLY, MIXED])
@@ -108,7 +108,7 @@ def test_a_campaign_on_a_file_finds_the_product_and_the_rivals_are_columns(tmp_p
     assert result["count"] is None
     assert result["stability"] is None
     (against,) = result["differences"]
-    known = found.objective.tables_fitness[0].known_rho
+    known = found.objective.tables_fitness[0].train_valid_rho
     columns = found.objective.tables_fitness[0].columns.values
     best = max(columns, key=lambda name: abs(known(columns[name][np.newaxis])[0]))
     assert against["against"].lstrip("-") == best
@@ -122,20 +122,20 @@ def test_the_targets_of_test_rows_are_not_there_during_the_search(tmp_path: Path
     spoilt = read_columns(write_csv(tmp_path), Reading(target=TARGET))
     targets = spoilt.targets.copy()
     (fitness,) = first.objective.tables_fitness
-    test = np.setdiff1d(np.arange(len(spoilt)), fitness.known_rows)
+    test = np.setdiff1d(np.arange(len(spoilt)), fitness.train_valid_rows)
     targets[test] = 1e6 * np.arange(len(test))
-    again = Discovery(replace(spoilt, targets=targets), **SMALL).search()
+    again = Campaign(replace(spoilt, targets=targets), **SMALL).search()
     assert again.hall_of_fame_ == first.hall_of_fame_
 
 
 @pytest.mark.slow
 def test_a_stopped_campaign_on_columns_ends_as_an_unstopped_one(tmp_path: Path) -> None:
     path, reading = str(write_csv(tmp_path)), Reading(target=TARGET)
-    Discovery(path, reading=reading, out=tmp_path / "whole", **SMALL).run()
+    Campaign(path, reading=reading, out=tmp_path / "whole", **SMALL).run()
     stop = {"callbacks": [lambda progress: progress.generation == 1]}
-    Discovery(path, reading=reading, out=tmp_path / "cut", **SMALL, **stop).search()
+    Campaign(path, reading=reading, out=tmp_path / "cut", **SMALL, **stop).search()
     (tmp_path / "cut" / layout.CHECKPOINT).unlink()  # replays the journal
-    Discovery(out=tmp_path / "cut", resume=True).run()
+    Campaign(out=tmp_path / "cut", resume=True).run()
     for name in (layout.JOURNAL, layout.HALL, layout.RESULT, layout.SCORES):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
 
@@ -194,7 +194,7 @@ def test_columns_are_terms_beside_those_of_networks() -> None:
 
 
 def test_columns_only_on_a_table_with_networks_reads_no_sketch() -> None:
-    found = Discovery(
+    found = Campaign(
         table(), columns_only=True, terms_from=("depth", "parameters"), proxy_scores=sizes, **SMALL
     ).run()
     assert not parse(found.best_["formula"]).terms

@@ -1,4 +1,4 @@
-"""Discovery as a Python call: configure, run, look; and numbers that can be trusted."""
+"""Campaign as a Python call: configure, run, look; and numbers that can be trusted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lpzero.discover.campaign import Progress
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.report import report
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.errors import InputError
@@ -35,11 +35,11 @@ from tests.lpzero.small_campaign import discovery, sketches, table
 
 
 @pytest.fixture(scope="module")
-def found() -> Discovery:
+def found() -> Campaign:
     return discovery().run()
 
 
-def test_what_is_found_can_be_looked_at(found: Discovery) -> None:
+def test_what_is_found_can_be_looked_at(found: Campaign) -> None:
     best = found.best_
     assert set(best) >= {"formula", "rho", "complexity", "judged"}
     assert set(best["rho"]) == {"train", "valid", "test"}
@@ -56,13 +56,13 @@ def test_what_is_found_can_be_looked_at(found: Discovery) -> None:
 
 
 @pytest.mark.slow
-def test_the_winner_meets_its_rivals_on_the_test_rows(found: Discovery) -> None:
+def test_the_winner_meets_its_rivals_on_the_test_rows(found: Campaign) -> None:
     made = table()
     judged = TableJudge(made, found.objective.tables_fitness[0].parts, with_test=True)
     winner = FormulaEvaluator(sketches()).score(parse(found.best_["formula"]))
     assert not isinstance(winner, Rejected)
     fitness = found.objective.tables_fitness[0]
-    contest = Contest(judged, winner, best_count(made, fitness.rows, fitness.known_rows))
+    contest = Contest(judged, winner, best_count(made, fitness.rows, fitness.train_valid_rows))
     assert found.result_.items() >= contest_fields([contest]).items()
     count = FixedCount("sum(params)", score("parameters", made))
     measured = []
@@ -80,7 +80,7 @@ def test_the_winner_meets_its_rivals_on_the_test_rows(found: Discovery) -> None:
 
 
 @pytest.mark.slow
-def test_the_numbers_printed_are_those_recomputed(found: Discovery) -> None:
+def test_the_numbers_printed_are_those_recomputed(found: Campaign) -> None:
     evaluator = FormulaEvaluator(sketches())
     parts = found.objective.tables_fitness[0].parts
     rows = {"train": parts.train, "valid": parts.valid, "test": parts.open_test()}
@@ -99,7 +99,7 @@ def test_the_numbers_printed_are_those_recomputed(found: Discovery) -> None:
         assert test["rho_ci"][0] <= test["rho"] <= test["rho_ci"][1]
 
 
-def test_the_winner_is_the_front_member_best_on_valid(found: Discovery) -> None:
+def test_the_winner_is_the_front_member_best_on_valid(found: Campaign) -> None:
     front = found.outcome_.hall.front
     valid = {key_up_to_sign(entry.formula): found.objective.valid(entry) for entry in front}
     assert valid[key_up_to_sign(parse(found.best_["formula"]))] == max(valid.values())
@@ -221,7 +221,7 @@ def test_a_campaign_can_be_resumed_without_naming_anything(
 ) -> None:
     discovery(tmp_path / "c", generations=2).search()
     monkeypatch.setattr("lpzero.discover.discovery.load", lambda *_: table())
-    again = Discovery(out=tmp_path / "c", resume=True, generations=3, sketches=[sketches()]).run()
+    again = Campaign(out=tmp_path / "c", resume=True, generations=3, sketches=[sketches()]).run()
     assert len(again.history_) == 4
     assert again.settings.population == 12
 
@@ -229,10 +229,10 @@ def test_a_campaign_can_be_resumed_without_naming_anything(
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: Discovery("nano-gpt3"), UnknownNameError, "did you mean"),
-        (lambda: Discovery([]), InputError, "one table or several"),
-        (lambda: Discovery(["nano-gpt2", "nano-gpt2"]), InputError, "several different"),
-        (lambda: Discovery(), InputError, "no table is given"),
+        (lambda: Campaign("nano-gpt3"), UnknownNameError, "did you mean"),
+        (lambda: Campaign([]), InputError, "one table or several"),
+        (lambda: Campaign(["nano-gpt2", "nano-gpt2"]), InputError, "several different"),
+        (lambda: Campaign(), InputError, "no table is given"),
         (lambda: discovery(time_limit=0), InputError, "time_limit is 0"),
         (lambda: discovery(resume=True), InputError, "nothing to resume"),
         (lambda: discovery(generation=3), InputError, "did you mean 'generations'"),
@@ -247,7 +247,7 @@ def test_a_campaign_can_be_resumed_without_naming_anything(
     ],
 )
 def test_what_cannot_be_is_refused(
-    make: Callable[[], Discovery], error: type[Exception], message: str
+    make: Callable[[], Campaign], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         make()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import spaces
 from lpzero.discover import campaign as running
-from lpzero.discover.discovery import Discovery
+from lpzero.discover.discovery import Campaign
 from lpzero.discover.language import Language
 from lpzero.discover.report import choose_stable
 from lpzero.discover.settings import preset
@@ -48,7 +48,7 @@ VARIATION = variation_of(LANGUAGE)
 TOOLBOX = toolbox_of(LANGUAGE)
 
 
-def products(out: Path | None = None, **options: Any) -> Discovery:
+def products(out: Path | None = None, **options: Any) -> Campaign:
     return discovery(out, **(SMALL | {"choose": "stable"} | options))
 
 
@@ -65,11 +65,11 @@ def other_seed() -> list[Sketch]:
 def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Campaigns have sketches of a second seed."""
     sources = (sketches, other_seed)
-    monkeypatch.setattr(Discovery, "_sketch_sources", lambda self, index, on: sources)
+    monkeypatch.setattr(Campaign, "_sketch_sources", lambda self, index, on: sources)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Discovery]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Campaign]:
     """A campaign that nothing disturbed."""
     out = tmp_path_factory.mktemp("products") / "campaign"
     return out, products(out).run()
@@ -168,7 +168,7 @@ def n_changed(parent: Any, child: Any) -> int:
 
 
 def test_the_first_population_has_the_beams_best_and_nothing_falls_below_it(
-    whole: tuple[Path, Discovery],
+    whole: tuple[Path, Campaign],
 ) -> None:
     _, found = whole
     (fitness,) = found.objective.tables_fitness
@@ -183,7 +183,7 @@ def test_the_first_population_has_the_beams_best_and_nothing_falls_below_it(
     assert max(c.fitness[0] for c in found.outcome_.state.population) == fitnesses[-1]
 
 
-def test_no_two_formulas_kept_have_one_canonical_form(whole: tuple[Path, Discovery]) -> None:
+def test_no_two_formulas_kept_have_one_canonical_form(whole: tuple[Path, Campaign]) -> None:
     outcome = whole[1].outcome_
     for kept in (outcome.hall.entries, outcome.state.population):
         keys = [str(canonical(c.formula)).lstrip("-") for c in kept]
@@ -191,7 +191,7 @@ def test_no_two_formulas_kept_have_one_canonical_form(whole: tuple[Path, Discove
     assert any(len(c.formula.terms) > 1 for c in outcome.hall.entries)
 
 
-def test_equal_seeds_give_equal_directories(tmp_path: Path, whole: tuple[Path, Discovery]) -> None:
+def test_equal_seeds_give_equal_directories(tmp_path: Path, whole: tuple[Path, Campaign]) -> None:
     products(tmp_path / "again", jobs=2).run()
     assert_equal(tmp_path / "again", whole[0])
 
@@ -203,7 +203,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("saves", [True, False], ids=["after a checkpoint", "before one"])
 def test_a_killed_campaign_resumes_to_the_same_bytes(
     tmp_path: Path,
-    whole: tuple[Path, Discovery],
+    whole: tuple[Path, Campaign],
     monkeypatch: pytest.MonkeyPatch,
     saves: bool,
 ) -> None:
@@ -228,7 +228,7 @@ def test_the_winner_is_the_best_known_among_those_that_repeat(threshold: float) 
     measured = {c.id: repeats(str(canonical(c.formula))) for c in pool}
     least = min(threshold, max(measured.values()))
     assert {c.id for c in chosen} == {i for i, value in measured.items() if value >= least}
-    rhos = [known_rho(found, str(canonical(c.formula))) for c in chosen]
+    rhos = [train_valid_rho(found, str(canonical(c.formula))) for c in chosen]
     assert rhos == sorted(rhos, reverse=True)
     result = found.result_
     assert result["best"]["formula"] == str(canonical(chosen[0].formula))
@@ -241,7 +241,7 @@ def test_the_winner_is_the_best_known_among_those_that_repeat(threshold: float) 
         assert set(result["ensemble"]["judged"][fitness.table.name]) >= {"train", "test"}
 
 
-def test_without_a_second_seed_stability_is_not_known(whole: tuple[Path, Discovery]) -> None:
+def test_without_a_second_seed_stability_is_not_known(whole: tuple[Path, Campaign]) -> None:
     result = whole[1].result_
     assert result["stability"] is None
     assert result["chosen_on"] == "stable"
@@ -265,8 +265,8 @@ def repeats(text: str) -> float:
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def known_rho(found: Discovery, text: str) -> float:
-    rows = found.objective.tables_fitness[0].known_rows
+def train_valid_rho(found: Campaign, text: str) -> float:
+    rows = found.objective.tables_fitness[0].train_valid_rows
     pair = rank(score(text, sketches)[rows]), rank(table().targets[rows])
     return round(float(np.corrcoef(*pair)[0, 1]), 9)
 

@@ -50,9 +50,9 @@ def fitness(rhos: list[float], agreements: list[float]) -> Any:
     repeated = np.stack([_moved(n, agreement) for agreement in agreements])
     return SimpleNamespace(
         table=range(n),
-        all_rows=SimpleNamespace(scores=lambda formulas: list(scores)),
-        repeated_rows=SimpleNamespace(scores=lambda formulas: list(repeated)),
-        known_rho=lambda found: np.array(rhos),
+        values=SimpleNamespace(scores=lambda formulas: list(scores)),
+        second_seed_values=SimpleNamespace(scores=lambda formulas: list(repeated)),
+        train_valid_rho=lambda found: np.array(rhos),
     )
 
 

@@ -40,18 +40,17 @@ def test_fitness_is_of_train_rows_and_valid_of_valid_rows(fitness: TableFitness)
 
 
 def test_valid_rows_without_groups_give_rho_instead(fitness: TableFitness) -> None:
-    _, measures = fitness._valid
-    assert measures.n_within == 0
+    assert fitness._valid_measures.n_within == 0
     assert fitness.on_valid(FORMULA, RHO_WITHIN) == fitness.on_valid(FORMULA, RHO) != 0
 
 
 def test_formulas_are_chosen_on_train_and_valid_rows(fitness: TableFitness) -> None:
     parts = split(table(), 0)
     known = sorted([*parts.train.tolist(), *parts.valid.tolist()])
-    assert fitness.known_rows.tolist() == known
+    assert fitness.train_valid_rows.tolist() == known
     scores = np.stack([table().targets, -table().targets])
     # The test targets of a campaign are hidden, so they cannot have taken part.
-    assert fitness.known_rho(scores).tolist() == [1.0, -1.0]
+    assert fitness.train_valid_rho(scores).tolist() == [1.0, -1.0]
 
 
 def test_fewer_rows_are_a_sample_of_the_training_rows() -> None:
@@ -73,7 +72,7 @@ def test_the_sketches_of_the_second_seed_are_looked_up_once() -> None:
         return sketches()
 
     settings = preset("default", unaries=1, terms=2)
-    fitness = TableFitness(table(), split(table(), 0), sketches, settings, repeated=second_seed)
-    assert fitness.repeated.second is not None
-    assert fitness.repeated_rows is not None
+    fitness = TableFitness(table(), split(table(), 0), sketches, settings, second_seed=second_seed)
+    assert fitness.two_seeds.second is not None
+    assert fitness.second_seed_values is not None
     assert len(calls) == 1

@@ -104,7 +104,6 @@ def test_the_run_is_read_without_its_sketches(done: tuple[PairResults, object]) 
     run = open_run(results.files.folder)
     pairs = list(run.pairs())  # type: ignore[attr-defined]
     assert pairs
-    assert run.command()[:3] == ["lpzero", "exhaust", "made-up"]  # type: ignore[attr-defined]
 
 
 def test_products_of_longer_chains_are_screened(tmp_path: Path) -> None:

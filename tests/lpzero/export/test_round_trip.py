@@ -19,12 +19,11 @@ from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import TensorError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
-from primitives.lambdified import score_sympy
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.pruning import check
 from primitives.rejection import Rejected
-from primitives.symbolic import to_sympy
+from primitives.symbolic import score_sympy, to_sympy
 from tests.lpzero.export.network_tensors import (
     LIMIT,
     blocks,
@@ -222,6 +221,13 @@ def test_exports_that_the_engine_wrote_before_still_open(name: str) -> None:
     assert whole.ensemble == ("both" if name == "ensemble" else None)
     again = json.loads(json_form.write(whole.entries, whole.ensemble))
     assert _without_digests(again) == _without_digests(json.loads(path.read_text()))
+
+
+def test_an_old_export_of_a_product_in_another_spelling_opens() -> None:
+    """Version 0.2.0 kept mul(a, a) as its user wrote it; it is square(a) now."""
+    path = Path(__file__).parent / "exports_0_2_0" / "repeated_factor.json"
+    (entry,) = json_form.load(path).entries
+    assert str(entry.formula) == "mul(square(sum(l1(W))), sqrt(inner(abs(A))))"
 
 
 def _without_digests(value: Any) -> Any:

@@ -30,6 +30,7 @@ from lpzero.proxies.registry import restore, snapshot
 from lpzero.report.formulas import shown
 from lpzero.search.ledger import Ledger
 from lpzero.search.scorer import Scorer
+from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 from tests.lpzero.export.network_tensors import exported
 
@@ -135,6 +136,19 @@ def test_networks_as_they_are_run_score_as_their_sketches(
     assert np.isfinite(expected).all()
     found = proxy.on_networks().score(SPACE, ARCHS, measurements)
     assert found == pytest.approx(list(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize("own", [{"seed": 3}, {"batch_seed": 1}, {"loss": "ones"}])
+def test_a_formula_with_seeds_or_a_loss_of_its_own_is_scored_on_sketches_alone(
+    own: dict[str, Any],
+) -> None:
+    proxy = FormulaProxy("own", parse("sum(fro(W))"), options=SketchOptions(**own))
+    assert proxy.needs_sketches
+    with pytest.raises(InputError, match="own was exported with its own loss or seeds"):
+        proxy.on_networks()
+    cut = FormulaProxy("cut", parse("sum(fro(W))"), options=SketchOptions(limit=7))
+    assert not cut.needs_sketches
+    assert cut.on_networks().measures
 
 
 def test_an_architecture_without_a_column_has_no_score_and_the_others_have(

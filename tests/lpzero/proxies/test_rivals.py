@@ -18,6 +18,7 @@ from lpzero.proxies.families.attention import _norm
 from lpzero.proxies.families.covariances import count_components, spectrum
 from lpzero.proxies.families.patterns import distinct, size_factor
 from lpzero.proxies.passes import _SIGNS, Affine, block_jacobians, entropy
+from spaces.flexibert.model import FeedForward
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny_networks import (
     LAYOUT,
@@ -113,6 +114,26 @@ def test_swap_counts_the_patterns_of_all_blocks_together() -> None:
     }
     assert 20 < len(patterns) < 2**6
     assert value("swap", net) == len(patterns)
+
+
+def test_swap_of_stacked_feed_forward_layers_counts_the_units_of_every_layer() -> None:
+    space = spaces.get("nano-flexibert")
+    drawn = (space.sample(random.Random(seed)) for seed in range(200))
+    arch = next(a for a in drawn if len({block.stacks for block in space.blocks(a)}) > 1)
+    model = space.build(arch, 0)
+    # Of so many inputs no layer alone has every pattern.
+    tokens = torch.from_numpy(np.random.default_rng(0).integers(0, space.vocabulary, (24, 5)))
+    signs: list[Tensor] = []
+    for module in model.modules():
+        if isinstance(module, FeedForward):
+            for linear in module.stacks:  # GELU(x) has the sign of x
+                linear.register_forward_hook(lambda _, __, out: signs.append((out > 0).flatten(1)))
+    with torch.no_grad():
+        model(tokens)
+    assert len(signs) == sum(block.stacks for block in space.blocks(arch)) > space.depth(arch)
+    columns = {tuple(row) for layer in signs for row in layer.T.tolist()}
+    assert len(columns) > 1000
+    assert value("swap", Network(model, tokens)) == len(columns)
 
 
 def test_the_regularised_swap_falls_off_on_both_sides_of_the_mean_size(tmp_path: Path) -> None:

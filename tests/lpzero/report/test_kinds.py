@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from lpzero.cli.main import run as command
-from lpzero.dashboard.kinds import describe
 from lpzero.errors import InputError
 from lpzero.judgement.differences import paired_difference
 from lpzero.proxies.ranking_record import RankingRun
 from lpzero.report import notebook, plotly_chart, style, write
 from lpzero.report.contents import content_of
 from lpzero.report.figures import front, rivals, trainings
-from lpzero.report.ranking_differences import compared
+from lpzero.report.ranking_page import compared
 from lpzero.runs import layout
+from lpzero.runs.command import kind_of
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.live_run import watch
 from lpzero.runs.run import open_run
@@ -126,7 +126,7 @@ def test_a_comparison_has_a_page_with_its_curves(tmp_path: Path) -> None:
     assert "--loop random --proxy depth --proxy none" in text
     assert "--samples 20" in text
     assert validated(content_of(run).figures) == 1
-    assert describe(run.config).state == "finished"
+    assert kind_of(run.config).line(run.config).state == "finished"
     whole = json.loads((out / layout.RESULT).read_text())["rows"]
 
     # As if it had been killed in its last search: the page shows the others.
@@ -136,7 +136,7 @@ def test_a_comparison_has_a_page_with_its_curves(tmp_path: Path) -> None:
     run, live = open_run(out), watch(run.config)
     assert live.update(1.0) is not None
     assert live.now().facts == {"searches": "3 of 4"}
-    assert describe(run.config).state == "stopped"
+    assert kind_of(run.config).line(run.config).state == "stopped"
     assert "not finished: 3 of 4 searches are" in run.remarks[0]
     text = read(write(run).page).text
     assert run.remarks[0] in text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lpzero.report import formulas, verdict
-from lpzero.report.tables import number
+from lpzero.report.markup import number
 from lpzero.search.comparison import curve_rows
 from tests.lpzero.numbered_run import TABLES, numbered_run
 

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import numpy as np
 import pytest
 
 from lpzero.cli.main import run as command
-from lpzero.discover.settings import Settings, preset
 from lpzero.errors import InputError
 from lpzero.exhaust import ExhaustSettings, exhaust
 from lpzero.exhaust import report as exhaust_report
@@ -25,12 +23,11 @@ from lpzero.exhaust.run import exhaustive_config
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.report import search_page, style, write
-from lpzero.report import transfer as transferring
 from lpzero.report.chart import Line
 from lpzero.report.contents import content_of
 from lpzero.report.figures import convergence
+from lpzero.report.figures import transfer as transferring
 from lpzero.report.markup import Markup, element
-from lpzero.report.provenance import commands
 from lpzero.runs import layout
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.run import open_run
@@ -104,7 +101,7 @@ def read(path: Path) -> _Checker:
 def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
     found = read(write(open_run(campaign)).page)
     titles = ["Did it find something?", "Does it hold?", "What else?", "How was it searched?"]
-    places = [found.text.index(title) for title in (*titles, "Reproduce lpzero discover")]
+    places = [found.text.index(title) for title in (*titles, "Reproduce")]
     assert places == sorted(places)
     linked = [at["href"] for tag, at in found.tags if tag == "a" and at.get("class") != "skip"]
     assert linked == ["#found", "#holds", "#others", "#search", "#reproduce"]
@@ -566,34 +563,6 @@ def test_a_ranking_gives_a_figure_of_all_proxies(
 
 
 @pytest.mark.slow
-def test_the_printed_command_makes_the_same_configuration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    changes: dict[str, Any] = {
-        "unaries": 1, "generations": 2, "choose": "train", "seed": 5, "statistics": ("A", "H"),
-        "objectives": ("rho", "partial"), "same_statistic": True, "start": ("sum(abs(A))",),
-        "split_seed": 3, "pool": 0.2, "neighbours": 0.25, "immigrants": 0.3, "sketch_seed": 4,
-        "rules": ("inverse-pair",),
-    }  # fmt: skip
-    asked = discovery(tmp_path / "a b", **changes).run()
-    words = shlex.split(commands(open_run(tmp_path / "a b"))[0])
-    given: dict[str, Any] = {}
-
-    def configure(tables: list[str], **options: Any) -> None:
-        given.update(options, tables=tables)
-        raise InputError("enough")
-
-    monkeypatch.setattr("lpzero.discover.discovery.Discovery", configure)
-    assert command(words[1:]) == 2
-    known = {field.name for field in fields(Settings)}
-    again = preset(given["preset"], **{k: v for k, v in given.items() if k in known})
-    assert again == asked.settings
-    assert given["tables"] == ["made-up"]
-    assert given["split_seed"] == 3
-    assert given["sketch_seed"] == 4
-    assert Path(given["out"]) == tmp_path / "a b"
-
-
 def test_elements_escape_all_but_markup() -> None:
     assert element("p", "<b>", Markup("<i></i>"), None, 3) == "<p>&lt;b&gt;<i></i>3</p>"
     assert element("a", title='"<', hidden=True, id=None) == '<a title="&quot;&lt;" hidden></a>'

@@ -25,7 +25,7 @@ from lpzero.scores.products import (
     search,
     search_tables,
 )
-from lpzero.scores.stable_terms import Repeated, stable_term_tables
+from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
 from lpzero.scores.tabulation import tabulate
 from lpzero.scores.terms import (
     BLOCK_REDUCTIONS,
@@ -36,6 +36,7 @@ from lpzero.scores.terms import (
     term_table,
     values_of,
 )
+from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.rejection import Rejected
@@ -110,7 +111,7 @@ def test_terms_have_the_values_of_their_formulas(evaluator: FormulaEvaluator) ->
     reductions = {term.reduction for term in table.terms}  # type: ignore[union-attr]
     assert reductions == {*BLOCK_REDUCTIONS, "embedding", "head"}
     for term, values in list(zip(table.terms, table.values, strict=True))[::7]:
-        found = evaluator.score(term)  # type: ignore[arg-type]
+        found = evaluator.score(Formula.of_base(term))
         assert not isinstance(found, Rejected)
         np.testing.assert_allclose(np.abs(found), values, rtol=1e-9, err_msg=str(term))
 
@@ -243,9 +244,9 @@ def test_tables_share_terms_and_keep_those_that_repeat(evaluator: FormulaEvaluat
         for name, means in first.means.items()
     }, {}, {}, first.sizes, first.end_sizes)  # fmt: skip
     (kept,) = stable_term_tables(
-        [Repeated(TermSource(first), TermSource(again))], TermLanguage(), 0.999
+        [TwoSeeds(TermSource(first), TermSource(again))], TermLanguage(), 0.999
     )
-    (everything,) = stable_term_tables([Repeated(TermSource(first), None)], TermLanguage(), 0.999)
+    (everything,) = stable_term_tables([TwoSeeds(TermSource(first), None)], TermLanguage(), 0.999)
     sizes = [str(t) for t in everything.terms if not set("AJGHWS") & set(str(t))]
     assert sizes
     assert set(sizes) <= {str(term) for term in kept.terms}
@@ -259,3 +260,12 @@ def test_terms_that_differ_by_a_factor_or_a_power_are_one() -> None:
     columns |= {"other": other, "both": one * other}
     found = term_table(None, columns=columns)
     assert [str(term) for term in found.terms] == ["one", "other", "both"]
+
+
+def test_the_depth_is_known_without_a_column(evaluator: FormulaEvaluator) -> None:
+    """The best count of a table may name it."""
+    found = evaluator.score(parse("mul(depth, sum(params))"))
+    blocks, params = (evaluator.score(parse(text)) for text in ("depth", "sum(params)"))
+    assert not isinstance(blocks, Rejected)
+    assert blocks.tolist() == [one.n_blocks for one in SKETCHES]
+    np.testing.assert_allclose(found, blocks * params)

@@ -15,23 +15,18 @@ import pytest
 import spaces
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
-from lpzero.proxies import Measurements, get
 from lpzero.report.drawn_chart import draw
 from lpzero.report.figures.convergence import search_curves
 from lpzero.search import Request, Resources, comparison
 from lpzero.search.comparison import compare, curve_rows, label, run_folder
 from lpzero.search.environment import Environment
-from lpzero.search.evaluators import supernet
+from lpzero.search.evaluators import training
 from lpzero.search.metrics import (
     best_after,
     evaluations_to_reach,
-    found_mapd,
-    front,
-    mapd,
     mean_interval,
     top_threshold,
 )
-from spaces.tables import load
 from tests.lpzero.search.landscapes import SPACE, Landscape, environment, height, proxy
 
 TRACE = [
@@ -44,15 +39,6 @@ def test_best_after_is_carried_on() -> None:
     np.testing.assert_array_equal(best_after(TRACE, 2), [3, 5])
     with pytest.raises(InputError, match="nothing was evaluated"):
         best_after([{"evaluations": 0, "target": 1.0}], 3)
-
-
-def test_mapd_of_what_searches_found() -> None:
-    perplexities, costs = np.array([40.0, 30.0, 35.0, 20.0]), np.array([1.0, 2.0, 3.0, 4.0])
-    # The true front: 40 at 1, 30 at 2, 20 at 4. The third found costs more than the second and is
-    # worse, so it does not count.
-    found, at = np.array([44.0, 30.0, 33.0]), np.array([1.0, 2.4, 3.0])
-    assert found_mapd(found, at, perplexities, costs) == pytest.approx((0.1 + 0.0) / 2)
-    assert found_mapd(perplexities, costs, perplexities, costs) == 0.0
 
 
 def test_evaluations_to_reach() -> None:
@@ -80,38 +66,6 @@ def test_the_interval_of_a_mean_holds_it() -> None:
     assert low < np.mean(values) < high
     assert high - low == pytest.approx(2 * 1.96 * 2 / 20, rel=0.15)
     assert mean_interval([4.0, 4.0]) == (4.0, 4.0)
-
-
-def naive_front(quality: Any, cost: Any) -> set[int]:
-    def beats(i: int, j: int) -> bool:
-        no_worse = quality[i] >= quality[j] and cost[i] <= cost[j]
-        return no_worse and (quality[i] > quality[j] or cost[i] < cost[j])
-
-    rows = range(len(cost))
-    return {j for j in rows if not any(beats(i, j) for i in rows)}
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_front_is_what_nothing_beats(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    quality, cost = rng.permutation(30).astype(float), rng.permutation(30).astype(float)
-    assert set(front(quality, cost)) == naive_front(quality, cost)
-
-
-def test_mapd_by_hand() -> None:
-    perplexities = np.array([50.0, 40.0, 44.0, 30.0])
-    costs = np.array([1.0, 2.0, 2.5, 4.0])
-    # True front: rows 0, 1, 3. A proxy that prefers row 2 to row 1 puts 0, 2 and 3 on its front.
-    scores = np.array([1.0, 0.5, 3.0, 4.0])
-    assert mapd(scores, perplexities, costs) == pytest.approx((0 + 4 / 40 + 0) / 3)
-    assert mapd(-perplexities, perplexities, costs) == 0
-
-
-def test_mapd_of_decoder_parameters_is_as_published(real_data: Path) -> None:
-    table = load("gpt2-lm1b-corei7-pareto", real_data)
-    scores = get("decoder-parameters").score(table.space, table.archs, Measurements())
-    # 0.6% in Table 5 of ETAS, of LTS, which ranks by decoder parameters
-    assert mapd(scores, -table.targets, table.extra["latency"]) == pytest.approx(0.006, abs=5e-4)
 
 
 def arms(*proxies: str) -> list[Request]:
@@ -242,11 +196,6 @@ def test_a_target_at_the_threshold_reaches_it() -> None:
     assert evaluations_to_reach(TRACE, 7.1) is None
 
 
-def test_of_equal_cost_only_the_better_is_in_the_front() -> None:
-    quality, cost = np.array([1.6, 2.0, 1.5, 3.0]), np.array([5.0, 5.0, 4.0, 9.0])
-    assert front(quality, cost).tolist() == [2, 1, 3]
-
-
 def test_searches_inside_a_comparison_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in a worker must not send work to the cluster that waits for it."""
     given: list[Resources] = []
@@ -281,9 +230,9 @@ def test_a_supernet_measures_architectures_of_its_own_space_only(
         def measure(self, arch: int) -> SimpleNamespace:
             return SimpleNamespace(value=arch / 10)
 
-    monkeypatch.setattr(supernet, "open_supernet", lambda folder: Trained())
-    made = supernet.SupernetEvaluator(spaces.get("nano-autoformer"), "runs/x")
+    monkeypatch.setattr(training, "open_supernet", lambda folder: Trained())
+    made = training.SupernetEvaluator(spaces.get("nano-autoformer"), "runs/x")
     assert made.target == "accuracy in the supernet"
     assert list(made.evaluate([1, 3])) == [0.1, 0.3]
     with pytest.raises(InputError, match="a supernet of space nano-autoformer, not nano-gpt2"):
-        supernet.SupernetEvaluator(spaces.get("nano-gpt2"), "runs/x")
+        training.SupernetEvaluator(spaces.get("nano-gpt2"), "runs/x")

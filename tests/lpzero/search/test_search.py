@@ -18,20 +18,19 @@ from scipy.stats import rankdata
 
 import spaces
 from lpzero.arrays import FloatArray
-from lpzero.cli.search import search as command
+from lpzero.cli.verb import command
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Constraints, Request, Resources, defaults, loops, run
 from lpzero.search import evaluators as evaluating
 from lpzero.search import search as searching
+from lpzero.search.constraints import Stopwatch
 from lpzero.search.cost import Cost
-from lpzero.search.deadline import Deadline, TimeUpError
-from lpzero.search.evaluators.surrogate import Surrogate
+from lpzero.search.evaluators.table import Surrogate
 from lpzero.search.evaluators.training import Training
 from lpzero.search.gaussian import Kernel, Process, likelihood
-from lpzero.search.latency import Stopwatch
-from lpzero.search.ledger import Ledger
+from lpzero.search.ledger import Deadline, Ledger, TimeUpError
 from lpzero.search.scorer import NoProxy, Scorer
 from spaces.initialisation import ByName
 from spaces.tables import load
@@ -525,7 +524,7 @@ def test_a_long_search_uses_every_core_unless_told_otherwise(
     jobs: int | None, seconds: float, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searching, "n_cores", lambda: 2)
-    assert command.make_context("search", ["nano-gpt2"]).params["jobs"] is None
+    assert command("search").make_context("search", ["nano-gpt2"]).params["jobs"] is None
     assert Resources(jobs=jobs).workers_for(Cost(100, seconds)).jobs == expected
     assert Resources(jobs=jobs).workers_for(None).jobs == 1
 

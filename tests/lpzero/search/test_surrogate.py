@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import spaces
 from lpzero.search import evaluators, gaussian
-from lpzero.search.evaluators import surrogate
-from lpzero.search.evaluators.surrogate import LOGARITHM, PLAIN, Surrogate, cross_validated
+from lpzero.search.evaluators import table as evaluator
+from lpzero.search.evaluators.table import LOGARITHM, PLAIN, Surrogate, cross_validated
 from lpzero.search.features import Features
 from lpzero.search.gaussian import GRID, Kernel, Process, likelihood
 from spaces import user_modules
@@ -49,7 +49,7 @@ def test_features_and_constants_are_fitted_without_the_held_out_rows(
             asked.append((set(archs), len(fitted) - 1))
             return super().__call__(archs)
 
-    monkeypatch.setattr(surrogate, "Features", Watched)
+    monkeypatch.setattr(evaluator, "Features", Watched)
     predictions = cross_validated(table, PLAIN)
     assert np.isfinite(predictions).all()
     assert len(fitted) == 10

@@ -16,7 +16,6 @@ from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.export import json_form
 from lpzero.export.exported import Exported, Provenance
-from lpzero.export.untrusted import Fields
 from lpzero.proxies import Context, Measurements
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.runs.run import open_run
@@ -24,6 +23,7 @@ from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.statistics.errors import StatisticsError
 from lpzero.statistics.extraction import extract
+from lpzero.untrusted import Fields
 from primitives.parser import parse
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.tables.table import make_table
@@ -159,4 +159,6 @@ def test_verbs_take_definitions_and_share_the_sketches(
     assert json.loads(Path(out, "config.json").read_text())["request"]["sketch"] == {
         **SketchOptions(definitions="released").to_json()
     }
-    assert open_run(Path(out)).command()[-4:-2] == ["--definitions", "released"]
+    words = open_run(Path(out)).command
+    assert words is not None
+    assert words[words.index("--definitions") + 1] == "released"

@@ -1,0 +1,44 @@
+"""Calls a verb, so that the directory of its run keeps the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lpzero.options import make, options
+from lpzero.runs.command import Command, command_of, started_by, stored
+from lpzero.runs.config import read_config
+from lpzero.verbs import Outcome, Screen, module
+
+
+def call(name: str, request: Any, screen: Screen | None = None) -> Outcome:
+    """What the verb gives for the request; without a screen nothing is shown."""
+    declared = module(name)
+    with started_by(command(name, request)):
+        outcome: Outcome = declared.run(request, screen or Screen())
+    return outcome
+
+
+def request_of(name: str, *arguments: Any, **values: Any) -> Any:
+    """The request of a verb with these arguments and options."""
+    kind = module(name).Request
+    names = [entry.name for entry in options(kind) if entry.is_argument]
+    return make(kind, {**dict(zip(names, arguments, strict=False)), **values})
+
+
+def command(name: str, request: Any) -> Command | None:
+    """The command to keep: that of the run to resume, with what is given now, or this one."""
+    declared = module(name)
+    if not hasattr(declared, "KIND"):
+        return None
+    kind = declared.kind(request) if hasattr(declared, "kind") else declared.KIND
+    now = command_of(kind, name, request)
+    if now is None or not getattr(request, "resume", False):
+        return now
+    config = read_config(Path(str(request.out)).expanduser())
+    if config is None:
+        return now
+    before = stored(config)
+    if before is None or before.kind != kind:
+        return None  # what it was started with is not known
+    return Command(kind, name, {**before.options, **now.options})

@@ -1,0 +1,124 @@
+"""A comparison of searches over several seeds, which `lpzero search --compare` starts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lpzero.errors import InputError
+from lpzero.runs.layout import RESULT
+from lpzero.runs.line import FINISHED, STOPPED, Line, field, list_of, whole
+from lpzero.runs.run import Run, read_file
+from lpzero.verbs import Outcome, Screen
+
+if TYPE_CHECKING:
+    from lpzero.report.sections import Content
+    from lpzero.runs.config import StoredConfig
+    from lpzero.runs.live_run import LiveRun
+    from lpzero.search.comparison import Comparison
+    from lpzero.search.request import Request as SearchRequest
+    from lpzero.verbs.search import Request
+
+__all__ = ["KIND", "follow", "line", "page", "read", "run"]
+
+KIND = "comparison"
+_SEEDS = 20
+
+
+def run(request: Request, screen: Screen) -> Outcome:
+    """A row and a curve per loop and proxy; with `out` also as files."""
+    from lpzero.search.comparison import compare
+    from lpzero.verbs.search import resources
+
+    for name in ("loops", "proxies"):
+        if not getattr(request, name):
+            raise InputError(f"--compare needs {name}: give --loop and --proxy")
+    if request.seed is not None:
+        raise InputError("--compare runs seeds 0 to N - 1: give --seeds N, not --seed")
+    is_shown = screen.progress and sys.stderr.isatty()
+    around = resources(request, "runs" if is_shown else None)
+    arms = _every_request(request, screen)
+    out = None if request.out is None else Path(request.out)
+    found = compare(arms, request.seeds or _SEEDS, around, out, request.resume)
+    return Outcome(result_of(found, out))
+
+
+def result_of(found: Comparison, out: Path | None) -> dict[str, Any]:
+    """Rows and curves of a comparison; they are written to the directory if there is one."""
+    from lpzero import files
+    from lpzero.report import style
+    from lpzero.report.drawn_chart import draw
+    from lpzero.report.figures.convergence import search_curves
+    from lpzero.search.comparison import curve_rows
+
+    curves = curve_rows(found.results)
+    example = next(iter(found.results.values()))[0]["evaluator"]
+    if out is not None:
+        files.write_csv(out / "curves.csv", curves)
+        files.write_csv(out / "comparison.csv", found.rows)
+        figure = draw(search_curves(curves, example["target"], found.threshold))
+        for form in ("pdf", "png"):
+            style.save(figure, out / f"curves.{form}")
+    rows = {"threshold": found.threshold, "evaluator": example, "rows": found.rows}
+    return {**rows, "curves": curves}
+
+
+def _every_request(request: Request, screen: Screen) -> list[SearchRequest]:
+    """Every loop with every proxy; a constant goes to the loops that have it."""
+    from lpzero.search import loops
+    from lpzero.verbs.search import complete, given
+
+    asked = given(request)
+    constants = asked.pop("constants")
+    known = {name: loops.names_of(name) for name in request.loops}
+    for constant in constants:
+        if not any(constant in names for names in known.values()):
+            raise InputError(f"none of {', '.join(known) or 'no loops'} has {constant}")
+    return [
+        complete(
+            {
+                **asked,
+                "loop": loop,
+                "proxy": proxy,
+                "constants": {k: v for k, v in constants.items() if k in known[loop]},
+                "constraints": dict(asked["constraints"]),
+            },
+            request,
+            screen,
+        )
+        for loop in request.loops
+        for proxy in request.proxies
+    ]
+
+
+def read(config: StoredConfig) -> Run:
+    """The comparison with that config."""
+    from lpzero.search.comparison_record import read
+
+    return read(config)
+
+
+def follow(config: StoredConfig) -> LiveRun:
+    """The comparison while it works."""
+    from lpzero.search.live_comparison import LiveComparison
+
+    return LiveComparison(config)
+
+
+def line(config: StoredConfig) -> Line:
+    """The comparison in a list; it may be begun again with more arms than its result has."""
+    arms = list_of(config.request.get("arms"))
+    rows = list_of((read_file(config, RESULT, []) or {}).get("rows"))
+    asked = len(arms) * whole(config.request.get("seeds"))
+    done = sum(whole(field(row, "seeds")) for row in rows)
+    space = str(field(arms[0], "table") or field(arms[0], "space") or "") if arms else ""
+    progress = f"{len(arms):,} arms, {asked:,} searches"
+    return Line(FINISHED if rows and done == asked else STOPPED, space, progress)
+
+
+def page(run: Any, *others: Any) -> Content:
+    """The page of a comparison."""
+    from lpzero.report import comparison_page
+
+    return comparison_page.content(run)

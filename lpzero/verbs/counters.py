@@ -1,0 +1,37 @@
+"""counters: Correlate counters (sizes) with the targets of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lpzero.options import argument, group
+from lpzero.verbs import Outcome, Screen, groups
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Correlate counters (parameters, depth, ...) with the targets of TABLE."""
+
+    table: Any = argument("TABLE")
+    file: groups.TableFile = group(groups.TableFile)
+    where: groups.Data = group(groups.Data)
+
+
+def run(request: Request, screen: Screen) -> Outcome:
+    """A row per counter."""
+    from lpzero.judgement.table import ALL, TableJudge
+
+    table = request.file.load_networks(request.table, request.where.data)
+    lines = TableJudge(table).counters()
+    rows = [{"proxy": line["proxy"], **judged_columns(line["judged"][ALL])} for line in lines]
+    ceiling = "" if table.ceiling is None else f", noise ceiling {table.ceiling:.3f}"
+    title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}"
+    return Outcome(rows, {"title": title})
+
+
+def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a judgement that are shown in rows."""
+    shown = ("n", "rho", "rho_untied", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
+    return {key: judged[key] for key in (*shown, "top_precision")}

@@ -1,0 +1,266 @@
+"""Options that several verbs share, each declared once, and what they choose.
+
+A request holds such a group as a field (`lpzero.options.group`); its options are the request's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lpzero.errors import InputError
+from lpzero.options import FOLDER, OneOf, Place, Switch, Text, Whole, option
+from lpzero.statistics.definitions import DEFINITIONS, OURS
+from lpzero.statistics.losses import LOSSES
+
+if TYPE_CHECKING:
+    from lpzero.parallel import Workers
+    from lpzero.sketches.sketch import SketchOptions
+    from spaces.minibatch import Minibatch
+
+UPSTREAM_SPACE = "flexibert-upstream"
+DEFINITIONS_HELP = (
+    "What H, W and G of formulas are; released takes them as the authors' code does: the query or"
+    " the input of a linear transform, and the Linears of the mixing operation."
+)
+
+
+def device() -> str:
+    """The field of the device."""
+    return option(
+        "auto",
+        "The device that networks run on; auto is CUDA if available.",
+        OneOf("device", ("auto", "cpu", "cuda")),
+        is_local=True,
+    )
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """How a user's file is read as a table, and the space of its rows."""
+
+    target: str | None = option(None, "A file as table: the column to rank by.", Text("COLUMN"))
+    smaller_is_better: bool = option(False, "A file as table: a small target is good.", Switch())
+    ids: str | None = option(
+        None,
+        "A file as table: the column of ids.  [default: one called id or name, else lines]",
+        Text("COLUMN"),
+        "--id",
+    )
+    task: str | None = option(
+        None, "A zero-cost file of NASLib: the task.  [default: the only one]", Text()
+    )
+    space: str | None = option(
+        None,
+        "The space to build and count in; my_module:SPACE is one of your own, and runs its module."
+        "  [default: the table's own]",
+        Text("NAME|MODULE:NAME"),
+    )
+
+    @property
+    def reading(self) -> Any:
+        """How the file is read, or None if no option says anything about it."""
+        from spaces.tables.readers import Reading
+
+        found = Reading(self.target, self.smaller_is_better, self.ids, self.task)
+        return None if found == Reading() else found
+
+    def load(self, table: Any, data: str | None, space: str | None = None) -> Any:
+        """The table of that name or in that file, with networks or without; values as they are."""
+        from lpzero.discover.table_sources import TableSources
+        from spaces.tables import load_any
+
+        if not isinstance(table, (str, Path)):
+            return table
+        sources = TableSources(lambda name, space: load_any(name, data, space), self.reading)
+        return sources.load(str(table), space or self.space)
+
+    def load_networks(self, table: Any, data: str | None, space: str | None = None) -> Any:
+        """The table; raise InputError if it has no networks."""
+        found = self.load(table, data, space)
+        if found.space is None:
+            raise InputError(
+                f"{table} names no space, so there are no networks: give --space my_module:SPACE"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The text of the batch that networks run on."""
+
+    corpus: str | None = option(
+        None,
+        "A text file to draw sequences from, read as bytes or through --tokenizer."
+        "  [default: random tokens]",
+        Place(),
+    )
+    tokenizer: str | None = option(
+        None, "A tokenizer.json of Hugging Face that reads --corpus.  [default: bytes]", Place()
+    )
+
+
+@dataclass(frozen=True)
+class Batch(Corpus):
+    """The batch that networks run on."""
+
+    batch: Any = option(
+        None,
+        "The number of sequences or images in the batch.  [default: the space's]",
+        Whole(2),
+    )
+    length: int | None = option(
+        None, "The number of tokens of a sequence.  [default: the space's]", Whole(2)
+    )
+
+    @property
+    def minibatch(self) -> Minibatch | None:
+        """The batch that the options choose; None if none of them is given."""
+        from spaces.minibatch import Minibatch
+
+        corpus, tokenizer = (None if p is None else str(p) for p in (self.corpus, self.tokenizer))
+        return Minibatch.chosen(self.batch, self.length, corpus, tokenizer)
+
+
+@dataclass(frozen=True)
+class Statistics(Batch):
+    """The batch, and what the statistics of formulas are."""
+
+    definitions: str | None = option(
+        None, f"{DEFINITIONS_HELP}  [default: {OURS}]", OneOf("definitions", DEFINITIONS)
+    )
+
+    def sketch(self, seed: int) -> SketchOptions:
+        """What sketches of networks with that seed are made of."""
+        from lpzero.sketches.sketch import SketchOptions
+
+        return SketchOptions(
+            seed=seed,
+            batch_seed=seed,
+            batch=self.minibatch,
+            definitions=self.definitions or OURS,
+        )
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where work runs."""
+
+    jobs: int | None = option(
+        1,
+        "The number of parallel processes; it does not change the result.",
+        Whole(1),
+        is_local=True,
+    )
+    backend: str = option(
+        "loky",
+        "Where processes run: loky is this machine, dask and ray are clusters.",
+        OneOf("backend", ("loky", "dask", "ray")),
+        is_local=True,
+    )
+    scheduler: str | None = option(
+        None,
+        "The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT (Ray);"
+        " see docs/cluster.md.",
+        Text("ADDRESS"),
+        is_local=True,
+    )
+
+    @property
+    def workers(self) -> Workers:
+        """The processes."""
+        from lpzero.parallel import Workers
+
+        return Workers(self.jobs or 1, self.backend, self.scheduler)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the released tables are."""
+
+    data: str | None = option(
+        None,
+        "The data root: the folder of the released tables.",
+        FOLDER,
+        is_local=True,
+        variable="LPZERO_DATA",
+    )
+
+
+@dataclass(frozen=True)
+class Running(Where, Data):
+    """Where work runs, where tables and sketches are, and on what networks run."""
+
+    device: str = device()
+    cache: str | None = option(
+        None,
+        "The folder of the sketches.  [default: ~/.cache/lpzero]",
+        FOLDER,
+        is_local=True,
+        variable="LPZERO_CACHE",
+    )
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the sketches."""
+        from lpzero.sketches.store import default_folder
+
+        return Path(self.cache).expanduser() if self.cache else default_folder()
+
+
+@dataclass(frozen=True)
+class Directory:
+    """The lock of a run's directory."""
+
+    no_lock: bool = option(
+        False,
+        "Do not lock the run's directory, for file systems without locks; make sure that no other"
+        " process uses it.",
+        Switch(),
+        is_local=True,
+    )
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Whether progress is shown."""
+
+    quiet: bool = option(False, "Show no progress.", Switch(), is_local=True)
+
+
+def seed() -> int:
+    """The field of the seed of networks."""
+    return option(0, "The seed of untrained networks and batches.", Whole())
+
+
+def split_seed() -> int:
+    """The field of the seed of the split."""
+    return option(0, "The seed of the train/valid/test split.", Whole())
+
+
+def loss() -> str:
+    """The field of the loss."""
+    return option(
+        "auto",
+        "The loss to differentiate; auto is next-token for language models, else cotangent.",
+        OneOf("loss", LOSSES),
+    )
+
+
+def chunk() -> int | None:
+    """The field of the size of a pass."""
+    return option(
+        None,
+        "The number of sequences per pass; fewer need less memory.  [default: all]",
+        Whole(1),
+    )
+
+
+def upstream_dims() -> bool:
+    """The field that builds FlexiBERT as published."""
+    return option(
+        False,
+        "Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
+        Switch(),
+    )

@@ -1,0 +1,189 @@
+"""score: Score a model of your own, or a Hugging Face configuration."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lpzero.errors import InputError
+from lpzero.options import FILE, OneOf, Repeated, Switch, Text, Whole, argument, group, option
+from lpzero.statistics.definitions import DEFINITIONS, OURS
+from lpzero.statistics.losses import LOSSES
+from lpzero.verbs import Outcome, Screen, groups
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from lpzero.proxies.model_scores import Scores
+    from lpzero.statistics.layout import Layout
+
+_LARGEST_LAYOUT = 1 << 20  # bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Score models: larger is better, whatever the proxy.
+
+    MODULE:MODEL is an object in a Python module or file, my_model.py:MODEL, which is run: a torch
+    module, or a function that gives one. With several models, proxies that rank them are scored
+    too.
+    """
+
+    models: tuple[str, ...] = argument("MODULE:MODEL", ())
+    hf: tuple[str, ...] = option(
+        (),
+        "A configuration of Hugging Face, built without weights, or a folder that save_pretrained"
+        " wrote; repeatable.",
+        Repeated("CONFIG.json|FOLDER"),
+    )
+    proxies: tuple[str, ...] = option(
+        (),
+        "A proxy, a formula, an exported file or a run's directory; repeatable."
+        "  [default: all, without -released]",
+        Repeated("NAME|FORMULA|FILE"),
+        "--proxy",
+    )
+    released: bool = option(False, "Without --proxy: also the authors' released recipes.", Switch())
+    inputs: str | None = option(
+        None,
+        "The batch: a tensor, or tensors by the names of the model's arguments.  [default: random"
+        " tokens or images]",
+        Text("MODULE:BATCH"),
+    )
+    batch: int | None = option(None, "The number of inputs.  [default: 8; images: 4]", Whole(2))
+    length: int | None = option(
+        None,
+        "The number of tokens of an input.  [default: 64, or what the model reads]",
+        Whole(2),
+    )
+    text: groups.Corpus = group(groups.Corpus)
+    loss: str = option(
+        "auto",
+        f"One of {', '.join(LOSSES)}, or a function of the model's output and its batch that gives"
+        " one number or one per sample.",
+        Text("NAME|MODULE:LOSS"),
+    )
+    layout: str | None = option(
+        None,
+        "Where statistics are read.  [default: found by running the model]",
+        FILE,
+    )
+    show_layout: bool = option(
+        False, "Print where statistics are read, as --layout takes it.", Switch()
+    )
+    chunk: int | None = option(None, "Inputs per pass.  [default: all]", Whole(1))
+    definitions: str = option(OURS, groups.DEFINITIONS_HELP, OneOf("definitions", DEFINITIONS))
+    seed: int = groups.seed()
+    device: str = groups.device()
+
+
+def run(request: Request, screen: Screen) -> Outcome:
+    """A row per model and proxy, or the layouts of the models."""
+    from lpzero.proxies.model_scores import default_proxies, given_network, score_networks
+    from lpzero.statistics.isolation import resolve_device
+
+    models = _models(request)
+    if not models:
+        raise InputError("no model given: lpzero score my_model.py:MODEL, or --hf CONFIG.json")
+    layout, loss = _layout(request.layout), _loss(request.loss)
+    batch = _value(request.inputs) if request.inputs else None
+    networks = {}
+    for name, model in models.items():
+        model.to(resolve_device(request.device))
+        read = _batch(model, request) if batch is None else batch
+        networks[name] = given_network(model, read, loss, layout, request.seed, request.chunk)
+    if request.show_layout:
+        layouts = {name: network.layout.to_json() for name, network in networks.items()}
+        return Outcome(layouts if len(layouts) > 1 else next(iter(layouts.values())))
+    proxies = list(request.proxies) or default_proxies(request.released)
+    scores = score_networks(networks, proxies, request.definitions)
+    if not any(row.reason is None for row in scores):
+        first = scores.rows[0]
+        raise InputError(f"{first.proxy} cannot be scored: {first.reason}")
+    if screen.is_brief:  # JSON has the reasons in its rows
+        for proxy, reason in scores.refused.items():
+            screen.say(f"not scored: {proxy}: {reason}")
+    return Outcome(scores.to_json(), _table(scores))
+
+
+def _models(request: Request) -> dict[str, nn.Module]:
+    from torch import nn
+
+    from lpzero import hf
+
+    found: dict[str, nn.Module] = {}
+    for address in request.models:
+        value = _value(address)
+        model = value if isinstance(value, nn.Module) else value() if callable(value) else value
+        if not isinstance(model, nn.Module):
+            kind = type(model).__name__
+            raise InputError(f"{address} gives {kind}, expected a torch module")
+        found[address] = model
+    for path in request.hf:
+        is_folder = Path(path).is_dir()
+        found[path] = hf.load(path) if is_folder else hf.build(path, request.seed)
+    return found
+
+
+def _value(address: str) -> Any:
+    """The object at MODULE:NAME, whose module is run."""
+    from primitives.errors import did_you_mean
+    from spaces import user_modules
+
+    module_name, _, attribute = address.rpartition(":")
+    if not module_name or not attribute.isidentifier():
+        raise InputError(f"{address!r} is not an address; write my_module.py:NAME")
+    module = user_modules.load(module_name)
+    if not hasattr(module, attribute):
+        known = [name for name in vars(module) if not name.startswith("_")]
+        raise InputError(f"{module_name} has no {attribute}; {did_you_mean(attribute, known)}")
+    return getattr(module, attribute)
+
+
+def _loss(text: str) -> Any:
+    if ":" in text:
+        return _value(text)
+    if text not in LOSSES:
+        raise InputError(f"loss {text!r} is unknown; use one of {', '.join(LOSSES)}")
+    return text
+
+
+def _layout(path: str | None) -> Layout | None:
+    from lpzero.statistics.layout import layout_from_json
+    from spaces.regular_files import read_regular
+
+    if path is None:
+        return None
+    try:
+        fields = json.loads(read_regular(Path(path), _LARGEST_LAYOUT))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    return layout_from_json(fields)
+
+
+def _batch(model: nn.Module, request: Request) -> Any:
+    from lpzero.hf.batches import batch
+    from spaces.minibatch import Minibatch
+
+    text = Minibatch.chosen(None, None, request.text.corpus, request.text.tokenizer)
+    return batch(model, request.batch, request.length, request.seed, text)
+
+
+def _table(scores: Scores) -> dict[str, Any]:
+    """What a terminal shows."""
+    scored = [row for row in scores if row.reason is None]
+    several = len({row.model for row in scores}) > 1
+    rows = [
+        {
+            **({"model": row.model} if several else {}),
+            "proxy": row.proxy,
+            "score": row.score,
+            "ms": round(1000 * row.seconds, 1),
+            "needs": row.needs,
+        }
+        for row in scored
+    ]
+    title = "larger is better" if several else f"{scored[0].model}: larger is better"
+    return {"rows": rows, "title": title, "significant": ("score",)}

@@ -1,0 +1,412 @@
+"""search: Search a space for the best architecture, by any proxy."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lpzero.errors import InputError
+from lpzero.options import (
+    FILE,
+    FOLDER,
+    OneOf,
+    Option,
+    Real,
+    Repeated,
+    Switch,
+    Text,
+    Whole,
+    argument,
+    given_of,
+    group,
+    option,
+    shared_options,
+)
+from lpzero.runs.layout import JOURNAL, RESULT
+from lpzero.runs.line import FINISHED, STOPPED, Line, field, last_record, named_number, whole
+from lpzero.runs.run import Run, read_file
+from lpzero.search import evaluators
+from lpzero.search.constraints import COSTS, bound_option
+from lpzero.search.loops import LOOPS
+from lpzero.search.networks import NETWORKS
+from lpzero.verbs import Outcome, Screen, groups
+
+if TYPE_CHECKING:
+    from lpzero.report.sections import Content
+    from lpzero.runs.config import StoredConfig
+    from lpzero.runs.live_run import LiveRun
+    from lpzero.search import Resources
+    from lpzero.search.environment import Entry
+    from lpzero.search.request import Request as SearchRequest
+    from spaces.base import Space
+
+__all__ = ["KIND", "Request", "follow", "kind", "line", "page", "read", "resources", "run"]
+
+KIND = "search"
+_SECONDS = Real(0, is_open=True)
+_USUAL_PROXIES = "".join(
+    f"; {name}: {loop.usual_proxy}" for name, loop in LOOPS.items() if loop.usual_proxy is not None
+)
+_BY_PROXY = ", ".join(name for name, loop in LOOPS.items() if loop.by_proxy)
+
+
+def constants() -> list[Option]:
+    """The constants of every loop."""
+    return shared_options(LOOPS)
+
+
+def bounds() -> list[Option]:
+    """A lower and an upper bound of every cost."""
+    found = []
+    for cost in COSTS:
+        unit = "milliseconds per forward pass on this machine" if cost == "latency" else cost
+        for word, text in (("min", "At least"), ("max", "At most")):
+            flag = bound_option(word, cost)
+            name = flag.removeprefix("--").replace("-", "_")
+            help = f"{text} this many {unit.replace('-', ' ')}."
+            found.append(Option(name, help, Real(0), flag, None))
+    return found
+
+
+@dataclass(frozen=True)
+class Running(groups.Running):
+    """Where a search runs."""
+
+    jobs: int | None = option(
+        None,
+        "The number of parallel processes; it does not change the result.  [default: every core if"
+        " the networks take long, else 1]",
+        Whole(1),
+        is_local=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Search SPACE for the best architecture, guided by a proxy.
+
+    The default constants of a loop are those of its paper, where it gives them: see
+    docs/search.md. The evaluator gives the target of an architecture; with `proxy`, only the
+    proxy's score is used. SPACE alone is enough: `lpzero search nano-gpt2`.
+    """
+
+    space: str | None = argument("SPACE", None)
+    hf: str | None = option(
+        None,
+        "Search Hugging Face configurations: a file with choices for fields (see docs/search.md).",
+        FILE,
+    )
+    loops: tuple[str, ...] = option(
+        (),
+        f"One of {', '.join(LOOPS)}; repeatable with --compare.  [default: etas]",
+        Repeated("LOOP"),
+        "--loop",
+    )
+    proxies: tuple[str, ...] = option(
+        (),
+        "A proxy, rank-mean(A, B), a formula, an exported file, a run's directory, or none (a"
+        " random number); repeatable with --compare.  [default: the engine's proxy for the space's"
+        f" family{_USUAL_PROXIES}]",
+        Repeated("NAME|FORMULA|FILE"),
+        "--proxy",
+    )
+    evaluator: str | None = option(
+        None,
+        f"One of {', '.join(evaluators.NAMES)}.  [default: surrogate if a table is present, else"
+        f" proxy; {_BY_PROXY}: proxy]",
+        Text(),
+    )
+    table: str | None = option(
+        None, "The table of the evaluator.  [default: the space's own]", Text()
+    )
+    beyond_table: bool = option(
+        False,
+        "Let a surrogate predict outside the ranges of its table too.  [default: the search stays"
+        " inside; with --compare it does not]",
+        Switch(),
+    )
+    training_steps: int | None = option(
+        None, "The number of training steps.  [default: the recipe's]", Whole(1)
+    )
+    bounds: dict[str, Any] = given_of(bounds)
+    constants: dict[str, Any] = given_of(constants)
+    compare: bool = option(
+        False, "Run every --loop with every --proxy over several seeds.", Switch()
+    )
+    seeds: int | None = option(None, "The number of seeds for --compare.  [default: 20]", Whole(2))
+    time_limit: float | None = option(
+        None,
+        "Stop after this many seconds with the best so far; --resume continues.  [default: none]",
+        _SECONDS,
+        is_local=True,
+    )
+    watts: float | None = option(
+        None,
+        "Also print the energy and the CO2 of these seconds on a machine that draws this many.",
+        _SECONDS,
+        is_local=True,
+    )
+    out: str | None = option(None, "Save the search in this directory.", FOLDER)
+    resume: bool = option(False, "Continue the search in --out, if there is one.", Switch())
+    seed: int | None = option(None, "The seed of the loop.  [default: 0]", Whole())
+    weights_seed: int | None = option(
+        None, "The seed of untrained networks.  [default: 0]", Whole()
+    )
+    networks: str | None = option(
+        None,
+        "Networks that are quick to draw and score, or as `lpzero rank` has them, with the same"
+        " scores.  [default: quick; those of a table as-ranked]",
+        OneOf("kind of networks", NETWORKS),
+    )
+    shown: groups.Quiet = group(groups.Quiet)
+    directory: groups.Directory = group(groups.Directory)
+    inputs: groups.Batch = group(groups.Batch)
+    running: Running = group(Running)
+
+    def __post_init__(self) -> None:
+        if self.resume and not self.out:
+            raise InputError("--resume needs --out, the directory of the search to continue")
+        for name, value in (("time-limit", self.time_limit), ("watts", self.watts)):
+            if self.compare and value:
+                raise InputError(f"--{name} is for one search, not for --compare")
+        if self.seeds and not self.compare:
+            raise InputError("--seeds is for --compare; use --seed for one search")
+        if self.hf and self.space:
+            raise InputError("give a space or --hf, not both")
+
+
+def kind(request: Request) -> str:
+    """The kind of run that the request starts."""
+    from lpzero.verbs import compare
+
+    return compare.KIND if request.compare else KIND
+
+
+def run(request: Request, screen: Screen) -> Outcome:
+    """The best architecture and the trace; with `compare` a row per loop and proxy."""
+    from lpzero.search import run as search
+    from lpzero.search.footprint import Footprint
+
+    if request.compare:
+        from lpzero.verbs import compare
+
+        return compare.run(request, screen)
+    asked = _one_request(request, screen)
+    out = None if request.out is None else Path(request.out).expanduser()
+    with _display(request, asked, screen) as around:
+        outcome = search(asked, around, out, request.resume, request.time_limit)
+    result = {**outcome.result, "seconds": round(outcome.seconds, 3)}
+    cost = None if request.watts is None else Footprint(result["seconds"], request.watts)
+    result |= {} if cost is None else {"footprint": cost.to_json()}
+    if "stopped_by" in result:
+        words = ["lpzero", "search", *(["--hf", str(request.hf)] if request.hf else [])]
+        again = f"; continue with: {shlex.join([*words, '--out', str(out), '--resume'])}"
+        screen.say(f"stopped by the {result['stopped_by']}{again if out else ''}")
+    return Outcome(result, {"footprint": cost})
+
+
+@contextmanager
+def _display(request: Request, asked: SearchRequest, screen: Screen) -> Iterator[Resources]:
+    """What the search runs on, and one bar or, where stderr is no terminal, a line per step."""
+    from dataclasses import replace
+
+    from lpzero.parallel import whole_bar
+    from lpzero.search.cost import most_scored
+    from lpzero.search.scorer import n_passes
+
+    if not screen.progress:
+        yield resources(request, None)
+        return
+    is_terminal = sys.stderr.isatty()
+    around = replace(resources(request, "scoring" if is_terminal else None), say=screen.say)
+    line = _StepLine(asked.loop, asked.made_loop.last_step)
+    if not is_terminal:
+        yield replace(around, show=lambda entry: line.say(entry, screen))
+        return
+    total, is_fitted = most_scored(asked), asked.evaluator == evaluators.SURROGATE
+    first = "fitting the surrogate" if is_fitted else asked.loop
+    with whole_bar(first, total, 1 / max(1, n_passes(asked.made_proxy))) as bar:
+        yield replace(around, show=lambda entry: bar.reach(entry["scored"], line.text(entry)))
+
+
+class _StepLine:
+    """A step in one line: the loop, how many were scored and evaluated, the best so far."""
+
+    def __init__(self, loop: str, last: int | None) -> None:
+        self.loop, self.last = loop, "" if last is None else f"/{last}"
+        self.shown: tuple[Any, Any] = (None, None)
+
+    def say(self, entry: Entry, screen: Screen) -> None:
+        """Print the line if the step or the best has changed."""
+        if self.shown == (entry["step"], entry["best"]):
+            return
+        self.shown = entry["step"], entry["best"]
+        screen.say(
+            f"{self.loop} {entry['step']}{self.last}  scored {entry['scored']:,}"
+            f"  evaluated {entry['evaluations']:,}  best {_number(entry['best'])}"
+        )
+
+    def text(self, entry: Entry) -> str:
+        """The text beside a bar, which has the number scored."""
+        return f"{self.loop} {entry['step']}{self.last}  best {_number(entry['best'])}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
+
+
+def resources(request: Request, label: str | None) -> Resources:
+    """The resources to run on; scoring has a bar if it has a label."""
+    from lpzero.search import Resources
+
+    running = request.running
+    return Resources(
+        data=running.data,
+        cache=running.folder,
+        device=running.device,
+        jobs=running.jobs,
+        backend=running.backend,
+        scheduler=running.scheduler,
+        label=label,
+        lock=not request.directory.no_lock,
+    )
+
+
+def _one_request(request: Request, screen: Screen) -> SearchRequest:
+    """The request for one search; on resuming, options not given keep their stored values."""
+    from lpzero.search.defaults import known_space
+    from lpzero.search.storage import resumed, stored_request
+
+    asked = given(request)
+    for name, values in (("loop", request.loops), ("proxy", request.proxies)):
+        if len(values) > 1:
+            plural = "proxies" if name == "proxy" else "loops"
+            raise InputError(f"several {plural} were given: compare them with --compare")
+        if values:
+            asked[name] = values[0]
+    folder = Path(request.out or "").expanduser()
+    stored = stored_request(folder) if request.resume else None
+    if stored is None:
+        return complete(asked, request, screen)
+    if request.beyond_table:
+        asked["inside_table"] = False
+    elif "space" in asked and stored.get("inside_table"):
+        # The search began in the part of the space that its table knows.
+        asked["space"] = known_space(asked["space"], stored.get("table"))
+    return resumed(folder, stored, asked)
+
+
+def given(request: Request) -> dict[str, Any]:
+    """The options that were given, under the names of a search's request."""
+    names = ("space", "seed", "weights_seed", "networks", "evaluator", "table", "training_steps")
+    asked = {name: getattr(request, name) for name in names if getattr(request, name) is not None}
+    if request.hf:
+        asked["space"] = _hf_space(request.hf)
+    batch = request.inputs.minibatch
+    asked |= {} if batch is None else {"batch": batch}
+    asked["constants"] = dict(request.constants)
+    asked["constraints"] = {}
+    for cost in COSTS:
+        key = cost.replace("-", "_")
+        bound = [request.bounds.get(f"{word}_{key}") for word in ("min", "max")]
+        if bound != [None, None]:
+            asked["constraints"][cost] = bound
+    return asked
+
+
+def _hf_space(path: str) -> str:
+    """The name under which the space of configurations is known from now on."""
+    from lpzero import hf
+    from spaces import user_modules
+
+    space = hf.read_space(path)
+    user_modules.remember_space(str(path), space)
+    return str(space.name)
+
+
+def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchRequest:
+    """The request with a loop, a proxy, an evaluator and bounds where none are named."""
+    import spaces
+    from lpzero.search import Constraints, defaults, loops
+    from lpzero.search import Request as SearchRequest
+
+    if "space" not in asked:
+        raise InputError("no space given: lpzero search SPACE")
+    space = spaces.get(asked["space"])
+    loop = loops.get(asked.setdefault("loop", defaults.LOOP))
+    if "evaluator" not in asked:
+        table = asked.get("table")
+        alone = loop.by_proxy and table is None and not request.compare
+        data = None if request.running.data is None else str(request.running.data)
+        asked["evaluator"] = evaluators.PROXY if alone else evaluators.default(space, table, data)
+    is_inside = not (request.compare or request.beyond_table)
+    if asked["evaluator"] == evaluators.SURROGATE and is_inside:
+        asked["inside_table"] = True
+        _keep_to_table(asked, space, screen)
+    elif request.beyond_table and asked["evaluator"] != evaluators.SURROGATE:
+        raise InputError("--beyond-table is for --evaluator surrogate")
+    if "proxy" not in asked and (proxy := defaults.proxy(space, loop)) is not None:
+        asked["proxy"] = proxy
+    limits = {cost: (low, high) for cost, (low, high) in asked.pop("constraints").items()}
+    return SearchRequest(**asked, constraints=Constraints(limits))
+
+
+def _keep_to_table(asked: dict[str, Any], space: Space[Any], screen: Screen) -> None:
+    """Search the part of the space that the table was drawn from, and say so."""
+    from lpzero.search import defaults
+
+    table = asked.get("table") or evaluators.table_of(space)
+    part = defaults.known_space(asked["space"], table)
+    if part != asked["space"]:
+        screen.say(
+            f"{table} was drawn from {part}, a part of {space.name}: searching there"
+            f" (--beyond-table searches all of {space.name})"
+        )
+        # The table is that of the whole space, so it must be named.
+        asked |= {"space": part, "table": table}
+
+
+def read(config: StoredConfig) -> Run:
+    """The search with that config."""
+    from lpzero.search.record import read
+
+    return read(config)
+
+
+def follow(config: StoredConfig) -> LiveRun:
+    """The search while it works."""
+    from lpzero.search.live_search import LiveSearch
+
+    return LiveSearch(config)
+
+
+def line(config: StoredConfig) -> Line:
+    """The search in a list."""
+    result, request = read_file(config, RESULT, []), config.request
+    table = str(request.get("table") or request.get("space") or "")
+    if result is None:
+        n_facts = whole(last_record(config.folder / JOURNAL).get("n"), -1) + 1
+        return Line(STOPPED, table, f"{n_facts:,} facts")
+    progress = (
+        f"{whole(result.get('scored')):,} scored, {whole(result.get('evaluations')):,} evaluated"
+    )
+    return Line(FINISHED, table, progress, _best(result))
+
+
+def _best(result: Mapping[str, Any]) -> str:
+    target = field(result, "best", "target")
+    if target is None:
+        return named_number("score", field(result, "best", "score"))
+    return named_number("target", target)
+
+
+def page(run: Any, beside: Sequence[Any] = (), *others: Any) -> Content:
+    """The page of a search."""
+    from lpzero.report import search_page
+
+    return search_page.content(run, beside)
