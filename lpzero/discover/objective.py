@@ -69,6 +69,9 @@ class Objective:
             next((r for r in result if isinstance(r, Rejected)), None) for result in results
         ]
         kept = [result for result, rule in zip(results, rejected, strict=True) if rule is None]
+        if not kept:
+            yield from filter(None, rejected)
+            return
         # (measures, tables, K)
         values = (
             np.array(kept).reshape(-1, len(self.tables_fitness), len(MEASURES)).transpose(2, 1, 0)
