@@ -1,14 +1,14 @@
 """DEAP's typed primitive set, built from the registry, and exact conversion both ways.
 
 DEAP tells primitives apart by name and gives each one fixed types, so an operation appears once
-for matrices under its own name and once for scalars with a suffix. The root carries reduction and
-sign. A tree is a genotype only: nothing in it can be called; convert it and score the formula.
+for matrices under its own name and once for scalars with a suffix. A tree is a term: its root is
+the reduction. It is a genotype only: nothing in it can be called; convert it and score the term.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -19,41 +19,78 @@ from primitives.block_sizes import SIZES
 from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf
-from primitives.formula import Formula
+from primitives.formula import Term
 from primitives.properties import Gives
-from primitives.reductions import PAPER_REDUCTIONS
+from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
 from primitives.statistics import STATISTICS
 
 
-class MatrixNode:
+class _NodeType(type):
+    """A type whose hash is its place, in every process the same.
+
+    DEAP's one-point crossover draws from a set of types, whose order follows their hashes.
+    """
+
+    place: int
+
+    def __hash__(cls) -> int:
+        return cls.place
+
+
+class MatrixNode(metaclass=_NodeType):
     """DEAP type of an expression that gives a matrix per tensor."""
 
+    place = 1
 
-class ScalarNode:
+
+class ScalarNode(metaclass=_NodeType):
     """DEAP type of an expression that gives a scalar per tensor."""
 
+    place = 2
 
-class ScoreNode:
-    """DEAP type of a whole formula."""
+
+class TermNode(metaclass=_NodeType):
+    """DEAP type of a whole term."""
+
+    place = 3
 
 
 LETTER: dict[type, str] = {MatrixNode: "m", ScalarNode: "s"}
 
 
-def build_set() -> Any:
-    """A PrimitiveSetTyped that expresses every formula of the paper's form."""
-    made = gp.PrimitiveSetTyped("formula", [], ScoreNode)
-    add_expressions(made)
-    for reduction, sign, kind in product(PAPER_REDUCTIONS, (1, -1), LETTER):
-        add(made, _root_name(reduction, sign, kind), [kind], ScoreNode)
+def build_set(
+    statistics: Iterable[str] = tuple(STATISTICS),
+    reductions: Iterable[str] = PAPER_REDUCTIONS,
+    sizes: Iterable[str] = (),
+) -> Any:
+    """A PrimitiveSetTyped of every term with these statistics, sizes and reductions."""
+    made = gp.PrimitiveSetTyped("term", [], TermNode)
+    for name in statistics:
+        made.addTerminal(name, MatrixNode, name=name)
+    for name in sizes:
+        made.addTerminal(name, ScalarNode, name=name)
+    _add_operations(made)
+    for reduction, kind in product(reductions, LETTER):
+        add(made, _root_name(reduction, kind), [kind], TermNode)
     return made
 
 
-def add_expressions(made: Any) -> None:
-    """Add the statistics and every operation below the reductions."""
-    for name in STATISTICS:
-        made.addTerminal(name, MatrixNode, name=name)
+def build_chain_set() -> Any:
+    """A PrimitiveSetTyped of the unaries that keep their operand's type, for DEAP's insertion.
+
+    Insertion of other operations needs a terminal of every type, and scalars may have none.
+    """
+    made = gp.PrimitiveSetTyped("chain", [], TermNode)
+    for name, primitive in UNARIES.items():
+        if primitive.traits.gives is not Gives.SCALAR:
+            add(made, name, [MatrixNode], MatrixNode)
+        add(made, f"{name}_s", [ScalarNode], ScalarNode)
+    return made
+
+
+def _add_operations(made: Any) -> None:
+    """Add every operation below the reductions."""
     for name, primitive in UNARIES.items():
         gives = ScalarNode if primitive.traits.gives is Gives.SCALAR else MatrixNode
         add(made, name, [MatrixNode], gives)
@@ -63,32 +100,30 @@ def add_expressions(made: Any) -> None:
         add(made, _binary_name(name, kinds), list(kinds), gives)
 
 
-def to_tree(formula: Formula, primitive_set: Any) -> Any:
-    """The formula as a PrimitiveTree of the set."""
-    term = formula.term
+def to_tree(term: Term, primitive_set: Any) -> Any:
+    """The term as a PrimitiveTree of the set."""
     nodes, kind = expression_nodes(term.expression, primitive_set)
-    root = look_up(primitive_set, _root_name(term.reduction, formula.sign, kind))
+    root = look_up(primitive_set, _root_name(term.reduction, kind))
     return gp.PrimitiveTree([root, *nodes])
 
 
-def from_tree(tree: Any) -> Formula:
-    """The formula that the tree spells."""
-    return from_names(tuple(node.name for node in tree))
+def from_tree(tree: Any) -> Term:
+    """The term that the tree spells."""
+    return _from_names(tuple(node.name for node in tree))
 
 
 @lru_cache(maxsize=65536)
-def from_names(spelled: tuple[str, ...]) -> Formula:
-    """The formula of a tree whose nodes have these names, the root first."""
+def _from_names(spelled: tuple[str, ...]) -> Term:
+    """The term of a tree whose nodes have these names, the root first."""
     root, *rest = spelled
     meanings = meanings_of_names()
     if root not in meanings["root"]:
         raise FormulaError(f"the tree starts with {root!r}; expected a reduction over blocks")
-    reduction, sign = meanings["root"][root]
     names = iter(rest)
     expression = read_expression(names, meanings)
     if next(names, None) is not None:
         raise FormulaError("the tree goes on after its formula ended")
-    return Formula.of_term(reduction, expression, sign)
+    return Term(meanings["root"][root], expression)
 
 
 def grow(
@@ -100,7 +135,7 @@ def grow(
 ) -> list[Any]:
     """A random expression between the two depths, for DEAP's initialisation and mutation.
 
-    DEAP's own generators fail on scalars and scores, which have no terminal: at the depth limit
+    DEAP's own generators fail on scalars and terms, which have no terminal: at the depth limit
     this one takes the shortest way down to a statistic instead.
     """
     # DEAP's operators draw from the global generator, which a campaign seeds and saves.
@@ -160,14 +195,14 @@ def meanings_of_names() -> dict[str, dict[str, Any]]:
         "unary": {name + suffix: name for name in UNARIES for suffix in ("", "_s")},
         "binary": {_binary_name(name, pair): name for name in BINARIES for pair in kinds},
         "root": {
-            _root_name(reduction, sign, kind): (reduction, sign)
-            for reduction, sign, kind in product(PAPER_REDUCTIONS, (1, -1), LETTER)
+            _root_name(reduction, kind): reduction
+            for reduction, kind in product(POSITION_REDUCTIONS, LETTER)
         },
     }
 
 
 on_change(meanings_of_names.cache_clear)
-on_change(from_names.cache_clear)
+on_change(_from_names.cache_clear)
 
 
 def _binary_name(name: str, kinds: tuple[type, ...]) -> str:
@@ -176,9 +211,8 @@ def _binary_name(name: str, kinds: tuple[type, ...]) -> str:
     return f"{name}_{''.join(LETTER[kind] for kind in kinds)}"
 
 
-def _root_name(reduction: str, sign: int, kind: type) -> str:
-    minus = "minus_" if sign < 0 else ""
-    return f"{minus}blocks_{reduction}{'_s' if kind is ScalarNode else ''}"
+def _root_name(reduction: str, kind: type) -> str:
+    return f"blocks_{reduction}{'_s' if kind is ScalarNode else ''}"
 
 
 def add(made: Any, name: str, takes: list[type], gives: type) -> None:

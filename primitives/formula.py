@@ -175,10 +175,11 @@ class Formula(_Text):
         n = len(self.powers)
         if (n != 1 and len({power.base for power in self.powers}) != n) or not n:
             raise FormulaError("a formula has one power or more, each of another base")
-        if self.depth > MAX_DEPTH:
+        text = fold(self, str, _apply, _call)
+        # A level has a bracket: most texts have too few of them to be counted level by level.
+        if text.count("(") >= MAX_DEPTH and self.depth > MAX_DEPTH:
             raise FormulaError(f"the formula is deeper than {MAX_DEPTH} levels; shorten it")
-        minus = "-" if self.sign < 0 else ""
-        object.__setattr__(self, "text", minus + fold(self, str, _apply, _call))
+        object.__setattr__(self, "text", f"-{text}" if self.sign < 0 else text)
 
     @classmethod
     def of(
@@ -368,17 +369,21 @@ def _sum(total: Sum, of: Callable[[Formula], _T], join: Callable[[str, list[_T]]
     return sides[0] if len(sides) == 1 else join("sub", sides)
 
 
-@lru_cache(maxsize=1024)
 def chains(exponent: Fraction) -> tuple[tuple[str, ...], ...]:
     """The power as factors, the largest first: each a chain of operations on the base.
 
     >>> chains(Fraction(-3, 4))
     (('sqrt', 'inverse'), ('sqrt', 'sqrt', 'inverse'))
     """
-    if not exponent:
+    return _chains(exponent.numerator, exponent.denominator)  # hashing a fraction takes long
+
+
+@lru_cache(maxsize=1024)
+def _chains(signed: int, denominator: int) -> tuple[tuple[str, ...], ...]:
+    if not signed:
         return (), ("inverse",)
-    numerator, last = abs(exponent.numerator), () if exponent > 0 else ("inverse",)
-    roots = exponent.denominator.bit_length() - 1
+    numerator, last = abs(signed), () if signed > 0 else ("inverse",)
+    roots = denominator.bit_length() - 1
     bits = [bit for bit in range(numerator.bit_length() - 1, -1, -1) if numerator >> bit & 1]
     steps = (bit - roots for bit in bits)
     return tuple((*(("square" if n > 0 else "sqrt",) * abs(n)), *last) for n in steps)

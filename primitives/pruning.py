@@ -239,11 +239,11 @@ def _around(formula: Formula, max_factors: int) -> Iterator[str]:
     value = ranking(as_product(formula, positive), positive)
     if not value.factors:
         yield "constant-factor"
-    if not all(_is_exponent(factor.base, factor.exponent) for factor in value.factors):
+    if not all(is_exponent(factor.base, factor.exponent) for factor in value.factors):
         yield "exponent"
 
 
-def _is_exponent(base: Base, exponent: Fraction) -> bool:
+def is_exponent(base: Base, exponent: Fraction) -> bool:
     """Whether the language has that power of the base."""
     return abs(exponent) in (COLUMN_EXPONENTS if isinstance(base, Column) else EXPONENTS)
 

@@ -178,14 +178,14 @@ BUGS = (
         ("stability >= min(threshold, float(stability.max()))", "stability >= threshold", "nothing is chosen if nothing is stable"),
         ("np.lexsort((np.asarray(complexity), -np.round(rho, 10), ~is_stable))", "np.lexsort((-np.asarray(complexity), -np.round(rho, 10), ~is_stable))", "the more complex of equals comes first"),
     ]),
-    Bugs("lpzero/discover/generation.py", [_T + "discover/test_evolution.py", _T + "discover/test_campaign.py"], [
-        ("plain, sign = child.formula, verdict.sign * scored.sign", "plain, sign = child.formula, verdict.sign", "a formula whose canonical form is negated has the wrong sign"),
-        ("if earlier is None and scored.key in self.fresh:", "if False:", "a formula is tried twice in one generation"),
+    Bugs("lpzero/discover/evolution.py", [_T + "discover/test_evolution.py", _T + "discover/test_campaign.py"], [
+        ("sign = verdict.sign * child.form.sign", "sign = verdict.sign", "a formula whose canonical form is negated has the wrong sign"),
+        ("if earlier is None and form.key in self.fresh:", "if False:", "a formula is tried twice in one generation"),
     ]),
     Bugs("lpzero/discover/candidate.py", [_T + "discover/test_evolution.py"], [
         ("(-c.fitness[0], c.complexity, c.id)", "(-c.fitness[0], -c.complexity, c.id)", "the more complex of equals comes first"),
     ]),
-    Bugs("lpzero/discover/selection.py", [_T + "discover/test_evolution.py"], [
+    Bugs("lpzero/discover/evolution.py", [_T + "discover/test_evolution.py"], [
         ("(*candidate.fitness, -float(candidate.complexity))", "(*candidate.fitness, float(candidate.complexity))", "the front prefers the complex"),
     ]),
     Bugs("lpzero/discover/hall_of_fame.py", [_T + "discover/test_hall_of_fame.py", _T + "discover/test_campaign.py"], [
@@ -295,8 +295,8 @@ BUGS = (
         (" and not isinstance(version, OSError)", "", "a worker that was just lost is said to lack lpzero"),
         ("    if known is not None:\n        wait_while_connecting(known)\n", "", "a stream does not wait for a client that is connecting again"),
     ]),
-    Bugs("lpzero/discover/known.py", [_T + "discover/test_known.py"], [
-        ("if found >= self._end:", "if False:", "a state knows formulas of later ones"),
+    Bugs("lpzero/discover/evolution.py", [_T + "discover/test_known.py"], [
+        ("if number >= self._end:", "if False:", "a state knows formulas of later ones"),
         ("is_last = len(self._ids) == self._count", "is_last = True", "two futures of one state share their keys"),
         ("is_last = len(self._ids) == self._count", "is_last = False", "every generation copies all keys"),
     ]),

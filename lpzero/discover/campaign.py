@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.evolution import Evolution
-from lpzero.discover.generation import State
+from lpzero.discover.evolution import Evolution, State
 from lpzero.discover.hall_of_fame import HallOfFame, Tally
 from lpzero.discover.objective import Objective
 from lpzero.discover.storage import Storage
@@ -80,7 +79,7 @@ def run(
     outcome = CampaignOutcome(state or State(), Tally())
     outcome.tally.count(outcome.state.tried)
     unsaved = storage.after_checkpoint()
-    objective.known_verdicts = {c.key: c.verdict() for c in unsaved if c.key is not None}
+    objective.known_verdicts = evolution.replayed(unsaved)
     objective.prepare()
     loop = _Loop(evolution, objective, storage, outcome, rng)
     with _rare_collections():

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from lpzero.judgement.measures import Measures
-from primitives.canonical import canonical
 from primitives.changes import on_change
 from primitives.formula import Formula
 from primitives.parser import parse
@@ -102,18 +101,6 @@ class Candidate(NamedTuple):
             tuple([Measures(**measures) for measures in get("train", {}).values()]),
             tuple(get("fitness", ())),
         )
-
-    def verdict(self) -> Verdict | Rejected:
-        """The judge's verdict, as the journal has it."""
-        if self.rejected is not None:
-            return Rejected(self.rejected, "as recorded in the journal")
-        formula = self.formula
-        reduced = canonical(formula)
-        if self.key == str(reduced):  # evaluated with its own sign
-            return Verdict(1, self.measures, self.fitness)
-        # The judge evaluated the key, which may be the formula with the opposite sign.
-        is_key = self.key == str(formula.with_sign(1))
-        return Verdict(formula.sign if is_key else reduced.sign, self.measures, self.fitness)
 
 
 def is_candidate(record: dict[str, Any], number: int) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from lpzero.discover.score_language import of_factors
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.across import Across
 from lpzero.scores.columns import ColumnFacts
 from lpzero.scores.products import search_tables
 from lpzero.scores.stable_terms import stable_term_tables
+from primitives.canonical import product_of
 from primitives.formula import Column, Formula
 
 _MOST_SINGLES = 10  # columns by themselves in the first population
@@ -55,7 +55,7 @@ def _products(
     made = []
     for one in found:
         factors = [(terms.terms[term], exponent) for term, exponent in one.factors.powers]
-        formula = of_factors(factors, columns.positive)
+        formula = product_of(factors, columns.positive, ranked=True)
         if formula is not None:
             made.append((one.value, formula))
     return made

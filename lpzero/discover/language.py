@@ -1,17 +1,30 @@
-"""The space of formulas of a campaign: its statistics, the length of chains, the depth."""
+"""The space of formulas of a campaign: draws formulas, recognises those outside, prunes.
+
+With `--terms 1` a formula is one term, in the paper's form; else a product of powers of terms and
+columns, or a sum of columns. Products are made in canonical form (`Language.product`): what stays
+the same for a term is looked up, so that a product that was met before costs a look-up too.
+"""
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from lpzero.discover.settings import AS_WRITTEN, EQUAL, EXACT, Settings
 from lpzero.errors import InputError
-from primitives.canonical import canonical
-from primitives.deap_set import MatrixNode, ScoreNode, build_set
+from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
+from lpzero.scores.products import COLUMN_EXPONENTS, EXPONENTS
+from lpzero.scores.sums import is_summand, parts_of, sum_of
+from primitives import pruning
+from primitives.block_sizes import SIZES
+from primitives.canonical import Factor, Product, as_product, canonical, product_of
+from primitives.deap_set import build_set
+from primitives.errors import FormulaError
 from primitives.expressions import (
     Apply,
     Combine,
@@ -19,12 +32,12 @@ from primitives.expressions import (
     Leaf,
     branch,
     chain_of,
+    drop_dead,
     walk,
 )
-from primitives.formula import Formula, Term
-from primitives.parser import parse_paper_formula
-from primitives.pruning import check
-from primitives.reductions import PAPER_REDUCTIONS
+from primitives.formula import Atom, Column, Formula, Outer, Sum, Term, chains, formulas_within
+from primitives.parser import parse, parse_paper_formula
+from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, Reduction
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
 from primitives.statistics import STATISTICS
@@ -32,11 +45,19 @@ from primitives.statistics import STATISTICS
 # How often the authors' code draws each binary operation; any other is never drawn.
 _RELEASED_WEIGHTS = {"add": 0.6, "sub": 0.3, "matmul": 0.05, "mul": 0.05}
 _EARLY_LEAF = 0.3  # the probability that a branch ends above the deepest level
+_SIZE = 0.25  # the probability that a term reads a size instead of a statistic
+_BINARY = 0.2  # the probability that a term has a binary operation, where the depth allows one
+_COLUMN = 0.4  # the probability that a term is a column, where there are columns
+_SUM = 0.3  # the probability that a formula is a sum, where there are columns
+_SIZE_OPERATIONS = ("sqrt", "square", "log", "inverse")
+_SIGNS = (1, -1)
 _TRIES = 5000
-_MOST_KNOWN = 65_536
+_MOST_FORMS = 65_536  # the longer a campaign runs, the more of its formulas it has met before
+_UNIT = 1 << 20  # exponents are whole multiples of 1/_UNIT, because roots halve them
 
 
 T = TypeVar("T")
+Factors = list[tuple[Atom, Fraction]]
 
 
 class RandomSource(Protocol):
@@ -60,26 +81,31 @@ class ScoredForm:
 
 
 class Language:
-    """The space of a campaign: draws formulas, recognises those outside the space, prunes."""
+    """The formulas that the settings allow; `columns` are what they may use beside networks."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, columns: ColumnFacts = NO_COLUMNS) -> None:
+        self.settings, self.columns = settings, columns
+        self.summands = columns.summands
+        self.has_products = settings.terms > 1
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
+        self.reductions: list[Reduction] = list(POSITION_REDUCTIONS)
+        if not self.has_products:
+            self.reductions = [name for name in PAPER_REDUCTIONS if name in settings.reductions]
         self.rules = frozenset(settings.rules)
-        self.reductions = [name for name in PAPER_REDUCTIONS if name in settings.reductions]
-        self.primitive_set = self._primitive_set()
-        # The longer a campaign runs, the more of its formulas it has met before, mostly of late.
-        self._known_forms = lru_cache(_MOST_KNOWN)(self._examine)
-        self._known_outside = lru_cache(_MOST_KNOWN)(self._why_outside)
+        if self.rules:
+            # A formula without a connected branch has no canonical form, whichever rules are on.
+            around = frozenset(pruning.OUTER_RULES) if self.has_products else frozenset()
+            self.rules |= around | {"both-disconnected"}
+        sizes = SIZES if self.has_products else ()
+        self.primitive_set: Any = build_set(self.statistics, self.reductions, sizes)
+        self._forms: dict[Formula, ScoredForm | Rejected] = {}
+        self.why_outside = lru_cache(_MOST_FORMS)(self._why_outside)
+        self.why_term_outside = lru_cache(_MOST_FORMS)(self._why_term_outside)
+        self._bases = lru_cache(_MOST_FORMS)(self._bases_of)
+        self._of_bases = lru_cache(_MOST_FORMS)(self._make_product)
+        self._factors = lru_cache(1024)(self._factors_of)
 
-    def _primitive_set(self) -> Any:
-        """DEAP's primitive set with these statistics only; without signs, which are fitted."""
-        made = build_set()
-        kept = [node for node in made.terminals[MatrixNode] if node.name in self.statistics]
-        made.terminals[MatrixNode] = kept
-        roots = [node for node in made.primitives[ScoreNode] if "minus" not in node.name]
-        made.primitives[ScoreNode] = roots
-        return made
+    # Drawing
 
     def draw(self, rng: RandomSource) -> Formula:
         """A random formula of the space.
@@ -87,18 +113,23 @@ class Language:
         The paper's chains have a fixed number of operations, which may be `identity`. The other
         methods draw any number up to the limit, which finds simple formulas sooner.
         """
-        expression = self._draw(rng, self.settings.depth, True)
-        return Formula.of_term(rng.choice(self.reductions), expression)
+        if not self.has_products:
+            expression = self._draw(rng, self.settings.depth, True)
+            return Formula.of_term(rng.choice(self.reductions), expression)
+        while True:
+            formula = self._draw_sum(rng) if self._draws_sum(rng) else self._draw_product(rng)
+            if formula is not None:
+                return formula
 
     def _draw(self, rng: RandomSource, depth: int, at_top: bool) -> Expression:
         if depth == 0 or (not at_top and rng.random() < _EARLY_LEAF):
             return branch(rng.choice(self.statistics), *self._chain(rng))
         below = [self._draw(rng, depth - 1, False) for _ in range(2)]
-        made: Expression = Combine(self.draw_binary(rng), below[0], below[1])
+        expression: Expression = Combine(self.draw_binary(rng), below[0], below[1])
         if not at_top:
             for operation in self._chain(rng):
-                made = Apply(operation, made)
-        return made
+                expression = Apply(operation, expression)
+        return expression
 
     def _chain(self, rng: RandomSource) -> list[str]:
         most = self.settings.unaries
@@ -112,79 +143,255 @@ class Language:
             return rng.choice(names)
         return rng.choices(names, [_RELEASED_WEIGHTS.get(name, 0.0) for name in names], k=1)[0]
 
-    def why_outside(self, formula: Formula) -> str | None:
-        """Why the formula is outside the space; None if it is inside."""
-        return self._known_outside(formula)
+    def _draw_product(self, rng: RandomSource) -> Formula | None:
+        n_factors = rng.randint(1, self.settings.terms)
+        return self.product([self.draw_factor(rng) for _ in range(n_factors)])
+
+    def draw_factor(self, rng: RandomSource) -> tuple[Atom, Fraction]:
+        """A random term or column with a random exponent."""
+        atom = self._draw_atom(rng)
+        return atom, rng.choice(self.exponents(atom))
+
+    def exponents(self, atom: Atom) -> tuple[Fraction, ...]:
+        """The exponents that the term or column may have in a product."""
+        return COLUMN_EXPONENTS if isinstance(atom, Column) else EXPONENTS
+
+    def _draw_atom(self, rng: RandomSource) -> Atom:
+        """A column, or a chain of a statistic or size, seldom a binary operation."""
+        if self.columns.factors and (self.settings.columns_only or rng.random() < _COLUMN):
+            return Column(rng.choice(self.columns.factors))
+        reduction = rng.choice(self.reductions)
+        at_end = POSITION_REDUCTIONS[reduction].end is not None
+        if rng.random() < _SIZE:
+            sizes = [name for name, size in SIZES.items() if size.at_ends or not at_end]
+            has_chain = rng.random() < 0.5 and self.settings.unaries > 0
+            chain = [rng.choice(_SIZE_OPERATIONS)] if has_chain else []
+            return Term(reduction, branch(rng.choice(sizes), *chain))
+        names = [n for n in self.statistics if STATISTICS[n].at_ends or not at_end]
+        if not names:
+            return self._draw_atom(rng)
+        expression: Expression = branch(rng.choice(names), *self._chain(rng))
+        if self.settings.depth and not at_end and rng.random() < _BINARY:
+            expression = self._draw(rng, self.settings.depth, True)
+        return Term(reduction, expression)
+
+    def _draws_sum(self, rng: RandomSource) -> bool:
+        if len(self.summands) < 2:
+            return False
+        no_product = self.settings.columns_only and not self.columns.factors
+        return no_product or rng.random() < _SUM
+
+    def _draw_sum(self, rng: RandomSource) -> Formula | None:
+        return sum_of([self.draw_summand(rng) for _ in range(rng.randint(2, self.settings.terms))])
+
+    def draw_summand(self, rng: RandomSource) -> Formula:
+        """A random column under operations on one number, with a random sign."""
+        sign = rng.choice(_SIGNS)
+        return rng.choice(self.summands).with_sign(sign)
+
+    # Products
+
+    def product(self, factors: Iterable[tuple[Atom, Fraction]]) -> Formula | None:
+        """The product of powers of magnitudes in canonical form, whose sign is to be fitted.
+
+        None if every factor cancels or one has no connected branch. A product with a term that a
+        rule rejects is left as it is, so that the rule is named.
+        """
+        factors = list(factors)
+        units: dict[str, int] = {}
+        bases: dict[str, Atom] = {}
+        for atom, exponent in factors:
+            parts = self._bases(atom)
+            if parts is None:
+                return None
+            if not parts:
+                return self._unchanged(factors)
+            for text, base, unit in parts:
+                bases[text] = base
+                unit *= exponent.numerator
+                units[text] = units.get(text, 0) + unit // exponent.denominator
+        left = [(bases[text], units[text]) for text in sorted(units) if units[text]]
+        if not left:
+            return None
+        # What only stretches the scale of the whole goes: a common factor of all exponents.
+        common = math.gcd(*(unit for _, unit in left))
+        if (sum(unit for _, unit in left), left[0][1]) < (0, 0):
+            common = -common
+        return self._of_bases(tuple([(base, unit // common) for base, unit in left]))
+
+    def _unchanged(self, factors: Factors) -> Formula | None:
+        if any(isinstance(a, Term) and drop_dead(a.expression) is None for a, _ in factors):
+            return None
+        is_ranked = any(isinstance(atom, Column) for atom, _ in factors)
+        formula = product_of(factors, self.columns.positive, ranked=is_ranked)
+        return None if formula is None else formula.with_sign(1)
+
+    def _bases_of(self, atom: Atom) -> tuple[tuple[str, Atom, int], ...] | None:
+        """(text, base, exponent in units) of the atom's magnitude in canonical form.
+
+        None if no branch is connected, empty if a rule rejects the atom or there are no rules.
+        """
+        if isinstance(atom, Term) and drop_dead(atom.expression) is None:
+            return None
+        if not self.rules or pruning.check(Formula.of_base(atom), self.rules) is not None:
+            return ()
+        value = as_product(Formula.of_base(atom), self.columns.positive).magnitude()
+        parts = []
+        for factor in value.factors:
+            assert isinstance(factor.base, Atom), "a term is a product of terms"
+            if pruning.check(Formula.of_base(factor.base), self.rules) is not None:
+                # log_softmax is kept, its canonical form log(softmax) is rejected.
+                return ((str(atom), atom, _UNIT),)
+            parts.append((str(factor.base), factor.base, int(factor.exponent * _UNIT)))
+        return tuple(parts)
+
+    def _make_product(self, powers: tuple[tuple[Atom, int], ...]) -> Formula | None:
+        """The product of bases to these exponents, of which the largest becomes 1 to below 2."""
+        scale = 1 << (max(abs(unit) for _, unit in powers).bit_length() - 1)
+        factors = tuple(Factor(base, Fraction(unit, scale)) for base, unit in powers)
+        try:
+            formula = Product(1, factors).formula(self.columns.positive).with_sign(1)
+        except FormulaError:  # deeper than allowed
+            return None
+        rule = self._broken_rule(factors)
+        form: ScoredForm | Rejected = ScoredForm(formula, 1, formula.text)
+        if rule is not None and rule in self.rules:
+            form = pruning.rejection(rule)
+        self._keep(formula, form)
+        return formula
+
+    def _broken_rule(self, factors: Sequence[Factor]) -> str | None:
+        """The rule that a canonical product of sound terms breaks, as `pruning.check` names it."""
+        if any(_is_repeated(factor) for factor in factors):
+            return "repeated-factor"
+        if len(factors) > self.settings.terms:
+            return "too-many-factors"
+        if not all(pruning.is_exponent(factor.base, factor.exponent) for factor in factors):
+            return "exponent"
+        return None
+
+    def factors_of(self, formula: Formula) -> Factors:
+        """The formula's terms and columns with their exponents."""
+        return list(self._factors(formula))
+
+    def _factors_of(self, formula: Formula) -> Factors:
+        factors: Factors = []
+        for power in formula.powers:
+            base = power.base
+            if isinstance(base, Outer) and base.operation == "abs":
+                inner = base.operand.powers
+                base = inner[0].base if len(inner) == 1 and inner[0].exponent == 1 else base
+            if not isinstance(base, Atom):  # a root of a product, as a user may write it
+                value = as_product(formula, self.columns.positive)
+                return [(f.base, f.exponent) for f in value.factors if isinstance(f.base, Atom)]
+            factors.append((base, power.exponent))
+        return factors
+
+    # Limits
 
     def _why_outside(self, formula: Formula) -> str | None:
+        """Why the formula is outside the space; None if it is inside."""
+        if self.has_products:
+            return self._why_product_outside(formula)
         if not formula.is_term:
             return f"{len(formula.terms)} terms, which need --terms 2 or more"
-        reduction = formula.term.reduction
-        if reduction not in PAPER_REDUCTIONS:
-            return f"reduction {reduction}, which needs --terms 2 or more"
-        if reduction not in self.reductions:
-            return f"reduction {reduction}, which is not allowed (--reductions)"
+        if formula.term.reduction not in PAPER_REDUCTIONS:
+            return f"reduction {formula.term.reduction}, which needs --terms 2 or more"
+        if formula.term.reduction not in self.reductions:
+            return f"reduction {formula.term.reduction}, which is not allowed (--reductions)"
         return self.why_term_outside(formula.term)
 
-    def why_term_outside(self, term: Term) -> str | None:
-        """Why the block expression of a term is outside the space; None if it is inside."""
-        s = self.settings
-        run, levels = _shape(term.expression)
+    def _why_product_outside(self, formula: Formula) -> str | None:
+        parts, atoms, s = parts_of(formula), formula.atoms, self.settings
+        n = max(len(atoms), len(parts or ()))
+        if n > s.terms:
+            return f"{n} terms, {s.terms} are allowed (--terms)"
+        for atom in atoms:
+            if isinstance(atom, Column):
+                if atom.name not in self.columns.names:
+                    return f"column {atom.name}, which a campaign does not know"
+            elif s.columns_only:
+                return f"term {atom}; with --columns-only there are columns alone"
+        if parts is not None and all(map(is_summand, parts)):
+            return None
+        for part in formulas_within(formula):
+            for power in part.powers:
+                if isinstance(power.base, Sum):
+                    operation = "sub" if power.base.signed(-1) else "add"
+                    return f"{operation} of terms; a campaign searches products"
+        reasons = (self.why_term_outside(atom) for atom in atoms if isinstance(atom, Term))
+        return next(filter(None, reasons), None)
+
+    def _why_term_outside(self, term: Term) -> str | None:
+        """Why the term is outside the space, whether it reads statistics or sizes."""
+        s, expression = self.settings, term.expression
+        run, levels = _shape(expression)
         if run > s.unaries:
             return f"{run} unary operations in a row, {s.unaries} are allowed (--unaries)"
         if levels > s.depth:
             return f"{levels} binary operations deep, {s.depth} are allowed (--depth)"
-        if s.depth == 1 and levels == 1 and not isinstance(term.expression, Combine):
+        if s.depth == 1 and levels == 1 and not isinstance(expression, Combine):
             return "a unary above the binary operation, which needs --depth 2"
         if s.chains == EXACT:
-            if any(n != s.unaries for n in _chain_lengths(term.expression)):
+            if any(n != s.unaries for n in _chain_lengths(expression)):
                 return f"chains that have not exactly {s.unaries} operations (--chains, --unaries)"
-            if s.depth and not isinstance(term.expression, Combine):
+            if s.depth and not isinstance(expression, Combine):
                 return "no binary operation, which --chains exact has"
-        for node in walk(term.expression):
-            if isinstance(node, Leaf) and node.statistic not in self.statistics:
-                return f"statistic {node.statistic}, which is not allowed (--statistics)"
+        for node in walk(expression):
+            if isinstance(node, Leaf):
+                if node.is_size and not self.has_products:
+                    return f"size {node.name}, which needs --terms 2 or more"
+                if not node.is_size and node.name not in self.statistics:
+                    return f"statistic {node.name}, which is not allowed (--statistics)"
             if not s.same_statistic and isinstance(node, Combine) and _is_same_pair(node):
                 return "a statistic paired with itself, which needs --same-statistic"
         return None
 
-    def prune(self, formula: Formula) -> Rejected | None:
-        """Why the formula need not be evaluated; None if it must be."""
-        # A formula without a connected branch has no canonical form, whichever rules are on.
-        return check(formula, self.rules | {"both-disconnected"}) if self.rules else None
+    # Pruning
 
     def examine(self, formula: Formula) -> ScoredForm | Rejected:
         """The form to score for the formula, or the rule that rejects it.
 
         Without pruning, formulas count as equal only if their text is equal.
         """
-        return self._known_forms(formula)
+        form = self._forms.get(formula)
+        if form is None:
+            form = self._examine(formula)
+            self._keep(formula, form)
+        return form
+
+    def _keep(self, formula: Formula, form: ScoredForm | Rejected) -> None:
+        if len(self._forms) >= _MOST_FORMS:
+            self._forms.clear()
+        self._forms[formula] = form
 
     def _examine(self, formula: Formula) -> ScoredForm | Rejected:
         if not self.rules:
             return ScoredForm(formula, 1, str(formula))
-        pruned = self.prune(formula)
+        pruned = self._pruned(formula)
         if pruned is not None:
             return pruned
-        reduced = canonical(formula)
+        reduced = canonical(formula, self.columns.positive)
         if self.settings.sign == AS_WRITTEN:
             # Opposite signs are two formulas then, with opposite scores.
             return ScoredForm(reduced, 1, str(reduced))
         plain = reduced.with_sign(1)
         return ScoredForm(plain, reduced.sign, str(plain))
 
-    def parse(self, text: str) -> Formula:
-        """The formula that the text spells in this language."""
-        return parse_paper_formula(text)
+    def _pruned(self, formula: Formula) -> Rejected | None:
+        """Why the formula need not be evaluated; None if it must be."""
+        if not self.rules:
+            return None
+        return pruning.check(formula, self.rules, max_factors=self.settings.terms)
 
     def read(self, text: str) -> Formula:
         """A starting formula; one that is pruned is replaced by its canonical form."""
-        formula = self.parse(text)
-        if self.rules and self.prune(formula) is not None:
+        formula = parse(text) if self.has_products else parse_paper_formula(text)
+        if self._pruned(formula) is not None:
             formula = canonical(formula)
-        found = self.prune(formula)
-        if found is not None:
-            raise InputError(f"the starting formula {text} is {found}")
+        rejected = self._pruned(formula)
+        if rejected is not None:
+            raise InputError(f"the starting formula {text} is {rejected}")
         outside = self.why_outside(formula)
         if outside is not None:
             raise InputError(f"the starting formula {text} has {outside}")
@@ -195,7 +402,7 @@ class Language:
         rng = random.Random(0)
         for _ in range(_TRIES):
             formula = self.draw(rng)
-            if self.why_outside(formula) is None and self.prune(formula) is None:
+            if self.why_outside(formula) is None and self._pruned(formula) is None:
                 return
         raise InputError(
             f"no formula of this space survives pruning: all of {_TRIES:,} drawn with statistics"
@@ -204,28 +411,35 @@ class Language:
         )
 
 
+def _is_repeated(factor: Factor) -> bool:
+    """Whether the factor is written as several powers, as x^(3/2) is; columns may have that one."""
+    is_finer = isinstance(factor.base, Column) and abs(factor.exponent.numerator) == 3
+    return not is_finer and len(chains(factor.exponent)) > 1
+
+
 def _shape(expression: Expression) -> tuple[int, int]:
     """(the most unary operations in a row, the most binary ones from the root to a leaf)."""
-    longest = run = 0
+    run = 0
     while isinstance(expression, Apply):
         run += 1
         expression = expression.operand
-    longest = run
     if isinstance(expression, Leaf):
-        return longest, 0
+        return run, 0
     left, right = _shape(expression.left), _shape(expression.right)
-    return max(longest, left[0], right[0]), 1 + max(left[1], right[1])
+    return max(run, left[0], right[0]), 1 + max(left[1], right[1])
 
 
-def _chain_lengths(expression: Expression) -> list[int]:
+def _chain_lengths(expression: Expression) -> Iterator[int]:
     """The number of unary operations in a row above each leaf."""
-    if isinstance(expression, Combine):
-        return [*_chain_lengths(expression.left), *_chain_lengths(expression.right)]
     n = 0
     while isinstance(expression, Apply):
         n += 1
         expression = expression.operand
-    return [n] if isinstance(expression, Leaf) else _chain_lengths(expression)
+    if isinstance(expression, Combine):
+        yield from _chain_lengths(expression.left)
+        yield from _chain_lengths(expression.right)
+    else:
+        yield n
 
 
 def _is_same_pair(node: Combine) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -28,13 +28,15 @@ class Objective:
         self._valid: dict[int, float] = {}
 
     def __call__(self, formulas: Sequence[Formula]) -> list[Verdict | Rejected]:
-        verdicts = [self.known_verdicts.get(str(formula)) for formula in formulas]
+        """The verdict on each formula; the whole generation is scored and measured at once."""
+        verdicts = [self.known_verdicts.get(formula.text) for formula in formulas]
         missing = [i for i, verdict in enumerate(verdicts) if verdict is None]
         if missing:
             unknown = [formulas[i] for i in missing]
             per_table = [fitness.measure(unknown) for fitness in self.tables_fitness]
-            for place, i in enumerate(missing):
-                verdicts[i] = self._verdict([results[place] for results in per_table])
+            results = list(zip(*per_table, strict=True))
+            for i, verdict in zip(missing, self._verdicts(results), strict=True):
+                verdicts[i] = verdict
         return [verdict for verdict in verdicts if verdict is not None]
 
     def prepare(self) -> None:
@@ -59,27 +61,43 @@ class Objective:
             )
         return self._valid[candidate.id]
 
-    def _verdict(self, results: Sequence[Measures | Rejected]) -> Verdict | Rejected:
-        measures: list[Measures] = []
-        for result in results:
-            if isinstance(result, Rejected):
-                return result
-            measures.append(result)
-        first = np.array([found[self._columns[0]] for found in measures])
-        # One sign for all tables.
-        is_fitted = self.settings.sign == FITTED
-        if is_fitted and self.across(self._columns[0]).signed(first)[1] < 0:
-            sign, measures = -1, [found.negated() for found in measures]
-        else:
-            sign = 1
-        fitness: list[float] = []
-        for column in self._columns:
-            values = [found[column] for found in measures]
-            if self.settings.across == "pareto":
-                fitness += values
-            else:
-                fitness.append(float(self.across(column).value(np.array(values))))
-        return Verdict(sign, tuple(measures), tuple(fitness))
+    def _verdicts(
+        self, results: Sequence[tuple[Measures | Rejected, ...]]
+    ) -> Iterator[Verdict | Rejected]:
+        """The verdicts on formulas, given their measures on each table."""
+        rejected = [
+            next((r for r in result if isinstance(r, Rejected)), None) for result in results
+        ]
+        kept = [result for result, rule in zip(results, rejected, strict=True) if rule is None]
+        if not kept:
+            yield from filter(None, rejected)
+            return
+        # (measures, tables, K)
+        values = (
+            np.array(kept).reshape(-1, len(self.tables_fitness), len(MEASURES)).transpose(2, 1, 0)
+        )
+        signs = np.ones(len(kept), dtype=np.int64)
+        if self.settings.sign == FITTED:  # one sign for all tables
+            signs = self.across(self._columns[0]).signed(values[self._columns[0]])[1]
+            values = np.where(signs < 0, 0.0 - values, values)  # not -values: no negative zeros
+        fitness = [
+            values[column]
+            if self.settings.across == "pareto"
+            else self.across(column).value(values[column])[np.newaxis]
+            for column in self._columns
+        ]
+        by_formula = zip(
+            signs.tolist(),
+            values.transpose(2, 1, 0).tolist(),
+            np.concatenate(fitness).T.tolist(),
+            strict=True,
+        )
+        for rule in rejected:
+            if rule is not None:
+                yield rule
+                continue
+            sign, measures, of_formula = next(by_formula)
+            yield Verdict(sign, tuple(Measures(*m) for m in measures), tuple(of_formula))
 
     def across(self, column: int = 0) -> Across:
         """How a measure on all tables becomes one number; the lowest where they make a front."""

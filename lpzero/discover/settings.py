@@ -48,6 +48,14 @@ _LATER = ("sign", "reductions", "chains", "survivors", "binary_weights", "whole_
 _RULES_ON = tuple(sorted(DEFAULT_RULES))
 
 
+class _Objectives(SomeOf):
+    """Names of measures, which a user may abbreviate: a stored command has them as given."""
+
+    def check(self, name: str, value: Any) -> None:
+        is_list = isinstance(value, (list, tuple))
+        super().check(name, list(map(read_measure, value)) if is_list else value)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of a campaign, each an option of `lpzero discover`.
@@ -166,7 +174,7 @@ class Settings:
     objectives: tuple[str, ...] = option(
         (RHO,),
         "What to maximise: rho, given-params or within; several, with commas, make a front.",
-        SomeOf("objective", MEASURES),
+        _Objectives("objective", MEASURES),
         flag="--objective",
     )
     across: str = option(

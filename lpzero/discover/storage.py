@@ -13,8 +13,7 @@ from typing import Any, Protocol
 
 from lpzero import plugins
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.generation import State
-from lpzero.discover.known import Known
+from lpzero.discover.evolution import KnownKeys, State
 from lpzero.discover.settings import Settings
 from lpzero.runs.config import RunConfig
 from lpzero.runs.directory import RunDirectory
@@ -122,7 +121,7 @@ class InDirectory:
                 found["next_generation"],
                 len(lines),
                 tuple(lines[number] for number in found["population"]),
-                Known({line.key: line.id for line in lines if line.key is not None}),
+                KnownKeys({line.key: line.id for line in lines if line.key is not None}),
                 tuple(lines),
                 found["exhausted"],
             )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, branch_table
+from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import ColumnFacts, Columns
@@ -43,7 +45,7 @@ from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
 from primitives.expressions import drop_dead
-from primitives.formula import Formula
+from primitives.formula import Formula, Power
 from primitives.rejection import NON_FINITE, Rejected
 
 if TYPE_CHECKING:
@@ -85,6 +87,7 @@ class TableFitness:
         # Longer chains are computed from chains of two.
         self.chains = surviving(min(2, max(1, settings.unaries)))
         self.settings = settings
+        self._powers: ByteCache[FloatArray | Rejected] = ByteCache(_CACHE_BYTES // 4)
         self.rows = fitness_rows(self.table, parts, settings)
         self._judged = TableJudge(self.table, parts)
         self.measures = self._judged.measures(self.rows)
@@ -271,11 +274,10 @@ class TableFitness:
         return scorer_of(self.sketches, evaluator.table.chains, evaluator.table, self.workers)
 
     def measure(self, formulas: Sequence[Formula]) -> list[Measures | Rejected]:
-        """Rho, rho given the parameters and rho within groups of each formula.
-
-        The canonical form is scored, because the branch tables hold its chains.
-        """
-        scores = self._fitness_scores([_canonical(formula) for formula in formulas])
+        """Rho, rho given the parameters and rho within groups of each formula."""
+        if not self.settings.rules:  # otherwise they are in canonical form, whose chains are kept
+            formulas = [_canonical(formula) for formula in formulas]
+        scores = self.scores(formulas)
         finite = [of_formula for of_formula in scores if not isinstance(of_formula, Rejected)]
         measured = iter(self._measured(finite))
         return [
@@ -288,13 +290,36 @@ class TableFitness:
         if not scores:
             return
         measured = self.measures.measure(np.stack(scores))
-        for place in range(len(scores)):
-            if measured.constant[place]:
+        flaws = zip(measured.constant.tolist(), measured.non_finite.tolist(), strict=True)
+        for (is_constant, is_infinite), values in zip(
+            flaws, measured.values.T.tolist(), strict=True
+        ):
+            if is_constant:
                 yield _CONSTANT
-            elif measured.non_finite[place]:
+            elif is_infinite:
                 yield _NON_FINITE
             else:
-                yield Measures(*map(float, measured.values[:, place]))
+                yield Measures(*values)
+
+    def scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]:
+        """The scores (n,) of each formula on the fitness rows.
+
+        Powers of terms and columns are scored once; a product of several is their product, in the
+        order of its text.
+        """
+        factors = [_factors(formula) for formula in formulas]
+        wanted = dict.fromkeys(factor for of_formula in factors for factor in of_formula)
+        known = {factor: self._powers.get(factor) for factor in wanted}
+        missing = [factor for factor, values in known.items() if values is None]
+        for factor, values in zip(missing, self._fitness_scores(missing), strict=True):
+            known[factor] = values
+            size = 500 if isinstance(values, Rejected) else values.nbytes + 500
+            self._powers.put(factor, values, size)
+        with np.errstate(all="ignore"):  # an overflow is a rejection
+            return [
+                _product([known[factor] for factor in of_formula], formula.sign)
+                for formula, of_formula in zip(formulas, factors, strict=True)
+            ]
 
 
 def fitness_rows(table: Table | ColumnTable, parts: Split, settings: Settings) -> Any:
@@ -316,3 +341,38 @@ def _canonical(formula: Formula) -> Formula:
     if formula.is_term and drop_dead(formula.term.expression) is None:
         return formula
     return canonical(formula)
+
+
+def _factors(formula: Formula) -> tuple[Formula, ...]:
+    """The formulas whose scores, multiplied, are the formula's without its sign."""
+    if len(formula.powers) == 1:
+        return (formula.with_sign(1),)
+    return tuple([factor for power in formula.powers for factor in _powers(power)])
+
+
+@lru_cache(maxsize=65536)
+def _powers(power: Power) -> tuple[Formula, ...]:
+    """The power as the powers that its text multiplies: x^(3/2) is written x sqrt(x)."""
+    sizes = [Fraction(1), Fraction(-1)] if not power.exponent else _summands(power.exponent)
+    return tuple(Formula(1, (Power(power.base, size),)) for size in sizes)
+
+
+def _summands(exponent: Fraction) -> list[Fraction]:
+    """The exponent as powers of two with its sign, the largest first."""
+    sign, rest = (1 if exponent > 0 else -1), abs(exponent.numerator)
+    bits = [bit for bit in range(rest.bit_length() - 1, -1, -1) if rest >> bit & 1]
+    return [Fraction(sign << bit, exponent.denominator) for bit in bits]
+
+
+def _product(values: Sequence[FloatArray | Rejected | None], sign: int) -> FloatArray | Rejected:
+    """The scores multiplied; the first rejection, or that of a product that is not finite."""
+    total: FloatArray | None = None
+    for factor in values:
+        if isinstance(factor, Rejected):
+            return factor
+        assert factor is not None, "every factor was scored"
+        total = factor if total is None else total * factor
+    assert total is not None
+    if len(values) > 1 and not np.isfinite(total).all():
+        return _NON_FINITE
+    return total if sign > 0 else -total

@@ -1,9 +1,11 @@
-"""Crossover and mutation of formulas with DEAP's typed trees and operators.
+"""Variation in a DEAP toolbox: `mate` and `mutate` new formulas from old ones; neighbours.
 
-DEAP draws from the global `random`: `as_global_rng` sets its state from our generator and restores
-it afterwards. DEAP's one-point crossover picks a type from a set of classes, whose order differs
-between processes, so crossover is implemented here, on DEAP's trees, with the types in a fixed
-order.
+The expression inside a term is a typed DEAP tree and varies by DEAP's own operators. What no tree
+says is registered beside them: the factors of a product, their exponents and reductions, and the
+parts of a sum of columns. Operators are decorated so that children lie inside the space.
+
+DEAP draws from the global `random`: `as_global_rng` sets its state from a campaign's generator and
+restores it afterwards.
 """
 
 from __future__ import annotations
@@ -11,21 +13,26 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from fractions import Fraction
+from functools import wraps
+from typing import Any
 
 from deap import base, gp
 
-from lpzero.discover.language import Language
+from lpzero.discover.language import Factors, Language
 from lpzero.discover.settings import EXACT
+from lpzero.scores.sums import parts_of, sum_of
 from primitives.block_sizes import SIZES
-from primitives.deap_set import from_names, from_tree, grow, to_tree
+from primitives.deap_set import build_chain_set, from_tree, grow, to_tree
 from primitives.expressions import Apply, Combine, Expression, Leaf, walk
-from primitives.formula import Formula
-from primitives.reductions import PAPER_REDUCTIONS
+from primitives.formula import Atom, Column, Formula, Term
 from primitives.registry import BINARIES, UNARIES
 
 _TRIES = 30  # attempts to stay inside the space before returning the parent
-_MOST_TREES = 10_000
+_TREES = 0.25  # the probability that products cross the trees of two terms, not their factors
+_SIGNS = (1, -1)
+
+Operator = Callable[..., Formula | None]
 
 
 @contextmanager
@@ -40,105 +47,240 @@ def as_global_rng(rng: random.Random) -> Iterator[None]:
         random.setstate(before)
 
 
-class Variation:
-    """Crossover and mutation inside a language; call its methods inside `as_global_rng`."""
+def inside(language: Language) -> Callable[[Operator], Callable[..., Formula]]:
+    """A decorator for operators: the first child inside the space that is not the first parent.
 
-    def __init__(self, language: Language) -> None:
-        self.language = language
-        self._trees: dict[Formula, _Spelled] = {}
-        self.toolbox = base.Toolbox()
-        self.toolbox.register("subtree", gp.mutUniform, expr=self._grow, pset=None)
-        self.toolbox.register("shrink", gp.mutShrink)
-        self.toolbox.register("insert", _insert, pset=language.primitive_set)
-        self._mutations: list[Callable[[Formula], Formula]] = [
-            lambda formula: self._by_tree(self.toolbox.subtree, formula),
-            lambda formula: self._by_tree(self.toolbox.shrink, formula),
-            lambda formula: self._by_tree(self.toolbox.insert, formula),
-            self.point,
-            self.point,
-            _other_reduction,
+    The parent itself if many attempts give none.
+    """
+
+    def decorate(operator: Operator) -> Callable[..., Formula]:
+        @wraps(operator)
+        def limited(parent: Formula, *others: Formula) -> Formula:
+            for _ in range(_TRIES):
+                child = operator(parent, *others)
+                if child is not None and child != parent and language.why_outside(child) is None:
+                    return child
+            return parent
+
+        return limited
+
+    return decorate
+
+
+def register_variation(toolbox: base.Toolbox, language: Language) -> Variation:
+    """Register `mate`, `mutate` and what they choose from; the variation has the neighbours too."""
+    variation = Variation(language, toolbox)
+    toolbox.register("cross_trees", gp.cxOnePoint)
+    toolbox.register("new_subtree", gp.mutUniform, expr=variation.grow, pset=None)
+    toolbox.register("other_node", gp.mutNodeReplacement, pset=language.primitive_set)
+    toolbox.register("shrink", gp.mutShrink)
+    toolbox.register("insert", gp.mutInsert, pset=build_chain_set())
+    toolbox.register("mate", variation.mate)
+    toolbox.register("mutate", variation.mutate)
+    toolbox.decorate("mate", inside(language))
+    toolbox.decorate("mutate", inside(language))
+    return variation
+
+
+class Variation:
+    """The operators of a language; call them inside `as_global_rng`."""
+
+    def __init__(self, language: Language, toolbox: base.Toolbox) -> None:
+        self.language, self.toolbox = language, toolbox
+        self._in_terms: list[Callable[[Term], Term]] = [
+            lambda term: self._by_tree(toolbox.new_subtree, term),
+            lambda term: self._by_tree(toolbox.other_node, term),
+            lambda term: self._by_tree(toolbox.shrink, term),
+            lambda term: self._by_tree(toolbox.insert, term),
+            self._point,
         ]
         if language.settings.chains == EXACT:  # all else changes the length of a chain
-            self._mutations = [self.point]
+            self._in_terms = [self._point]
+        elif not language.has_products:
+            self._in_terms.append(self._other_reduction)
+        self._in_products: list[Callable[[Factors], Factors]] = [
+            self._change_exponent,
+            self._change_reduction,
+            self._change_term,
+            self._change_factor,
+            self._more,
+            self._fewer,
+        ]
 
-    def crossover(self, first: Formula, second: Formula) -> Formula:
-        """The first formula with a subtree replaced by one of the second."""
-        child, donor = self._spelled(first), self._spelled(second)
-        kinds = sorted(child.nodes.keys() & donor.nodes.keys()) or [""]
-        return self._inside(lambda: _cross(first, child, donor, kinds), first)
+    def mate(self, first: Formula, second: Formula) -> Formula | None:
+        """The first formula with something of the second: a subtree, factors, or summands."""
+        if not self.language.has_products:
+            return Formula.of_base(self._cross(first.term, second.term))
+        parts, others = parts_of(first), parts_of(second)
+        if parts is not None and others is not None:
+            return self._cross_sums(parts, others)
+        if parts is not None or others is not None:  # a sum and a product share no factors
+            return self.mutate(first)
+        mine, theirs = self.language.factors_of(first), self.language.factors_of(second)
+        if random.random() < _TREES:
+            return self._cross_terms(mine, theirs)
+        most = self.language.settings.terms
+        picked = random.sample(mine, random.randint(1, len(mine)))[: most - 1]
+        room = max(1, most - len(picked))
+        picked += random.sample(theirs, random.randint(1, min(len(theirs), room)))
+        return self.language.product(picked)
 
-    def mutate(self, formula: Formula) -> Formula:
-        """The formula after one mutation of a random kind."""
-        return self._inside(lambda: random.choice(self._mutations)(formula), formula)
+    def mutate(self, formula: Formula) -> Formula | None:
+        """The formula after one change of a random kind."""
+        if not self.language.has_products:
+            return Formula.of_base(random.choice(self._in_terms)(formula.term))
+        parts = parts_of(formula)
+        if parts is not None:
+            return self._mutate_sum(parts)
+        factors = self.language.factors_of(formula)
+        return self.language.product(random.choice(self._in_products)(factors))
 
-    def point(self, formula: Formula) -> Formula:
-        """The formula with one node replaced by another of the same arity."""
-        term = formula.term
+    # Terms: DEAP's trees
+
+    def grow(self, pset: None, type_: type) -> list[Any]:
+        """A random tree of the type, for DEAP's uniform mutation."""
+        longest = max(1, self.language.settings.unaries)
+        return grow(self.language.primitive_set, 0, longest, type_)
+
+    def _by_tree(self, operator: Callable[[Any], tuple[Any]], term: Term) -> Term:
+        (changed,) = operator(to_tree(term, self.language.primitive_set))
+        return from_tree(changed)
+
+    def _cross(self, first: Term, second: Term) -> Term:
+        trees = (to_tree(term, self.language.primitive_set) for term in (first, second))
+        return from_tree(self.toolbox.cross_trees(*trees)[0])
+
+    def _point(self, term: Term) -> Term:
+        """The term with one node replaced by another of the same arity, of any type.
+
+        DEAP's replacement keeps the type of a node: it never makes `fro` of `abs`.
+        """
         at = random.randrange(term.complexity)
         node = list(walk(term.expression))[at]
         if isinstance(node, Combine):
             name = self.language.draw_binary(random)
+        elif isinstance(node, Apply):
+            name = random.choice(list(UNARIES))
         else:
-            known = self.language.statistics if isinstance(node, Leaf) else list(UNARIES)
-            name = random.choice(known)
-        changed = replace_name(term.expression, at, name)
-        return Formula.of_term(term.reduction, changed)
+            name = random.choice(list(SIZES) if node.is_size else self.language.statistics)
+        return Term(term.reduction, replace_name(term.expression, at, name))
+
+    def _other_reduction(self, term: Term) -> Term:
+        others = [name for name in self.language.reductions if name != term.reduction]
+        return Term(random.choice(others or [term.reduction]), term.expression)
+
+    # Products
+
+    def _cross_terms(self, mine: Factors, theirs: Factors) -> Formula | None:
+        """The first product with one of its terms crossed with a term of the second."""
+        places = [at for at, (atom, _) in enumerate(mine) if isinstance(atom, Term)]
+        donors = [atom for atom, _ in theirs if isinstance(atom, Term)]
+        if not places or not donors:
+            return None
+        at = random.choice(places)
+        term, exponent = mine[at]
+        assert isinstance(term, Term)
+        crossed = self._cross(term, random.choice(donors))
+        return self.language.product(_with(mine, at, (crossed, exponent)))
+
+    def _change_exponent(self, factors: Factors) -> Factors:
+        at = random.randrange(len(factors))
+        atom = factors[at][0]
+        return _with(factors, at, (atom, random.choice(self.language.exponents(atom))))
+
+    def _change_reduction(self, factors: Factors) -> Factors:
+        at = random.randrange(len(factors))
+        atom, exponent = factors[at]
+        if isinstance(atom, Column):
+            return self._change_factor(factors)
+        return _with(factors, at, (self._other_reduction(atom), exponent))
+
+    def _change_term(self, factors: Factors) -> Factors:
+        at = random.randrange(len(factors))
+        atom, exponent = factors[at]
+        if isinstance(atom, Column):
+            return self._change_factor(factors)
+        return _with(factors, at, (random.choice(self._in_terms)(atom), exponent))
+
+    def _change_factor(self, factors: Factors) -> Factors:
+        at = random.randrange(len(factors))
+        return _with(factors, at, self.language.draw_factor(random))
+
+    def _more(self, factors: Factors) -> Factors:
+        return [*factors, self.language.draw_factor(random)]
+
+    def _fewer(self, factors: Factors) -> Factors:
+        if len(factors) == 1:
+            return self._change_factor(factors)
+        at = random.randrange(len(factors))
+        return factors[:at] + factors[at + 1 :]
+
+    # Sums of columns
+
+    def _cross_sums(self, mine: Sequence[Formula], theirs: Sequence[Formula]) -> Formula | None:
+        most = self.language.settings.terms
+        kept = random.sample(mine, random.randint(1, min(len(mine), most - 1)))
+        room = most - len(kept)
+        return sum_of([*kept, *random.sample(theirs, random.randint(1, min(len(theirs), room)))])
+
+    def _mutate_sum(self, parts: Sequence[Formula]) -> Formula | None:
+        at = random.randrange(len(parts))
+        rest = [*parts[:at], *parts[at + 1 :]]
+        new = self.language.draw_summand(random)
+        more = [*parts, new][: self.language.settings.terms]
+        return sum_of(random.choice(([*rest, -parts[at]], [*rest, new], more, rest)))
+
+    # Neighbours
 
     def neighbours(self, formula: Formula) -> Iterator[Formula]:
-        """Every formula of the space one change away: a node replaced, added or removed."""
-        term = formula.term
-        yield _other_reduction(formula)
+        """Every formula of the space one change away."""
+        parts = parts_of(formula)
+        if not self.language.has_products:
+            made: Iterator[Formula | None] = map(Formula.of_base, self._terms_beside(formula.term))
+        elif parts is not None:
+            made = map(sum_of, self._sums_beside(parts))
+        else:
+            made = map(self.language.product, self._products_beside(formula))
+        for child in made:
+            if child is not None and self.language.why_outside(child) is None:
+                yield child
+
+    def _terms_beside(self, term: Term) -> Iterator[Term]:
+        """The term with another reduction, or with a node replaced, added or removed."""
+        for reduction in self.language.reductions:
+            if reduction != term.reduction:
+                yield Term(reduction, term.expression)
         for expression in changed_expressions(term.expression, self.language.statistics):
-            made = Formula.of_term(term.reduction, expression)
-            if self.language.why_outside(made) is None:
-                yield made
+            yield Term(term.reduction, expression)
 
-    def _grow(self, pset: None, type_: type) -> list[Any]:
-        longest = max(1, self.language.settings.unaries)
-        return grow(self.language.primitive_set, 0, longest, type_)
+    def _products_beside(self, formula: Formula) -> Iterator[Factors]:
+        """The factors with one removed, or with another exponent, reduction, chain or column."""
+        factors = self.language.factors_of(formula)
+        for at, (atom, exponent) in enumerate(factors):
+            yield factors[:at] + factors[at + 1 :]
+            for other in self.language.exponents(atom):
+                if other != exponent:
+                    yield _with(factors, at, (atom, other))
+            if isinstance(atom, Term):
+                beside: Iterator[Atom] = self._terms_beside(atom)
+            else:
+                beside = (Column(n) for n in self.language.columns.factors if n != atom.name)
+            for changed in beside:
+                yield _with(factors, at, (changed, exponent))
 
-    def _inside(self, make: Callable[[], Formula], parent: Formula) -> Formula:
-        """A new formula inside the space; the parent if many attempts give none."""
-        for _ in range(_TRIES):
-            made = make()
-            if made != parent and self.language.why_outside(made) is None:
-                return made
-        return parent
-
-    def _by_tree(self, operator: Callable[[Any], tuple[Any]], formula: Formula) -> Formula:
-        (changed,) = operator(to_tree(formula, self.language.primitive_set))
-        return from_tree(changed)
-
-    def _spelled(self, formula: Formula) -> _Spelled:
-        """The formula's tree; parents are the same for many children, so trees are kept."""
-        found = self._trees.get(formula)
-        if found is None:
-            if len(self._trees) >= _MOST_TREES:
-                self._trees.clear()
-            tree = to_tree(formula, self.language.primitive_set)
-            names = tuple(node.name for node in tree)
-            subtrees = tuple(tree.searchSubtree(index) for index in range(len(tree)))
-            found = self._trees[formula] = _Spelled(names, subtrees, _nodes_by_type(tree))
-        return found
-
-
-class _Spelled(NamedTuple):
-    """A DEAP tree: its nodes' names, the slice of the subtree below each, and nodes by type."""
-
-    names: tuple[str, ...]
-    subtrees: tuple[slice, ...]
-    nodes: dict[str, list[int]]
-
-
-def _cross(first: Formula, child: _Spelled, donor: _Spelled, kinds: Sequence[str]) -> Formula:
-    """The first formula, spelled by `child`, with a subtree of the donor; itself if none fits."""
-    kind = random.choice(kinds)
-    if not kind:
-        return first
-    replaced = child.subtrees[random.choice(child.nodes[kind])]
-    replacement = donor.subtrees[random.choice(donor.nodes[kind])]
-    before, after = child.names[: replaced.start], child.names[replaced.stop :]
-    return from_names((*before, *donor.names[replacement], *after))
+    def _sums_beside(self, parts: Sequence[Formula]) -> Iterator[list[Formula]]:
+        """The parts with one removed, turned, exchanged or added."""
+        summands = self.language.summands
+        for at, part in enumerate(parts):
+            rest = [*parts[:at], *parts[at + 1 :]]
+            yield rest
+            yield [*rest, -part]
+            for other in summands:
+                yield [*rest, other.with_sign(part.sign)]
+        if len(parts) < self.language.settings.terms:
+            for summand in summands:
+                for sign in _SIGNS:
+                    yield [*parts, summand.with_sign(sign)]
 
 
 def replace_name(expression: Expression, at: int, name: str) -> Expression:
@@ -179,23 +321,5 @@ def changed_expressions(expression: Expression, statistics: Sequence[str]) -> It
         )
 
 
-def _nodes_by_type(tree: Any) -> dict[str, list[int]]:
-    """The indices of the nodes below the root, by the name of the type they return."""
-    nodes: dict[str, list[int]] = {}
-    for index, node in enumerate(tree[1:], 1):
-        nodes.setdefault(node.ret.__name__, []).append(index)
-    return nodes
-
-
-def _insert(tree: Any, pset: Any) -> tuple[Any]:
-    """The tree with a unary inserted above a node; DEAP's own insertion needs scalar terminals."""
-    at = random.randrange(1, len(tree))
-    kind = tree[at].ret
-    tree.insert(at, random.choice([p for p in pset.primitives[kind] if p.args == [kind]]))
-    return (tree,)
-
-
-def _other_reduction(formula: Formula) -> Formula:
-    term = formula.term
-    other = PAPER_REDUCTIONS[1 - PAPER_REDUCTIONS.index(term.reduction)]
-    return Formula.of_term(other, term.expression)
+def _with(factors: Factors, at: int, factor: tuple[Atom, Fraction]) -> Factors:
+    return [*factors[:at], factor, *factors[at + 1 :]]

@@ -174,7 +174,8 @@ def _check_digest(value: dict[str, Any], fields: Fields) -> None:
 def _formula(fields: Fields) -> Formula:
     text = fields.take("formula")
     formula = parse(text)
-    if str(formula) != text:
+    # Version 0.2.0 kept a user's spelling of products, such as mul(a, a), which is square(a) now.
+    if formula.is_term and str(formula) != text:
         raise InputError(f"{fields.where}: the formula is not in canonical spelling: {formula}")
     if formula.is_term:
         reduction: Any = fields.choice("reduction", list(POSITION_REDUCTIONS))

@@ -7,7 +7,15 @@ import pytest
 from deap import gp
 
 from primitives import FormulaError, parse
-from primitives.deap_set import MatrixNode, ScalarNode, build_set, from_tree, grow, to_tree
+from primitives.deap_set import (
+    MatrixNode,
+    ScalarNode,
+    build_chain_set,
+    build_set,
+    from_tree,
+    grow,
+    to_tree,
+)
 from primitives.properties import Monotone, Symmetry
 from primitives.registry import forget, unary
 from tests.random_formulas import random_tree
@@ -21,8 +29,8 @@ def everything() -> Any:
 def test_every_formula_survives_the_way_through_deap(everything: Any) -> None:
     rng = random.Random(0)
     for _ in range(2000):
-        formula = random_tree(rng, 7)
-        assert from_tree(to_tree(formula, everything)) == formula
+        term = random_tree(rng, 7).term
+        assert from_tree(to_tree(term, everything)) == term
 
 
 def test_every_tree_survives_the_way_through_a_formula(everything: Any) -> None:
@@ -61,28 +69,50 @@ def test_variation_keeps_trees_convertible(everything: Any) -> None:
 
 
 def test_trees_cannot_be_called(everything: Any) -> None:
-    tree = to_tree(parse("sum(square(W))"), everything)
+    tree = to_tree(parse("sum(square(W))").term, everything)
     with pytest.raises(FormulaError, match="from_tree"):
         gp.compile(tree, everything)
 
 
 @pytest.mark.parametrize("damage", ["no root", "cut", "too long"])
 def test_a_damaged_tree_is_refused(everything: Any, damage: str) -> None:
-    tree = list(to_tree(parse("sum(add(W, G))"), everything))
+    tree = list(to_tree(parse("sum(add(W, G))").term, everything))
     broken = {"no root": tree[1:], "cut": tree[:-1], "too long": [*tree, tree[-1]]}[damage]
     with pytest.raises(FormulaError, match="tree"):
         from_tree(broken)
 
 
 def test_an_operation_declared_later_is_read_too() -> None:
-    from_tree(to_tree(parse("sum(W)"), build_set()))  # what the names mean is remembered
+    from_tree(to_tree(parse("sum(W)").term, build_set()))  # what the names mean is remembered
 
     @unary(latex="h({x})", monotone=Monotone.INCREASING, symmetry=Symmetry.ODD)
     def half(x: Any, xp: Any) -> Any:
         return x / 2
 
     try:
-        formula = parse("sum(half(fro(half(W))))")
-        assert from_tree(to_tree(formula, build_set())) == formula
+        term = parse("sum(half(fro(half(W))))").term
+        assert from_tree(to_tree(term, build_set())) == term
     finally:
         forget("half")
+
+
+def test_sizes_are_scalars_and_ends_are_reductions() -> None:
+    made = build_set("WG", ("sum", "head"), ("params",))
+    for text in ("head(fro(W))", "sum(mul(params, abs(G)))", "sum(sqrt(params))"):
+        term = parse(text).term
+        assert from_tree(to_tree(term, made)) == term
+    with pytest.raises(FormulaError, match="no 'A'"):
+        to_tree(parse("sum(A)").term, made)
+
+
+def test_deap_inserts_unaries_that_keep_the_type() -> None:
+    random.seed(4)
+    everything = build_set(sizes=("params",))
+    for text in ("sum(W)", "sum(fro(W))", "sum(params)", "sum(mul(fro(W), G))"):
+        term = parse(text).term
+        lengths = set()
+        for _ in range(50):
+            (tree,) = gp.mutInsert(to_tree(term, everything), build_chain_set())
+            assert to_tree(from_tree(tree), everything) == tree
+            lengths.add(from_tree(tree).complexity - term.complexity)
+        assert lengths == {0, 1}

@@ -105,7 +105,7 @@ def chart(data: Rivals) -> Chart:
                     )
                     for (name, colour), rivals in groups.items()
                 ],
-                x=Axis(title=f"Spearman's ρ on the {data.n} test rows, 95% interval"),
+                x=Axis(title=f"ρ on the {data.n} test rows, 95% interval"),
                 y=Axis(names=[rival.proxy for rival in rows]),
                 levels=[Level(data.winner.rho, is_vertical=True)],
             )

@@ -14,8 +14,7 @@ import pytest
 
 from lpzero.arrays import FloatArray
 from lpzero.discover.discovery import Campaign
-from lpzero.discover.score_language import ScoreLanguage, of_factors
-from lpzero.discover.score_variation import ScoreVariation
+from lpzero.discover.language import Language
 from lpzero.discover.settings import preset
 from lpzero.discover.variation import as_global_rng
 from lpzero.errors import InputError
@@ -29,14 +28,15 @@ from spaces.tables import Table
 from spaces.tables.column_files import read_columns
 from spaces.tables.readers import Reading
 from tests.lpzero.column_file import TARGET, write_csv
+from tests.lpzero.discover.toolboxes import toolbox_of, variation_of
 from tests.lpzero.small_campaign import discovery, table
 
 SMALL: dict[str, Any] = {"population": 24, "offspring": 12, "generations": 3}
 FACTS = ColumnFacts(
     ("size", "cost", "change"), frozenset({"size"}), frozenset({"size", "cost", "change"})
 )
-ONLY = ScoreLanguage(preset("default", columns_only=True), FACTS)
-MIXED = ScoreLanguage(preset("default"), FACTS)
+ONLY = Language(preset("default", columns_only=True), FACTS)
+MIXED = Language(preset("default"), FACTS)
 
 
 def campaign(folder: Path, out: Path | None = None, **options: Any) -> Campaign:
@@ -45,19 +45,19 @@ def campaign(folder: Path, out: Path | None = None, **options: Any) -> Campaign:
 
 
 @pytest.mark.parametrize("language", [ONLY, MIXED])
-def test_what_is_drawn_and_varied_stays_in_the_space(language: ScoreLanguage) -> None:
-    rng, variation = random.Random(1), ScoreVariation(language)
+def test_what_is_drawn_and_varied_stays_in_the_space(language: Language) -> None:
+    rng, toolbox = random.Random(1), toolbox_of(language)
     kinds = set()
     with as_global_rng(rng):
         drawn = [language.draw(random) for _ in range(150)]  # type: ignore[arg-type]
         formulas = [formula for formula in drawn if language.why_outside(formula) is None]
         assert len(formulas) > 100
         for first, second in pairwise(formulas):
-            for made in (first, variation.crossover(first, second), variation.mutate(first)):
+            for made in (first, toolbox.mate(first, second), toolbox.mutate(first)):
                 assert language.why_outside(made) is None, str(made)
                 assert parse(str(made)) == made
                 kinds.add((bool(made.columns), bool(made.terms), parts_of(made) is not None))
-        for near in variation.neighbours(formulas[0]):
+        for near in variation_of(language).neighbours(formulas[0]):
             assert language.why_outside(near) is None
     is_mixed = language is MIXED
     assert ((True, False, True) in kinds, (True, True, False) in kinds) == (True, is_mixed)
@@ -65,12 +65,15 @@ def test_what_is_drawn_and_varied_stays_in_the_space(language: ScoreLanguage) ->
 
 def test_a_ranking_of_columns_has_one_text() -> None:
     texts = {
-        str(of_factors(parse_factors(text), FACTS.positive))
-        for text in ("size 1 cost -1/2", "cost -1 size 2", "size 1/2 cost -1/4")
+        str(ONLY.product(parse_factors(text)))
+        for text in (
+            "size 1 cost -1/2",
+            "cost -1 size 2",
+            "size 1/2 cost -1/4",
+            "size -1 cost 1/2",  # the sign is fitted
+        )
     }
     assert texts == {"mul(inverse(sqrt(abs(cost))), size)"}
-    falling = of_factors(parse_factors("size -1 cost 1/2"), FACTS.positive)
-    assert str(falling) == "-mul(inverse(sqrt(abs(cost))), size)"
 
 
 def parse_factors(text: str) -> Any:

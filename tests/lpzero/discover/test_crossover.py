@@ -1,4 +1,4 @@
-"""Crossover on kept trees gives what DEAP's trees give when they are built for every child."""
+"""DEAP's crossover draws types in a fixed order, whatever process it runs in."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 from lpzero.discover.language import Language
 from lpzero.discover.settings import preset
-from lpzero.discover.variation import Variation, as_global_rng
+from lpzero.discover.variation import as_global_rng
 from primitives.deap_set import from_tree, to_tree
 from primitives.expressions import children, depth
 from primitives.formula import Formula
+from tests.lpzero.discover.toolboxes import toolbox_of
 from tests.random_formulas import random_tree
 
 N = 300
@@ -26,7 +27,7 @@ def by_type(tree: Any) -> dict[str, list[int]]:
 def naive_crossover(language: Language, first: Formula, second: Formula) -> Formula:
     """Two trees for every attempt; the donor's subtree is put in by DEAP."""
     for _ in range(30):
-        child, donor = (to_tree(formula, language.primitive_set) for formula in (first, second))
+        child, donor = (to_tree(f.term, language.primitive_set) for f in (first, second))
         nodes, others = by_type(child), by_type(donor)
         kind = random.choice(sorted(nodes.keys() & others.keys()) or [""])
         made = first
@@ -34,7 +35,7 @@ def naive_crossover(language: Language, first: Formula, second: Formula) -> Form
             replaced = child.searchSubtree(random.choice(nodes[kind]))
             replacement = donor.searchSubtree(random.choice(others[kind]))
             child[replaced] = donor[replacement]
-            made = from_tree(child)
+            made = Formula.of_base(from_tree(child))
         if made != first and naive_is_inside(language, made):
             return made
     return first
@@ -50,7 +51,7 @@ def naive_depth(expression: Any) -> int:
 
 def test_children_and_random_state_are_those_of_whole_trees() -> None:
     language = Language(preset("paper", chains="up-to", unaries=3, depth=2))
-    variation = Variation(language)
+    toolbox = toolbox_of(language)
     draws = random.Random(5)
     parents = [language.draw(draws) for _ in range(12)]
     fast, slow = random.Random(7), random.Random(7)
@@ -60,7 +61,7 @@ def test_children_and_random_state_are_those_of_whole_trees() -> None:
         assert isinstance(first, Formula)
         assert isinstance(second, Formula)
         with as_global_rng(fast):
-            made = variation.crossover(first, second)
+            made = toolbox.mate(first, second)
         with as_global_rng(slow):
             expected = naive_crossover(language, first, second)
         assert made == expected

@@ -16,13 +16,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lpzero.discover.candidate import Candidate, Measures, Verdict
-from lpzero.discover.evolution import Evolution
-from lpzero.discover.generation import State
+from lpzero.discover.candidate import Candidate, Measures, Verdict, best_first
+from lpzero.discover.evolution import Evolution, State, by_front
 from lpzero.discover.language import Language, ScoredForm
-from lpzero.discover.selection import best_first, by_front
 from lpzero.discover.settings import Settings, preset
-from lpzero.discover.variation import Variation, as_global_rng, replace_name
+from lpzero.discover.variation import as_global_rng, replace_name
 from lpzero.errors import InputError
 from primitives.expressions import walk
 from primitives.formula import Formula
@@ -30,6 +28,7 @@ from primitives.parser import parse
 from primitives.pruning import check
 from primitives.rejection import Rejected
 from tests.formula_keys import key_up_to_sign
+from tests.lpzero.discover.toolboxes import toolbox_of, variation_of
 
 # The space of single terms; products have tests of their own.
 TERM = {"terms": 1, "choose": "valid"}
@@ -336,11 +335,11 @@ def test_a_small_space_is_exhausted_and_the_search_ends() -> None:
 def test_variation_stays_in_the_space(seed: int, unaries: int, depth: int) -> None:
     asked = {"unaries": unaries, "depth": depth, "statistics": tuple("AJWG")}
     language = Language(preset("default", **asked, **TERM))
-    variation, rng = Variation(language), random.Random(seed)
+    toolbox, rng = toolbox_of(language), random.Random(seed)
     drawn = [f for f in (language.draw(rng) for _ in range(12)) if not language.why_outside(f)]
     assume(len(drawn) >= 2)
     with as_global_rng(rng):
-        made = [variation.crossover(drawn[0], drawn[1]), variation.mutate(drawn[0])]
+        made = [toolbox.mate(drawn[0], drawn[1]), toolbox.mutate(drawn[0])]
     for formula in made:
         assert language.why_outside(formula) is None
         assert parse(str(formula)) == formula
@@ -349,7 +348,7 @@ def test_variation_stays_in_the_space(seed: int, unaries: int, depth: int) -> No
 def test_neighbours_are_one_change_away_and_distinct() -> None:
     language = Language(preset("default", unaries=1, **TERM))
     start = parse("sum(add(log(W), G))")
-    found = [str(formula) for formula in Variation(language).neighbours(start)]
+    found = [str(formula) for formula in variation_of(language).neighbours(start)]
     assert len(found) == len(set(found))
     expected = [
         "mean(add(log(W), G))",

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from lpzero.discover.known import Known
+from lpzero.discover.evolution import KnownKeys
 
 
 def test_every_state_sees_what_a_copy_would_hold() -> None:
     rng = random.Random(0)
-    states: list[tuple[Known, dict[str, int]]] = [(Known(), {})]
+    states: list[tuple[KnownKeys, dict[str, int]]] = [(KnownKeys(), {})]
     branched = 0
     for number in range(60):
         # Mostly the last state goes on, sometimes an earlier one, from which two futures follow.
@@ -33,7 +33,7 @@ def test_every_state_sees_what_a_copy_would_hold() -> None:
 
 
 def test_states_that_follow_each_other_share_one_dictionary() -> None:
-    known = Known({"first": 0})
+    known = KnownKeys({"first": 0})
     second = known.extended({"second": 1})
     assert second._ids is known._ids
     other = known.extended({"other": 1})  # the second future of the first state
@@ -43,4 +43,4 @@ def test_states_that_follow_each_other_share_one_dictionary() -> None:
 @pytest.mark.parametrize("fresh", [{"first": 9}, {"new": 3}, {"new": 0}])
 def test_a_known_key_or_an_old_id_is_refused(fresh: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="fresh formulas"):
-        Known({"first": 3}).extended(fresh)
+        KnownKeys({"first": 3}).extended(fresh)

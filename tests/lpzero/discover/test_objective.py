@@ -66,3 +66,24 @@ def test_valid_is_the_lowest_over_the_tables() -> None:
     both = objective(Measures(0, 0, 0), Measures(0, 0, 0), valid=(0.75, 0.25))
     candidate = Candidate(0, 0, "random", (), "sum(W)", "sum(W)", 1, fitness=(0.5,))
     assert both.valid(candidate) == pytest.approx(0.25)
+
+
+def test_train_is_the_first_objective_lowest_over_the_tables() -> None:
+    measures = (Measures(0.9, 0.2, 0.5), Measures(0.4, 0.3, 0.6))
+    candidate = Candidate(0, 0, "random", (), "sum(W)", measures=measures, fitness=(0.5,))
+    both = objective(*measures, objectives=("rho_given_params", "rho"))
+    assert both.train(candidate) == pytest.approx(0.2)
+    assert objective(*measures).train(candidate) == pytest.approx(0.4)
+
+
+def test_of_a_generation_each_formula_keeps_its_verdict() -> None:
+    rejected = Rejected("constant-score", "every architecture has the same score")
+    measures = [Measures(0.3, 0.2, 0.1), rejected, Measures(-0.5, 0.2, 0.1)]
+    table = SimpleNamespace(measure=lambda formulas: measures)
+    judge = Objective([table], preset("default"))  # type: ignore[list-item]
+    formulas = [parse(text) for text in ("sum(W)", "sum(A)", "sum(G)")]
+    assert judge(formulas) == [
+        Verdict(1, (Measures(0.3, 0.2, 0.1),), (0.3,)),
+        rejected,
+        Verdict(-1, (Measures(0.5, -0.2, -0.1),), (0.5,)),
+    ]

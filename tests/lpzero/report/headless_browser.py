@@ -221,7 +221,8 @@ class Tab:
             f"(() => {{ const plot = document.querySelector('#figure-{figure} .plot');"
             f" const trace = plot._fullData.at({trace});"
             " const box = plot.getBoundingClientRect();"
-            " const [x, y] = ['xaxis', 'yaxis'].map((name) => plot._fullLayout[name]);"
+            " const [x, y] = ['xaxis', 'yaxis'].map((name) =>"
+            " plot._fullLayout[trace[name].replace(name[0], name)]);"  # x2 is the axis xaxis2
             f" return [box.x + x._offset + x.d2p(trace.x[{point}]),"
             f" box.y + y._offset + y.d2p(trace.y[{point}])]; }})()"
         )

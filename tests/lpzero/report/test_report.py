@@ -21,6 +21,7 @@ from lpzero.exhaust import report as exhaust_report
 from lpzero.exhaust import scores as exhaust_scores
 from lpzero.exhaust.run import exhaustive_config
 from lpzero.judgement.correlation import spearman
+from lpzero.judgement.measures import Measures
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.report import search_page, style, write
 from lpzero.report.chart import Line
@@ -103,7 +104,7 @@ def read(path: Path) -> _Checker:
 def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
     found = read(write(open_run(campaign)).page)
     titles = ["Did it find something?", "Does it hold?", "What else?", "How was it searched?"]
-    places = [found.text.index(title) for title in (*titles, "Reproduce")]
+    places = [found.text.index(title) for title in (*titles, "Reproduce The command")]
     assert places == sorted(places)
     linked = [at["href"] for tag, at in found.tags if tag == "a" and at.get("class") != "skip"]
     assert linked == ["#found", "#holds", "#others", "#search", "#reproduce"]
@@ -355,20 +356,27 @@ def test_names_from_files_lead_nowhere_and_are_drawn_as_they_are(copy: Path) -> 
     assert after - before == {written.page, *written.figures}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        {"fitness": [0.5], "train": {"made-up": {}}},
-        {"fitness": [0.5], "train": 3},
-        {"fitness": [0.5], "formula": "sum(nothing(W))", "train": {"made-up": {"rho": 1}}},
-        {"fitness": [0.5], "formula": 7, "train": {"made-up": {"rho": 1}}},
-    ],
-)
-def test_a_journal_of_something_else_is_one_line(
+_LINE = {
+    "id": 0, "generation": 0, "operator": "random", "parents": [], "formula": "sum(W)",
+    "fitness": [0.5], "complexity": 2, "train": {"made-up": dict.fromkeys(Measures._fields, 0.5)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", [{"train": {"made-up": {}}}, {"train": 3}, {"formula": 7}])
+def test_a_journal_of_something_else_is_ignored_with_a_remark(
     copy: Path, line: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = {"id": 0, "generation": 0, "operator": "random", "parents": [], "formula": "sum(W)"}
-    rewrite_journal(copy, [first | line])
+    rewrite_journal(copy, [_LINE | line])
+    assert command(["report", str(copy)]) == 0
+    said = "from line 1, are torn or were changed, and were ignored"
+    assert said in capsys.readouterr().err
+    assert said in read(copy / "report" / "index.html").text
+
+
+def test_a_journal_with_a_formula_of_another_language_is_one_line(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewrite_journal(copy, [_LINE | {"formula": "sum(nothing(W))"}])
     assert command(["report", str(copy)]) == 2
     error = capsys.readouterr().err.strip()
     assert "are not those of a run of this version" in error
@@ -407,11 +415,9 @@ def test_campaigns_of_other_seeds_are_one_arm(campaign: Path, tmp_path: Path) ->
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("search") / "search"
-    constants = {"samples": 40}
-    bounds = Constraints({"parameters": (None, 400_000.0)})
-    run_search(
-        Request("nano-gpt2", "random", "depth", constants=constants, constraints=bounds), out=out
-    )
+    words = "search nano-gpt2 --loop random --proxy depth --samples 40 --max-parameters 400000"
+    words += " --evaluator proxy --quiet --format json"
+    assert command([*words.split(), "--out", str(out)]) == 0
     return out
 
 
@@ -598,7 +604,7 @@ def test_the_printed_command_of_a_campaign_has_every_option(
     config = RunConfig("campaign", {"tables": [{"name": "nano-gpt2"}]})
 
     def configure(tables: list[str], **options: Any) -> None:
-        del options["proxy_scores"], options["jobs"]
+        del options["proxy_scores"], options["jobs"], options["callbacks"]
         given.append((tables, options))
         with RunDirectory(out, config, True):
             raise InputError("enough")
