@@ -27,10 +27,10 @@ from lpzero.report.figures import convergence
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.sections import Content, Section
 from lpzero.runs.command import kind_of
-from lpzero.runs.config import read_config
+from lpzero.runs.config import StoredConfig, read_config
 from lpzero.runs.layout import CONFIG, LOCK
 from lpzero.runs.live_run import LiveRun, Now, Stamp, stamp, watch
-from lpzero.runs.run import Run, report_unexpected_content
+from lpzero.runs.run import Line, Run, line_of_result, report_unexpected_content
 
 RUNNING, UNREADABLE = "running", "unreadable"
 
@@ -84,7 +84,7 @@ def _summary(place: Place) -> Summary:
         config = read_config(place.folder)
         if config is None:
             return replace(line, remark="it has no config.json")
-        said = kind_of(config).line(config)
+        said = _line(config)
     except (LPZeroError, OSError, ValueError, LookupError, TypeError) as error:
         return replace(line, remark=shown(str(error)))
     return replace(
@@ -99,6 +99,16 @@ def _summary(place: Place) -> Summary:
 
 _LOCKS = Path("/proc/locks")
 _RECENT = 10.0  # seconds
+
+
+def _line(config: StoredConfig) -> Line:
+    """What lists say of the run; of a kind that this version does not know, what any run says."""
+    try:
+        declared = kind_of(config)
+    except RunError:
+        return line_of_result(config)
+    line: Line = declared.line(config)
+    return line
 
 
 def is_active(folder: Path, changed: float) -> bool:

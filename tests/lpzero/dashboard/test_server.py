@@ -215,6 +215,17 @@ def test_content_of_other_shapes_is_a_remark_not_a_failure(
         assert b"\x1b" not in answer.body
 
 
+def test_a_run_of_an_unknown_kind_is_listed_and_its_page_says_so(
+    served: Served, runs: Path
+) -> None:
+    config = content(runs / "good", layout.CONFIG)
+    rewrite(runs / "good", layout.CONFIG, config | {"kind": "something new"})
+    line = served.runs()["good"]
+    assert (line["kind"], line["table"], line["remark"]) == ("something new", "made-up", "")
+    (remark,) = served.ask(f"api/run/{line['id']}").json()["remarks"]
+    assert "holds a 'something new', which this version does not know" in remark
+
+
 def test_a_name_that_is_not_text_is_shown_with_escapes(campaign: Path, runs: Path) -> None:
     shutil.copytree(campaign, os.fsdecode(os.fsencode(runs) + b"/bad-\xff\n\x1b[2J"))
     with serving(runs) as served:
