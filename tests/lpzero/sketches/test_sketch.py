@@ -100,7 +100,7 @@ def test_an_encoder_has_a_head_without_weights(sketch: Sketch) -> None:
 
 
 def test_an_end_or_statistic_that_is_not_there_is_named(sketch: Sketch) -> None:
-    with pytest.raises(SketchError, match="no statistic H of end 'head'; ends have A J G W"):
+    with pytest.raises(SketchError, match="no statistic H at 'head'; ends have A J G W"):
         sketch.matrices("head", "H")
     with pytest.raises(SketchError, match="this sketch has the ends: none"):
         _SMALL.matrices("head", "A")
