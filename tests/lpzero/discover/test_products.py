@@ -227,7 +227,9 @@ def test_the_winner_is_the_best_known_among_those_that_repeat(threshold: float) 
     chosen = choose_stable(found.objective, pool)
     measured = {c.id: repeats(str(canonical(c.formula))) for c in pool}
     least = min(threshold, max(measured.values()))
-    assert {c.id for c in chosen} == {i for i, value in measured.items() if value >= least}
+    # Correlations of 1 differ in their last digit here and there.
+    stable = {i for i, value in measured.items() if value >= least - 1e-12}
+    assert {c.id for c in chosen} == stable
     rhos = [train_valid_rho(found, str(canonical(c.formula))) for c in chosen]
     assert rhos == sorted(rhos, reverse=True)
     result = found.result_
