@@ -58,8 +58,9 @@ def test_the_page_shows_the_columns_and_the_command_that_repeats_the_run(
     assert run(capsys, "report", out)[0] == 0
     page = Path(out, "report", "index.html").read_text(encoding="utf-8")
     assert "model_size" in page
-    assert f"lpzero discover {path} --target accuracy" in page
-    assert "--columns-only" in page
+    command = page[page.index(f"lpzero discover {path} ") :].split("<")[0]
+    assert "--target accuracy" in command
+    assert "--columns-only" in command
 
 
 def test_every_column_is_ranked_without_a_proxy(

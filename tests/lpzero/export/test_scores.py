@@ -25,7 +25,7 @@ from primitives.errors import FormulaError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.naive import score
-from primitives.outer import OUTER, Numbers
+from primitives.outer import NUMBERS, OUTER
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS, Reduction
 from primitives.rejection import Rejected
@@ -215,7 +215,7 @@ def test_outer_operations_are_those_of_the_language(name: str) -> None:
     module = module_of(exported(f"mul({name}(sub(depth, width-x)), sum(params))"))
     for depth in (-3.0, 0.0, 0.5, 7.0, 1e200):
         try:
-            expected = OUTER[name].body(depth, Numbers())
+            expected = OUTER[name].body(depth, NUMBERS)
         except (ValueError, ZeroDivisionError):
             expected = math.nan
         expected = expected if math.isfinite(expected) else math.nan
