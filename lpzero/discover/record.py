@@ -25,8 +25,7 @@ from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.journal import JournalFollower, read_journal
 from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT, SCORES, place
-from lpzero.runs.live_run import Now, Stamp, stamp
-from lpzero.runs.run import read_file, report_unexpected_content
+from lpzero.runs.run import Now, Stamp, read_file, report_unexpected_content, stamp
 from primitives.parser import parse
 from primitives.space_size import SpaceSize, measure
 from primitives.statistics import STATISTICS

@@ -28,8 +28,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from lpzero.errors import RunError
-from lpzero.files import AppendFile
-from lpzero.seals import SEAL
+from lpzero.files import SEAL, AppendFile
 from spaces.regular_files import NotRegularError, read_regular
 
 _MARK, _END = f',"{SEAL}":"'.encode(), b'"}\n'
