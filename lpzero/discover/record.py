@@ -89,8 +89,7 @@ def read(config: StoredConfig) -> CampaignRun:
     lines, torn = read_journal(folder / JOURNAL, is_candidate, place(config.hash, JOURNAL))
     if torn:
         remarks.append(
-            f"The last {torn} bytes of {JOURNAL}, from line {len(lines) + 1}, are torn or were"
-            " changed, and were ignored."
+            f"The last {torn} bytes of {JOURNAL}, line {len(lines) + 1}, are torn and were ignored."
         )
     result = read_file(config, RESULT, remarks)
     remarks += _on_result(folder, result, len(lines))
