@@ -22,10 +22,9 @@ from typing import Any
 from lpzero.dashboard.places import Place, shown, size_of, why_unreadable
 from lpzero.errors import LPZeroError, RunError
 from lpzero.report.chart import Chart
-from lpzero.report.contents import content_of
 from lpzero.report.figures import convergence
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.sections import Content, Section
+from lpzero.report.page import Content, Section, content_of
 from lpzero.runs.config import StoredConfig, read_config
 from lpzero.runs.layout import CONFIG, LOCK
 from lpzero.runs.run import (

@@ -13,7 +13,7 @@ from lpzero.judgement.rivals import Contest, Count, contest_fields, rival_lines
 from lpzero.judgement.table import TableJudge
 from lpzero.options import to_json
 from lpzero.parallel import Workers
-from lpzero.runs.scoresheet import column, sheet
+from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import bare_chains
 from lpzero.scores.evaluator import MISSING_STATISTIC, FormulaEvaluator

@@ -11,9 +11,9 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.judgement.table import ALL, TableJudge, space_name
 from lpzero.runs.config import RunConfig, StoredConfig
+from lpzero.runs.formula_run import column
 from lpzero.runs.layout import RESULT, SCORES
 from lpzero.runs.run import Run, read_file
-from lpzero.runs.scoresheet import column
 from spaces.tables import split
 from spaces.tables.splits import MIN_ROWS
 

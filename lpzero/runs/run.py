@@ -22,8 +22,7 @@ from typing import Any, Protocol
 
 from lpzero.errors import EnvelopeError, InputError, RunError
 from lpzero.files import read_sealed
-from lpzero.runs.command import VERBS, stored
-from lpzero.runs.config import StoredConfig, read_config
+from lpzero.runs.config import VERBS, StoredConfig, read_config, stored_command
 from lpzero.runs.layout import (
     CONFIG,
     HALL,
@@ -68,7 +67,7 @@ class Run:
     @property
     def command(self) -> list[str] | None:
         """The command line that repeats the run in its directory; None if it was not stored."""
-        command = stored(self.config)
+        command = stored_command(self.config)
         if command is None:
             return None
         try:

@@ -20,8 +20,7 @@ import numpy as np
 from lpzero import files
 from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.parallel import Lost, stream
-from lpzero.runs import command
-from lpzero.runs.config import RunConfig, write_config
+from lpzero.runs.config import RunConfig, store_command, write_config
 from lpzero.runs.layout import LOCK, RESULT, place
 from lpzero.search import evaluators, metrics
 from lpzero.search.constraints import Stopwatch
@@ -69,7 +68,7 @@ def compare(
     if out is not None:
         (out / RUNS).mkdir(parents=True, exist_ok=True)
         write_config(out, config)  # from now on it is a run with a page
-        command.store(out, KIND, config.hash)
+        store_command(out, KIND, config.hash)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
     here = replace(resources, jobs=1, backend="loky", scheduler=None)
     alone = replace(here, label=None, show=_nothing, say=None)

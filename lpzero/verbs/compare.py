@@ -12,7 +12,7 @@ from lpzero.runs.run import FINISHED, STOPPED, Line, Run, list_of, nested, read_
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
+    from lpzero.report.page import Content
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.run import LiveRun
     from lpzero.search.comparison import Comparison
@@ -116,6 +116,6 @@ def line(config: StoredConfig) -> Line:
 
 def page(run: Any, *others: Any) -> Content:
     """The page of a comparison."""
-    from lpzero.report import comparison_page
+    from lpzero.report import search_page
 
-    return comparison_page.content(run)
+    return search_page.comparison_content(run)

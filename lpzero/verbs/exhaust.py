@@ -18,7 +18,7 @@ from lpzero.statistics.definitions import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
+    from lpzero.report.page import Content
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.run import LiveRun
 

@@ -15,7 +15,7 @@ from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
     from lpzero.proxies import Context, Proxy
-    from lpzero.report.sections import Content
+    from lpzero.report.page import Content
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.run import Run
 

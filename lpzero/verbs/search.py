@@ -46,7 +46,7 @@ from lpzero.search.networks import NETWORKS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
+    from lpzero.report.page import Content
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.run import LiveRun
     from lpzero.search import Resources

@@ -11,7 +11,7 @@ from lpzero.supernet.settings import SupernetSettings
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
+    from lpzero.report.page import Content
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.run import Run
     from lpzero.verbs.train import Request
@@ -70,6 +70,6 @@ def read(config: StoredConfig) -> Run:
 
 def page(run: Any, *others: Any) -> Content:
     """The page of a one-shot training."""
-    from lpzero.report import supernet_page
+    from lpzero.report import training_page
 
-    return supernet_page.content(run)
+    return training_page.supernet_content(run)

@@ -28,7 +28,7 @@ from lpzero.training.table_build import KIND as KIND
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
+    from lpzero.report.page import Content
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.run import LiveRun, Run
     from spaces.training.recipes import Plan
@@ -184,6 +184,6 @@ def line(config: StoredConfig) -> Line:
 
 def page(run: Any, *others: Any) -> Content:
     """The page of a table build."""
-    from lpzero.report import build_page
+    from lpzero.report import training_page
 
-    return build_page.content(run)
+    return training_page.build_content(run)

@@ -18,8 +18,8 @@ from lpzero.errors import InputError
 from lpzero.judgement.differences import paired_difference
 from lpzero.proxies.ranking_record import RankingRun
 from lpzero.report import notebook, plotly_chart, style, write
-from lpzero.report.contents import content_of
 from lpzero.report.figures import front, rivals, trainings
+from lpzero.report.page import content_of
 from lpzero.report.ranking_page import compared
 from lpzero.runs import layout
 from lpzero.runs.directory import RunDirectory

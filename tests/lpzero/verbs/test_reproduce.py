@@ -15,7 +15,7 @@ import spaces
 from lpzero import verbs
 from lpzero.cli.main import run as command
 from lpzero.report import style
-from lpzero.report.provenance import commands
+from lpzero.report.page import commands
 from lpzero.runs import layout
 from lpzero.runs.run import open_run
 from lpzero.supernet import weights
