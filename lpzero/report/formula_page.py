@@ -28,9 +28,9 @@ from lpzero.runs.formula_run import FormulaRun
 from primitives.pruning import RULES
 
 
-def content(material: Material) -> Content:
+def content(run: FormulaRun, *others: Any) -> Content:
     """What the page says; equal runs give equal content."""
-    run = material.run
+    material = Material(run, *others)
     names = ", ".join(str(table["name"]) for table in run.tables)
     drawn = {name: list(charts(material, name)) for name in (FOUND, HOLDS, OTHERS, SEARCHED)}
     return Content(

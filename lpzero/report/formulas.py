@@ -1,4 +1,4 @@
-"""Formulas for display: as mathematics, ready to be copied; the hall of fame as a table; the verdict.
+"""Formulas for display: as mathematics, ready to be copied; the hall of fame; the verdict.
 
 The verdict compares the winner with all counters, on every part of each table.
 """

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from lpzero.errors import InputError
@@ -244,7 +245,8 @@ def content_of(
             raise InputError(
                 f"{other.folder} is a {other.kind}: it cannot be compared with a {run.kind}"
             )
-    content: Content = kind_of(run.config).page(run, beside, ranking, transfer)
+    page = resolve_name(kind_of(run.config).page)
+    content: Content = page(run, beside, ranking, transfer)
     return content
 
 

@@ -32,7 +32,7 @@ from lpzero.runs.run import Run
 _MILLI = 1000
 
 
-def content(run: RankingRun) -> Content:
+def content(run: RankingRun, *others: Any) -> Content:
     """What the page of a ranking says."""
     name = str(run.table["name"])
     return Content(

@@ -30,7 +30,7 @@ from primitives.parser import parse
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
 
 
-def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
+def content(run: SearchRun, beside: Sequence[SearchRun] = (), *others: Any) -> Content:
     """What the page of a search says."""
     request = run.request
     return Content(
@@ -189,7 +189,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def comparison_content(run: ComparisonRun) -> Content:
+def comparison_content(run: ComparisonRun, *others: Any) -> Content:
     """What the page of a comparison says."""
     arms = run.request["arms"]
     result = [element("p", "There is no result: run the command again with --resume.")]

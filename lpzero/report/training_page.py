@@ -22,7 +22,7 @@ from spaces.regular_files import NotRegularError, read_regular
 _LARGEST_TABLE = 64 << 20  # bytes
 
 
-def build_content(run: Run) -> Content:
+def build_content(run: Run, *others: Any) -> Content:
     """What the page of a table build says, finished or not."""
     lines, _ = read_journal(run.folder / JOURNAL, is_training, place(run.config.hash, JOURNAL))
     data = trainings.trainings(lines)
@@ -120,7 +120,7 @@ def _plain(value: Any) -> str:
     return NOTHING if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def supernet_content(run: SupernetRun) -> Content:
+def supernet_content(run: SupernetRun, *others: Any) -> Content:
     """What the page of a training says."""
     trained: list[Markup | Chart] = [*drawings(run), pairs("Settings", _settings(run))]
     return Content(

@@ -30,7 +30,7 @@ def command(name: str, request: Any) -> Command | None:
     declared = module(name)
     if not hasattr(declared, "KIND"):
         return None
-    kind = declared.kind(request) if hasattr(declared, "kind") else declared.KIND
+    kind = (declared.kind(request) if hasattr(declared, "kind") else declared.KIND).name
     now = command_of(kind, name, request)
     if now is None or not getattr(request, "resume", False):
         return now
