@@ -7,11 +7,10 @@ from typing import Any
 from torch import nn
 
 from lpzero.hf.batches import batch as default_batch
-from lpzero.statistics.default_loss import named_loss
 from lpzero.statistics.inputs import read_inputs
 from lpzero.statistics.layout import Layout
 from lpzero.statistics.layout_finder import find_layout
-from lpzero.statistics.objective import Loss
+from lpzero.statistics.objective import Loss, named_loss
 
 
 def layout(model: nn.Module, batch: Any = None) -> Layout:
@@ -24,6 +23,6 @@ def layout(model: nn.Module, batch: Any = None) -> Layout:
 
 
 def loss(model: nn.Module, batch: Any = None) -> str | Loss:
-    """What `lpzero.score` differentiates by default: see `lpzero.statistics.default_loss`."""
+    """What `lpzero.score` differentiates by default: see `lpzero.statistics.objective`."""
     given = default_batch(model) if batch is None else batch
     return named_loss(model, "auto", read_inputs(given, model))

@@ -26,12 +26,11 @@ from lpzero.proxies.lookup import find
 from lpzero.proxies.network import Network
 from lpzero.proxies.ranking import is_released
 from lpzero.proxies.registry import get, names
-from lpzero.statistics.default_loss import named_loss
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.statistics.inputs import read_inputs
 from lpzero.statistics.layout import Layout
 from lpzero.statistics.layout_finder import find_layout
-from lpzero.statistics.objective import Loss, LossError
+from lpzero.statistics.objective import Loss, LossError, named_loss
 from primitives.formula import Formula
 from spaces.taps import Tap
 

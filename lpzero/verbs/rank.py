@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.options import FOLDER, Repeated, Switch, Whole, argument, group, option
 from lpzero.runs.live_run import OpenedAgain
 from lpzero.runs.run import Line, line_of_result
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:

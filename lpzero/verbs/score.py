@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.options import FILE, OneOf, Repeated, Switch, Text, Whole, argument, group, option
-from lpzero.statistics.definitions import DEFINITIONS, OURS
-from lpzero.statistics.losses import LOSSES
+from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
