@@ -163,7 +163,7 @@ def _layout(path: str | None) -> Layout | None:
 
 
 def _batch(model: nn.Module, request: Request) -> Any:
-    from lpzero.hf.batches import batch
+    from lpzero.hf import batch
     from spaces.minibatch import Minibatch
 
     text = Minibatch.chosen(None, None, request.text.corpus, request.text.tokenizer)

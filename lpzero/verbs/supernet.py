@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.errors import InputError
 from lpzero.runs.live_run import OpenedAgain
 from lpzero.runs.run import Line, line_of_result
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from lpzero.options import (
 )
 from lpzero.runs.layout import JOURNAL, TABLE
 from lpzero.runs.run import FINISHED, STOPPED, Line, field, n_lines
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.training.table_build import KIND
 from lpzero.verbs import Outcome, Screen, groups
 
