@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from lpzero import files, seals
+from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.judgement.bootstrap import Interval, draw_counts, percentile_interval
@@ -30,8 +30,15 @@ from lpzero.parallel import Lost, stream
 from lpzero.runs import command
 from lpzero.runs.config import RunConfig, StoredConfig, write_config
 from lpzero.runs.layout import CONFIG, LOCK, RESULT, place
-from lpzero.runs.live_run import Now, OpenedAgain, Stamp, stamp
-from lpzero.runs.run import Run, read_file, report_unexpected_content
+from lpzero.runs.run import (
+    Now,
+    OpenedAgain,
+    Run,
+    Stamp,
+    read_file,
+    report_unexpected_content,
+    stamp,
+)
 from lpzero.search import evaluators
 from lpzero.search.constraints import Stopwatch
 from lpzero.search.environment import Sampler
@@ -116,7 +123,7 @@ def compare(
     if out is not None:
         files.write_json(out / COMPARISON, {"threshold": threshold, "rows": comparison.rows})
         result = json.loads(json.dumps(comparison.to_json()))
-        seals.write_sealed(out / RESULT, place(config.hash, RESULT), result)
+        files.write_sealed(out / RESULT, place(config.hash, RESULT), result)
     return comparison
 
 

@@ -20,8 +20,7 @@ from lpzero.runs.config import RunConfig, StoredConfig, read_config
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.journal import JournalFollower
 from lpzero.runs.layout import CONFIG, JOURNAL, RESULT, TRACE, place
-from lpzero.runs.live_run import Now, OpenedAgain
-from lpzero.runs.run import Run, read_file
+from lpzero.runs.run import Now, OpenedAgain, Run, read_file
 from lpzero.search import ledger
 from lpzero.search.evaluators import PROXY
 from lpzero.search.request import Request
