@@ -21,16 +21,16 @@ from sympy.printing.numpy import NumPyPrinter
 
 from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError, TensorError
-from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
-from primitives.facts import are_aligned, facts
+from primitives.expressions import Apply, Expression, Leaf, drop_dead
+from primitives.facts import Meeting, facts, meeting, shapes_may_differ
 from primitives.formula import Atom, Column, Formula, Term, fold
 from primitives.guards import SPREAD_FLOOR
 from primitives.network import Block, NetworkValues, as_network
 from primitives.outer import OUTER
-from primitives.properties import Kind
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES, Binary, get_binary, get_unary
 from primitives.statistics import STATISTICS
+from primitives.tensors import have_same_shape, right_factor, whole
 
 
 def _function(name: str, **assumptions: bool) -> Any:
@@ -117,22 +117,15 @@ def _symbolic(expression: Expression) -> Any:
     if isinstance(expression, Apply):
         return unary_form(expression.operation, _symbolic(expression.operand))
     left, right = _symbolic(expression.left), _symbolic(expression.right)
-    known = facts(expression.left), facts(expression.right)
     primitive = get_binary(expression.operation)
-    if not are_aligned(*known):
+    how = meeting(facts(expression.left), facts(expression.right), primitive)
+    if how is Meeting.MEANS:
         left, right = VOCABULARY.block_mean(left), VOCABULARY.block_mean(right)
-    meet_as_matrices = are_aligned(*known) and known[0].kind is known[1].kind is Kind.MATRIX
-    if primitive.contracts and not meet_as_matrices:
+    if primitive.contracts and how is not Meeting.PRODUCT:
         return left * right
-    if meet_as_matrices and not primitive.contracts and _may_change_shape(expression):
+    if how is Meeting.ELEMENTS and shapes_may_differ(expression):
         return _function(f"{primitive.name}{OF_MATRICES}")(left, right)
     return primitive.sympy(left, right, VOCABULARY)
-
-
-def _may_change_shape(expression: Expression) -> bool:
-    """Whether a matrix product inside may leave the two sides with different shapes."""
-    inside = [node for node in walk(expression) if isinstance(node, Combine)]
-    return any(get_binary(node.operation).contracts for node in inside)
 
 
 def unary_form(operation: str, operand: Any) -> Any:
@@ -258,9 +251,8 @@ def _log_softmax(x: Any) -> Any:
 def _contraction(x: Any, y: Any) -> Any:
     if np.ndim(x) < 2 or np.ndim(y) < 2:
         raise TensorError("sympy found an operand of a matrix product constant: its shape is lost")
-    if x.shape[1] == y.shape[0]:
-        return x @ y
-    return x @ y.T if x.shape[1] == y.shape[1] else np.mean(x) * np.mean(y)
+    factor = right_factor(whole(x), whole(y))
+    return np.mean(x) * np.mean(y) if factor is None else x @ factor.values
 
 
 def of_tensors() -> dict[str, Callable[..., Any]]:
@@ -275,7 +267,7 @@ def of_tensors() -> dict[str, Callable[..., Any]]:
 
 def _fitted(primitive: Binary, x: Any, y: Any) -> Any:
     is_matrices = np.ndim(x) == np.ndim(y) == 2
-    if is_matrices and x.shape != y.shape:
+    if is_matrices and not have_same_shape(whole(x), whole(y)):
         x, y = np.mean(x), np.mean(y)
     return primitive.body(x, y, np)
 

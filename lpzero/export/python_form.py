@@ -27,13 +27,14 @@ from lpzero.export.primitive_source import Sources
 from lpzero.statistics.definitions import OURS
 from lpzero.version import VERSION
 from primitives.block_sizes import SIZES
-from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
-from primitives.facts import are_aligned, facts
+from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
+from primitives.facts import Meeting, facts, meeting, shapes_may_differ
 from primitives.formula import Atom, Formula, Term, fold
 from primitives.outer import get_outer
-from primitives.properties import Gives, Kind
+from primitives.properties import Gives
 from primitives.registry import get_binary, get_unary
 from primitives.statistics import STATISTICS, StatisticSource
+from primitives.tensors import have_same_shape, right_factor
 
 _WIDTH = 96
 # They need torch, so only their text is read.
@@ -66,7 +67,7 @@ _ALIASES = {
     "Rows": "list[list[float]]",
     "Position": "Mapping[str, Any]",
     "Loss": "Callable[[Any, Any], Tensor]",
-    "Matrices": 'dict[str, list["CutMatrix"]]',
+    "Matrices": 'dict[str, list["Matrix"]]',
     "Value": "Callable[[Matrices], Tensor]",
 }
 _COMMENTS = {
@@ -255,29 +256,22 @@ class _TermSource:
         return self._call("each", body, operand)
 
     def _binary(self, node: Combine) -> str:
-        primitive, known = get_binary(node.operation), (facts(node.left), facts(node.right))
+        primitive = get_binary(node.operation)
         left, right = self._name(node.left), self._name(node.right)
-        aligned = are_aligned(*known)
-        if not aligned:
+        how = meeting(facts(node.left), facts(node.right), primitive)
+        if how is Meeting.MEANS:
             left, right = (self._call("one_scalar", side) for side in (left, right))
-        is_of_matrices = aligned and known[0].kind is known[1].kind is Kind.MATRIX
+        if how is Meeting.PRODUCT:
+            return self._call("matrix_product", left, right)
         if primitive.contracts:
-            if is_of_matrices:
-                return self._call("matrix_product", left, right)
             return self._call("pairwise", "torch.mul", left, right)
         body = self.sources.add(f"op_{primitive.name}", primitive.body)
-        may_differ = is_of_matrices and _has_product(node)
-        return self._call("of_matrices" if may_differ else "pairwise", body, left, right)
+        is_fitted = how is Meeting.ELEMENTS and shapes_may_differ(node)
+        return self._call("of_matrices" if is_fitted else "pairwise", body, left, right)
 
     def _call(self, function: str, *arguments: str) -> str:
         self.calls.add(function)
         return f"{function}({', '.join(arguments)})"
-
-
-def _has_product(node: Expression) -> bool:
-    """Whether a matrix product inside may leave the two sides with different shapes."""
-    inside = [inner for inner in walk(node) if isinstance(inner, Combine)]
-    return any(get_binary(inner.operation).contracts for inner in inside)
 
 
 def _constants(one: Exported, reads: _Reads, code: str) -> str:
@@ -345,14 +339,16 @@ def _copied(roots: Iterable[str], features: frozenset[str]) -> dict[str, str]:
 def _definitions(features: frozenset[str]) -> dict[str, tuple[str, set[str]]]:
     """Every function and class of the runtime: its source for these features, and its names."""
     texts = [_adapted(_source(module), features) for module in _COPIED]
-    synthetic: list[Callable[..., Any]] = [
+    functions: list[Callable[..., Any]] = [
+        have_same_shape,
+        right_factor,
         synthetic_networks.networks,
         synthetic_networks.network_ends,
         synthetic_networks.network_sizes,
         synthetic_networks.drawn_from,
     ]
     definitions: dict[str, tuple[str, set[str]]] = {}
-    for text in (*texts, *map(inspect.getsource, synthetic)):
+    for text in (*texts, *map(inspect.getsource, functions)):
         for node in ast.parse(text).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name not in _GENERATED:
                 definitions[node.name] = ast.get_source_segment(text, node) or "", _names_in(node)
