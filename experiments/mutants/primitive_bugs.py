@@ -46,9 +46,9 @@ BUGS = (
         ("except (ValueError, ZeroDivisionError):", "except ValueError:", "one over zero is asked for"),
     ]),
     Bugs("primitives/reductions.py", [_T + "naive_score.py", _T + "products.py", _T + "score_canonical.py"], [
-        ("reads=lambda n: slice(max(1, n - 1))", "reads=lambda n: slice(min(1, n - 1), n)", "`inner` leaves out the first block"),
-        ("divisor=lambda n: 2 if n == 1 else 1", "divisor=lambda n: 1", "`inner` of a single block is all of it"),
-        ("reads=lambda n: slice(n - 1, n)", "reads=lambda n: slice(1)", "`last` reads the first block"),
+        ("return (slice(n - 1), 1) if n > 1", "return (slice(1, n), 1) if n > 1", "`inner` leaves out the first block"),
+        ("else (slice(1), 2)", "else (slice(1), 1)", "`inner` of a single block is all of it"),
+        ("return slice(n - 1, n), 1", "return slice(1), 1", "`last` reads the first block"),
         ("low = min(weights) * values.low", "low = values.low", "the range of `inner` forgets the halved block"),
     ]),
     Bugs("primitives/canonical.py", [_T + "canonical.py", _T + "enumeration.py"], [

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from pprint import pformat
-from typing import Any
+from typing import Any, NamedTuple
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
@@ -39,7 +39,7 @@ from primitives.tensors import have_same_shape, right_factor
 _WIDTH = 96
 # They need torch, so only their text is read.
 _COPIED = ("lpzero.export.runtime", "lpzero.export.model_statistics")
-_GENERATED = ("term_1", "formula_value")  # written for each formula
+_GENERATED = ("reads_sum", "term_1", "formula_value")  # written for each formula
 _FIRST, _LAST = ("score", "score_model"), ("self_test", "synthetic", "main")
 _BRACKET = re.compile(r"\(\n((?: +[^\n()]*,\n)+) *\)")  # one argument a line
 _MARK = re.compile(r"  # with((?: (?:ends|sizes|columns|inputs|taps|gradients))+)$")
@@ -93,18 +93,25 @@ def write(exported: list[Exported]) -> str:
         raise InputError("a module reads H, W and G as ours; export a released one with --to json")
     source = _FormulaSource(one.formula)
     copied = _copied([*_FIRST, *_LAST, *source.calls], source.reads.features)
-    definitions = [
-        *(copied.pop(name) for name in _FIRST),
-        *source.functions,
-        "\n".join(f"{name} = {value}" for name, value in source.sources.constants.items()),
-        *source.sources.functions.values(),
-        *(text for name, text in copied.items() if name not in _LAST),
-        *(copied[name] for name in _LAST),
-        'if __name__ == "__main__":\n    sys.exit(main())',
-    ]
-    code = "\n\n\n".join(text.strip() for text in definitions if text.strip())
+    texts = {name: definition.text for name, definition in copied.items()}
+    own = [*source.functions, *source.sources.functions.values()]
+    constants = "\n".join(f"{name} = {value}" for name, value in source.sources.constants.items())
+    code = "\n\n\n".join(
+        text.strip()
+        for text in (
+            *(texts[name] for name in _FIRST),
+            *source.functions,
+            constants,
+            *source.sources.functions.values(),
+            *(text for name, text in texts.items() if name not in (*_FIRST, *_LAST)),
+            *(texts[name] for name in _LAST),
+            'if __name__ == "__main__":\n    sys.exit(main())',
+        )
+        if text
+    )
+    used = _names_in(ast.parse("\n".join(own))).union(*(of.names for of in copied.values()))
     head = _HEAD.format(formula=one.formula, engine=VERSION)
-    return f"{head}\n{_constants(one, source.reads, code)}\n\n\n{code}\n"
+    return f"{head}\n{_constants(one, source.reads, used)}\n\n\n{code}\n"
 
 
 @dataclass(frozen=True)
@@ -192,8 +199,8 @@ class _FormulaSource:
         ]
         for place, term in enumerate(self.formula.terms, 1):
             where = term.positions.end or "blocks"
-            over = "first" if term.positions.end else term.reduction
-            call = self._call(f"over_{over}", f"term_{place}", f"read[{where!r}]")
+            reads = self.sources.add(f"reads_{term.reduction}", term.positions.body)
+            call = self._call("over_positions", reads, f"term_{place}", f"read[{where!r}]")
             lines.append(f"    t{place} = {call}")
         value = fold(self.formula, self._atom, self._outer, self._join)
         return "\n".join([*lines, f"    return {value}"])
@@ -274,8 +281,8 @@ class _TermSource:
         return f"{function}({', '.join(arguments)})"
 
 
-def _constants(one: Exported, reads: _Reads, code: str) -> str:
-    """The constants and aliases that the code uses, and what the file says about the formula."""
+def _constants(one: Exported, reads: _Reads, used: set[str]) -> str:
+    """The constants and aliases that are used, and what the file says about the formula."""
     names = _ordered(STATISTICS, one.formula.statistics)
     values = {
         "FORMULA": str(one.formula),
@@ -296,13 +303,13 @@ def _constants(one: Exported, reads: _Reads, code: str) -> str:
         "TRIAL_SCORES": one.trial,
         "TOLERANCE": synthetic_networks.TOLERANCE,
     }
-    used = _names_in(ast.parse(code)).union(_ALWAYS)
     lines = [
         f"{name} = {value!a}" + (f"  # {_COMMENTS[name]}" if name in _COMMENTS else "")
         for name, value in values.items()
-        if name in used
+        if name in used.union(_ALWAYS)
     ]
-    told = {name: to_value(one)[name] for name in ("name", "sketch", "batches", "provenance")}
+    record = to_value(one)
+    told = {name: record[name] for name in ("name", "sketch", "batches", "provenance")}
     literal = pformat(_ascii(told), width=_WIDTH, sort_dicts=False)
     aliases = [f"{name} = {type_}" for name, type_ in _ALIASES.items() if name in used]
     return "\n".join([*lines, f"ABOUT = {literal}", "", *aliases])
@@ -325,19 +332,26 @@ def _ascii(value: object) -> object:
     return value
 
 
-def _copied(roots: Iterable[str], features: frozenset[str]) -> dict[str, str]:
-    """The source of these definitions of the runtime and of everything they use, by name."""
+class _Definition(NamedTuple):
+    """The source of a function or class of the runtime, and the names that it uses."""
+
+    text: str
+    names: set[str]
+
+
+def _copied(roots: Iterable[str], features: frozenset[str]) -> dict[str, _Definition]:
+    """These definitions of the runtime and everything they use, by name."""
     definitions = _definitions(features)
     needed = list(dict.fromkeys(roots))
     for name in needed:
-        used = definitions[name][1]
+        used = definitions[name].names
         needed += [other for other in sorted(used) if other in definitions and other not in needed]
-    return {name: definitions[name][0] for name in definitions if name in needed}
+    return {name: definitions[name] for name in definitions if name in needed}
 
 
 @lru_cache(maxsize=32)
-def _definitions(features: frozenset[str]) -> dict[str, tuple[str, set[str]]]:
-    """Every function and class of the runtime: its source for these features, and its names."""
+def _definitions(features: frozenset[str]) -> dict[str, _Definition]:
+    """Every function and class of the runtime, with its source for these features."""
     texts = [_adapted(_source(module), features) for module in _COPIED]
     functions: list[Callable[..., Any]] = [
         have_same_shape,
@@ -347,11 +361,12 @@ def _definitions(features: frozenset[str]) -> dict[str, tuple[str, set[str]]]:
         synthetic_networks.network_sizes,
         synthetic_networks.drawn_from,
     ]
-    definitions: dict[str, tuple[str, set[str]]] = {}
+    definitions: dict[str, _Definition] = {}
     for text in (*texts, *map(inspect.getsource, functions)):
         for node in ast.parse(text).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name not in _GENERATED:
-                definitions[node.name] = ast.get_source_segment(text, node) or "", _names_in(node)
+                source = ast.get_source_segment(text, node) or ""
+                definitions[node.name] = _Definition(source, _names_in(node))
     return definitions
 
 

@@ -240,34 +240,20 @@ def paired(left: list[Matrix], right: list[Matrix]) -> list[tuple[Any, Any]]:
     return list(zip(left, right, strict=True))
 
 
-def over_sum(value: Value, blocks: list[Matrices]) -> Tensor:
-    """The sum over all blocks."""
-    return number(math.fsum([float(value(block)) for block in blocks]))
-
-
-def over_mean(value: Value, blocks: list[Matrices]) -> Tensor:
-    """The mean over all blocks."""
-    return number(math.fsum([float(value(block)) for block in blocks]) / len(blocks))
-
-
-def over_inner(value: Value, blocks: list[Matrices]) -> Tensor:
-    """The sum over all blocks but the last; of a single block half of it."""
-    return over_sum(value, blocks[:-1]) if len(blocks) > 1 else number(float(value(blocks[0])) / 2)
-
-
-def over_first(value: Value, positions: list[Matrices]) -> Tensor:
-    """The value at the first position, or at an end."""
-    return number(float(value(positions[0])))
-
-
-def over_last(value: Value, blocks: list[Matrices]) -> Tensor:
-    """The value of the last block."""
-    return number(float(value(blocks[-1])))
+def over_positions(reads: Any, value: Value, positions: list[Matrices]) -> Tensor:
+    """The values at the positions that a reduction reads, added up and divided as it says."""
+    read, divisor = reads(len(positions))
+    return number(math.fsum([float(value(position)) for position in positions[read]]) / divisor)
 
 
 def number(value: float) -> Tensor:
     """The value as a tensor, if it is finite."""
     return finite(torch.tensor(value, dtype=torch.float64))
+
+
+def reads_sum(n: int) -> tuple[slice, int]:
+    """The blocks that the reduction reads, and the divisor of their sum."""
+    return slice(n), 1
 
 
 def term_1(block: Matrices) -> Tensor:
@@ -277,7 +263,7 @@ def term_1(block: Matrices) -> Tensor:
 
 def formula_value(read: dict[str, list[Matrices]], columns: Mapping[str, float]) -> Tensor:
     """The formula without its sign."""
-    t1 = over_sum(term_1, read["blocks"])
+    t1 = over_positions(reads_sum, term_1, read["blocks"])
     return finite(t1 * number(columns["depth"]))
 
 
