@@ -2,7 +2,7 @@
 
 A measure's value depends only on the architecture, the seeds, the loss and the measure, so it is
 cached on disk under these and never computed twice: one file per architecture and seeds, written
-atomically and sealed with its address (`lpzero.seals`), in `proxies/` of the cache folder.
+atomically and sealed with its address (`lpzero.files`), in `proxies/` of the cache folder.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, UnsealedError
+from lpzero.files import read_sealed, write_sealed
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.proxies.base import Measure
 from lpzero.scores.chains import surviving
@@ -352,7 +352,7 @@ def _read(store: Store, space: str, name: str) -> dict[str, Record]:
     """The file's content; empty if it is missing, or with a note if it is not as written."""
     path = store.path(space, name, _ENDING)
     try:
-        found = seals.read_sealed(path, name)
+        found = read_sealed(path, name)
         return {key: _from_json(row) for key, row in found["records"].items()}
     except (FileNotFoundError, UnsealedError):
         return {}
@@ -376,7 +376,7 @@ def _write(store: Store, space: str, name: str, records: dict[str, Record]) -> N
         key: [None if math.isnan(r.score) else r.score, r.count, r.blocks, r.seconds]
         for key, r in sorted(records.items())
     }
-    seals.write_sealed(store.path(space, name, _ENDING), name, {"records": rows}, indent=None)
+    write_sealed(store.path(space, name, _ENDING), name, {"records": rows}, indent=None)
 
 
 def released_batch(space: Space[Any]) -> Minibatch | None:

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lpzero import seals
 from lpzero.arrays import FloatArray
 from lpzero.errors import EnvelopeError, WriteError
-from lpzero.files import write_bytes
+from lpzero.files import read_sealed, sealed, write_bytes
 from lpzero.scores.chains import ChainSet
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.formula_scorer import FormulaScorer
@@ -75,7 +74,7 @@ class _Files:
         found: list[dict[str, float]] = []
         for path, place in zip(self._paths, self._places, strict=True):
             try:
-                scores = seals.read_sealed(path, place)["scores"]
+                scores = read_sealed(path, place)["scores"]
                 found.append({text: float(score) for text, score in scores.items()})
             except FileNotFoundError:
                 found.append({})
@@ -91,7 +90,7 @@ class _Files:
         try:
             for row, (path, place) in enumerate(zip(self._paths, self._places, strict=True)):
                 new = {text: float(of[row]) for text, of in scores.items()}
-                content = seals.sealed(place, {"scores": known[row] | new})
+                content = sealed(place, {"scores": known[row] | new})
                 write_bytes(path, json.dumps(content).encode(), is_flushed=False)
         except WriteError as error:  # they are known all the same
             logger.warning("%s; the scores are computed again next time", error)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lpzero import files, seals
+from lpzero import files
 from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.parallel import Lost, stream
 from lpzero.runs import command
@@ -89,7 +89,7 @@ def compare(
     if out is not None:
         files.write_json(out / COMPARISON, {"threshold": threshold, "rows": rows})
         result = json.loads(json.dumps(summary(by_arm, threshold)))
-        seals.write_sealed(out / RESULT, place(config.hash, RESULT), result)
+        files.write_sealed(out / RESULT, place(config.hash, RESULT), result)
     return found_all
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.layout import RESULT
-from lpzero.runs.live_run import Now, OpenedAgain, Stamp, stamp
-from lpzero.runs.run import Run, report_unexpected_content
+from lpzero.runs.run import Now, OpenedAgain, Run, Stamp, report_unexpected_content, stamp
 from lpzero.search.comparison_record import read, searches
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.journal import JournalFollower
 from lpzero.runs.layout import JOURNAL, place
-from lpzero.runs.live_run import Now, OpenedAgain
-from lpzero.runs.run import Run
+from lpzero.runs.run import Now, OpenedAgain, Run
 from lpzero.search import ledger
 from lpzero.search.record import read
 

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.runs.layout import RESULT
-from lpzero.runs.run import FINISHED, STOPPED, Line, Run, field, list_of, read_file, whole
+from lpzero.runs.run import FINISHED, STOPPED, Line, Run, list_of, nested, read_file, whole
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
     from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.live_run import LiveRun
+    from lpzero.runs.run import LiveRun
     from lpzero.search.comparison import Comparison
     from lpzero.search.request import Request as SearchRequest
     from lpzero.verbs.search import Request
-
-__all__ = ["KIND", "follow", "line", "page", "read", "run"]
 
 KIND = "comparison"
 _SEEDS = 20
@@ -110,8 +108,8 @@ def line(config: StoredConfig) -> Line:
     arms = list_of(config.request.get("arms"))
     rows = list_of((read_file(config, RESULT, []) or {}).get("rows"))
     asked = len(arms) * whole(config.request.get("seeds"))
-    done = sum(whole(field(row, "seeds")) for row in rows)
-    space = str(field(arms[0], "table") or field(arms[0], "space") or "") if arms else ""
+    done = sum(whole(nested(row, "seeds")) for row in rows)
+    space = str(nested(arms[0], "table") or nested(arms[0], "space") or "") if arms else ""
     progress = f"{len(arms):,} arms, {asked:,} searches"
     return Line(FINISHED if rows and done == asked else STOPPED, space, progress)
 

@@ -33,9 +33,9 @@ from lpzero.runs.run import (
     STOPPED,
     Line,
     Run,
-    field,
     last_record,
     named_number,
+    nested,
     read_file,
     whole,
 )
@@ -48,16 +48,13 @@ from lpzero.verbs import Outcome, Screen, groups
 if TYPE_CHECKING:
     from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.live_run import LiveRun
+    from lpzero.runs.run import LiveRun
     from lpzero.search import Resources
     from lpzero.search.environment import Entry
     from lpzero.search.request import Request as SearchRequest
     from spaces.base import Space
 
-__all__ = ["KIND", "Request", "follow", "kind", "line", "page", "read", "resources", "run"]
-
 KIND = "search"
-_SECONDS = Real(0, is_open=True)
 _USUAL_PROXIES = "".join(
     f"; {name}: {loop.usual_proxy}" for name, loop in LOOPS.items() if loop.usual_proxy is not None
 )
@@ -148,20 +145,15 @@ class Request:
         False, "Run every --loop with every --proxy over several seeds.", Switch()
     )
     seeds: int | None = option(None, "The number of seeds for --compare.  [default: 20]", Whole(2))
-    time_limit: float | None = option(
-        None,
-        "Stop after this many seconds with the best so far; --resume continues.  [default: none]",
-        _SECONDS,
-        is_local=True,
-    )
+    time_limit: float | None = groups.time_limit()
     watts: float | None = option(
         None,
         "Also print the energy and the CO2 of these seconds on a machine that draws this many.",
-        _SECONDS,
+        Real(0, is_open=True),
         is_local=True,
     )
     out: str | None = option(None, "Save the search in this directory.", FOLDER)
-    resume: bool = option(False, "Continue the search in --out, if there is one.", Switch())
+    resume: bool = groups.resume()
     seed: int | None = option(None, "The seed of the loop.  [default: 0]", Whole())
     weights_seed: int | None = option(
         None, "The seed of untrained networks.  [default: 0]", Whole()
@@ -172,8 +164,7 @@ class Request:
         " scores.  [default: quick; those of a table as-ranked]",
         OneOf("kind of networks", NETWORKS),
     )
-    shown: groups.Quiet = group(groups.Quiet)
-    directory: groups.Directory = group(groups.Directory)
+    work: groups.LongRun = group(groups.LongRun)
     inputs: groups.Batch = group(groups.Batch)
     running: Running = group(Running)
 
@@ -282,7 +273,7 @@ def resources(request: Request, label: str | None) -> Resources:
         backend=running.backend,
         scheduler=running.scheduler,
         label=label,
-        lock=not request.directory.no_lock,
+        lock=request.work.lock,
     )
 
 
@@ -408,9 +399,9 @@ def line(config: StoredConfig) -> Line:
 
 
 def _best(result: Mapping[str, Any]) -> str:
-    target = field(result, "best", "target")
+    target = nested(result, "best", "target")
     if target is None:
-        return named_number("score", field(result, "best", "score"))
+        return named_number("score", nested(result, "best", "score"))
     return named_number("target", target)
 
 
