@@ -27,8 +27,7 @@ from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.sketches.store import Store, default_folder
-from lpzero.statistics.definitions import OURS
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import OURS, StatisticsError
 from spaces.base import Space
 from spaces.errors import BatchError
 from spaces.flexibert import FlexiBertSpace
@@ -287,10 +286,10 @@ class _MeasureTask:
 
     def _network(self, arch: Any) -> Network:
         from lpzero.proxies.network import Network
-        from lpzero.statistics.default_loss import named_loss
         from lpzero.statistics.inputs import read_inputs
         from lpzero.statistics.isolation import resolve_device
         from lpzero.statistics.layout_finder import layout_for
+        from lpzero.statistics.objective import named_loss
         from spaces.initialisation import ByName
 
         seed = ByName(self.options.seed) if self.is_quick else self.options.seed

@@ -22,8 +22,8 @@ from lpzero.report.markup import (
     with_interval,
 )
 from lpzero.report.page import Content, Section, reproduction, versions
-from lpzero.search.comparison_record import ComparisonRun
-from lpzero.search.record import SearchRun
+from lpzero.search.comparison import ComparisonRun
+from lpzero.search.search_run import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse
 

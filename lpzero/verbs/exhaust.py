@@ -14,7 +14,7 @@ from lpzero.options import FOLDER, Switch, Whole, argument, group, option
 from lpzero.runs.layout import RESULT, SHARDS
 from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, n_files, read_file, tables, test_rho
 from lpzero.scores.floor import PERMUTATIONS
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:

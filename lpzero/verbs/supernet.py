@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.runs.run import Kind
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
-from lpzero.search.record import SearchRun
+from lpzero.search.search_run import SearchRun
 from spaces.tables import split
 from tests.lpzero.column_file import write_csv
 from tests.lpzero.sealed_runs import content, rewrite, rewrite_hall, rewrite_journal

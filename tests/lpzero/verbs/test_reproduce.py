@@ -7,7 +7,6 @@ import random
 import shlex
 import sys
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from lpzero.cli.main import run as command
 from lpzero.report import style
 from lpzero.report.page import commands
 from lpzero.runs import layout
-from lpzero.runs.run import Kind, open_run
+from lpzero.runs.run import open_run
 from lpzero.supernet import weights
 from tests.lpzero.column_file import write_csv
 from tests.spaces.test_minibatch import SENTENCE, tokenizer_file
@@ -67,12 +66,6 @@ _LOCAL = {"--quiet"}
 
 def test_every_kind_of_run_has_a_smallest_one() -> None:
     assert {kind for kind, _ in SMALLEST} == set(verbs.kinds())
-
-
-@pytest.mark.parametrize("kind", verbs.kinds().values(), ids=lambda kind: str(kind.name))
-def test_the_functions_of_a_kind_of_run_are_there(kind: Kind) -> None:
-    for address in (kind.read, kind.page, kind.follow, kind.line):
-        assert callable(resolve_name(address))
 
 
 @pytest.mark.parametrize(
