@@ -18,12 +18,11 @@ import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.scores.branch_table import BranchTable, over_blocks
-from primitives.block_sizes import SIZES
 from primitives.expressions import Expression, branch
 from primitives.formula import Atom, Column, Term
 from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
 from primitives.registry import get_unary
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 BLOCK_REDUCTIONS: tuple[Reduction, ...] = tuple(
     name for name, facts in POSITION_REDUCTIONS.items() if facts.end is None
