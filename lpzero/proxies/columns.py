@@ -22,8 +22,8 @@ from lpzero.proxies.lookup import from_file
 from lpzero.proxies.measurements import Context, Measurements
 from lpzero.proxies.ranking import prefetch
 from lpzero.proxies.registry import get
-from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import as_ranks, select
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import FormulaError
 from primitives.formula import Column, Formula
@@ -100,7 +100,7 @@ def rank_columns(
     judged = TableJudge(table, parts, with_test=True)
     rows = []
     for proxy in asked:
-        found = ColumnEvaluator(everything).score(proxy.formula)
+        found = Values(columns=everything).score(proxy.formula)
         if isinstance(found, Rejected):
             raise InputError(f"{proxy.name} cannot be scored on table {table.name}: {found.reason}")
         by_part = {part: one.to_json() for part, one in judged.judge(found).items()}
