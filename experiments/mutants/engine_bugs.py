@@ -243,7 +243,7 @@ BUGS = (
         ("members.popleft()", "members.pop()", "the youngest dies"),
         ("parent = best(drawn, environment.values(drawn), 1)", "parent = drawn[:1]", "a tournament without a winner"),
     ]),
-    Bugs("lpzero/search/metrics.py", [_T + "search/test_metrics.py"], [
+    Bugs("lpzero/search/comparison.py", [_T + "search/test_metrics.py"], [
         ("max(1, round(TOP_SHARE * len(targets))) - 1", "max(1, round(TOP_SHARE * len(targets)))", "the best 1% off by one"),
         ("running = np.maximum.accumulate(targets)[:n]", "running = np.array(targets)[:n]", "the latest instead of the best so far"),
         ("target >= threshold", "target > threshold", "a target at the threshold does not reach it"),
@@ -251,19 +251,19 @@ BUGS = (
     Bugs("experiments/etas_gpt2/fronts.py", ["tests/experiments/test_fronts.py"], [
         ("np.lexsort((-quality, cost))", "np.lexsort((quality, cost))", "of equal cost the worse comes first"),
     ]),
-    Bugs("lpzero/search/evaluators/table.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
+    Bugs("lpzero/search/surrogate.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
         ("features = Features(table.space, [table.archs[i] for i in rest])", "features = Features(table.space, table.archs)", "a surrogate whose features see the held-out rows"),
         ("scale.transform(table.targets[rest])", "table.targets[rest]", "the folds are fitted on the plain scale"),
         ("rest = np.setdiff1d(order, part)", "rest = np.sort(order)", "the held-out rows are fitted, too"),
     ]),
-    Bugs("lpzero/search/sampler.py", [_T + "search/test_sampler.py", *_LOOPS], [
-        ("if arch in found or arch in taken or not self.allows(arch):", "if arch in found or not self.allows(arch):", "architectures seen before are drawn again"),
+    Bugs("lpzero/search/environment.py", [_T + "search/test_sampler.py", *_LOOPS], [
+        ("if arch in drawn or arch in taken or not self.allows(arch):", "if arch in drawn or not self.allows(arch):", "architectures seen before are drawn again"),
         ("return max(nearest, key=lambda other: self._n_equal_blocks(arch, other))", "return nearest[0]", "equal blocks do not decide between equally near"),
     ]),
     Bugs("lpzero/search/constraints.py", [_T + "search/test_search.py", _T + "search/test_sampler.py"], [
         ("value <= most)", "value < most)", "an upper bound is excluded"),
     ]),
-    Bugs("lpzero/search/gaussian.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
+    Bugs("lpzero/search/surrogate.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
         ("predicted: FloatArray = self._centre + self._spread * mean", "predicted: FloatArray = self._centre + mean", "predictions are not scaled back"),
         ("-0.5 * explained - math.fsum", "-0.5 * explained + math.fsum", "the likelihood's determinant with the other sign"),
     ]),

@@ -43,7 +43,7 @@ from lpzero.scores.best_count import best_count
 from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.floor import PERMUTATIONS, check_permutations
 from lpzero.sketches.sketch import Sketch, SketchOptions
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from primitives.formula import Formula
 from spaces.minibatch import Minibatch
 from spaces.tables import Split, split

@@ -22,7 +22,7 @@ from lpzero.proxies.combined import rank_share
 from lpzero.proxies.registry import get
 from lpzero.scores.columns import RANK_OF
 from lpzero.sketches.sketch import SketchOptions
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from primitives import network as formulas
 from primitives.errors import TensorError
 from primitives.formula import Atom, Column, Formula, Term

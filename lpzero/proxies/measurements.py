@@ -2,7 +2,7 @@
 
 A measure's value depends only on the architecture, the seeds, the loss and the measure, so it is
 cached on disk under these and never computed twice: one file per architecture and seeds, written
-atomically and sealed with its address (`lpzero.seals`), in `proxies/` of the cache folder.
+atomically and sealed with its address (`lpzero.files`), in `proxies/` of the cache folder.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, UnsealedError
+from lpzero.files import read_sealed, write_sealed
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.proxies.base import Measure
 from lpzero.scores.branch_table import branch_table
@@ -28,8 +28,7 @@ from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.sketches.store import Store, default_folder
-from lpzero.statistics.definitions import OURS
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import OURS, StatisticsError
 from spaces.base import Space
 from spaces.errors import BatchError
 from spaces.flexibert import FlexiBertSpace
@@ -285,10 +284,10 @@ class _MeasureTask:
 
     def _network(self, arch: Any) -> Network:
         from lpzero.proxies.network import Network
-        from lpzero.statistics.default_loss import named_loss
         from lpzero.statistics.inputs import read_inputs
         from lpzero.statistics.isolation import resolve_device
         from lpzero.statistics.layout_finder import layout_for
+        from lpzero.statistics.objective import named_loss
         from spaces.initialisation import ByName
 
         seed = ByName(self.options.seed) if self.is_quick else self.options.seed
@@ -350,7 +349,7 @@ def _read(store: Store, space: str, name: str) -> dict[str, Record]:
     """The file's content; empty if it is missing, or with a note if it is not as written."""
     path = store.path(space, name, _ENDING)
     try:
-        found = seals.read_sealed(path, name)
+        found = read_sealed(path, name)
         return {key: _from_json(row) for key, row in found["records"].items()}
     except (FileNotFoundError, UnsealedError):
         return {}
@@ -374,7 +373,7 @@ def _write(store: Store, space: str, name: str, records: dict[str, Record]) -> N
         key: [None if math.isnan(r.score) else r.score, r.count, r.blocks, r.seconds]
         for key, r in sorted(records.items())
     }
-    seals.write_sealed(store.path(space, name, _ENDING), name, {"records": rows}, indent=None)
+    write_sealed(store.path(space, name, _ENDING), name, {"records": rows}, indent=None)
 
 
 def released_batch(space: Space[Any]) -> Minibatch | None:

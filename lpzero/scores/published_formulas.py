@@ -14,10 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lpzero import seals
 from lpzero.arrays import FloatArray
 from lpzero.errors import EnvelopeError, WriteError
-from lpzero.files import write_bytes
+from lpzero.files import read_sealed, sealed, write_bytes
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.rivals import Rival
 from lpzero.parallel import Workers
@@ -99,7 +98,7 @@ class _Files:
         stored: list[dict[str, float]] = []
         for path, place in zip(self._paths, self._places, strict=True):
             try:
-                scores = seals.read_sealed(path, place)["scores"]
+                scores = read_sealed(path, place)["scores"]
                 stored.append({text: float(score) for text, score in scores.items()})
             except FileNotFoundError:
                 stored.append({})
@@ -115,7 +114,7 @@ class _Files:
         try:
             for row, (path, place) in enumerate(zip(self._paths, self._places, strict=True)):
                 new = {text: float(of[row]) for text, of in scores.items()}
-                content = seals.sealed(place, {"scores": stored[row] | new})
+                content = sealed(place, {"scores": stored[row] | new})
                 write_bytes(path, json.dumps(content).encode(), is_flushed=False)
         except WriteError as error:  # this run has them all the same
             logger.warning("%s; the scores are computed again next time", error)

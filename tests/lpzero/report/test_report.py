@@ -38,7 +38,7 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.values import Values
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
-from lpzero.search.record import SearchRun
+from lpzero.search.search_run import SearchRun
 from spaces.tables import split
 from tests.lpzero.column_file import write_csv
 from tests.lpzero.sealed_runs import content, rewrite, rewrite_hall, rewrite_journal
@@ -270,7 +270,7 @@ def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"id": 99999, "gen')
     written = write(open_run(copy))
-    assert "are torn or were changed" in written.remarks[0]
+    assert "are torn and were ignored" in written.remarks[0]
     assert path.read_bytes().endswith(b'"gen')
 
 
@@ -364,14 +364,19 @@ _LINE = {
 
 
 @pytest.mark.parametrize("line", [{"train": {"made-up": {}}}, {"train": 3}, {"formula": 7}])
-def test_a_journal_of_something_else_is_ignored_with_a_remark(
-    copy: Path, line: dict[str, Any], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_journal_of_something_else_is_one_line(
+    copy: Path, line: dict[str, Any], number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rewrite_journal(copy, [_LINE | line])
-    assert command(["report", str(copy)]) == 0
-    said = "from line 1, are torn or were changed, and were ignored"
-    assert said in capsys.readouterr().err
-    assert said in read(copy / "report" / "index.html").text
+    wrong = _LINE | line | {"id": number}
+    rewrite_journal(copy, [*([_LINE] if number else []), wrong, _LINE | {"id": number + 1}])
+    assert command(["report", str(copy)]) == 2
+    error = capsys.readouterr().err.strip()
+    assert (
+        f"line {number + 1} of {copy / layout.JOURNAL} was changed or is not of this run" in error
+    )
+    assert "\n" not in error
+    assert not (copy / "report").exists()
 
 
 def test_a_journal_with_a_formula_of_another_language_is_one_line(
