@@ -24,7 +24,7 @@ from lpzero.export.exported import Exported
 from lpzero.export.exporter import Exporter
 from lpzero.export.json_form import to_value
 from lpzero.export.primitive_source import Sources
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.version import VERSION
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
 from primitives.facts import Meeting, facts, meeting, shapes_may_differ

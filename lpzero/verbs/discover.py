@@ -221,7 +221,7 @@ class _ProxyScores:
 
     def __call__(self, table: Any, names: Any, options: Any) -> Any:
         from lpzero.proxies import Context
-        from lpzero.proxies.columns import ProxyColumns
+        from lpzero.proxies.ranking import ProxyColumns
 
         running = self.request.running
         context = Context(

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.options import FOLDER, OneOf, Place, Real, Switch, Text, Whole, option
-from lpzero.statistics.definitions import DEFINITIONS, OURS
-from lpzero.statistics.losses import LOSSES
+from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.options import FOLDER, Repeated, Switch, Whole, argument, group, option
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
@@ -78,9 +78,8 @@ class Request:
 def run(request: Request, screen: Screen) -> Outcome:
     """The rows of the proxies, best first; they are saved in `out` if it is given."""
     from lpzero.discover.table_sources import has_no_networks
-    from lpzero.proxies import find
-    from lpzero.proxies.columns import column_proxy, rank_columns
-    from lpzero.proxies.ranking import Ranking, rank_with_scores, ranked_by_default
+    from lpzero.proxies.lookup import column_proxy, find
+    from lpzero.proxies.ranking import Ranking, rank_columns, rank_with_scores, ranked_by_default
 
     start = time.monotonic()
     is_named = isinstance(request.table, (str, Path))
@@ -117,7 +116,7 @@ def _saved(
     table: Any, request: Request, rows: list[Any], scores: dict[str, Any], seconds: float
 ) -> Path:
     """Write the ranking and its page, and return the page."""
-    from lpzero.proxies.ranking_record import ranking_config, result_of
+    from lpzero.proxies.ranking import ranking_config, result_of
     from lpzero.report import write
     from lpzero.runs.directory import RunDirectory
     from lpzero.runs.run import open_run
@@ -142,9 +141,7 @@ def _seen_test_rows(table: Any, proxies: Sequence[Proxy], split_seed: int) -> It
     from lpzero.proxies.ranking import chosen_on
 
     for proxy in proxies:
-        # Columns of a table without networks are not proxies.
-        found = dict(proxy.chosen_on) if table.space is None else chosen_on(proxy)
-        seed = found.get(table.name)
+        seed = chosen_on(proxy, table).get(table.name)
         if seed not in (None, split_seed):
             yield (
                 f"{proxy.name} was chosen on split {seed} of {table.name}, so it has seen test rows"
@@ -154,7 +151,7 @@ def _seen_test_rows(table: Any, proxies: Sequence[Proxy], split_seed: int) -> It
 
 def read(config: StoredConfig) -> Run:
     """The ranking with that config."""
-    from lpzero.proxies.ranking_record import read
+    from lpzero.proxies.ranking import read
 
     return read(config)
 

@@ -39,10 +39,9 @@ from lpzero.runs.run import (
     read_file,
     whole,
 )
-from lpzero.search import evaluators
+from lpzero.search import NETWORKS, evaluators
 from lpzero.search.constraints import COSTS, bound_option
 from lpzero.search.loops import LOOPS
-from lpzero.search.networks import NETWORKS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
@@ -190,7 +189,7 @@ def kind(request: Request) -> str:
 def run(request: Request, screen: Screen) -> Outcome:
     """The best architecture and the trace; with `compare` a row per loop and proxy."""
     from lpzero.search import run as search
-    from lpzero.search.footprint import Footprint
+    from lpzero.search.cost import Footprint
 
     if request.compare:
         from lpzero.verbs import compare
@@ -279,8 +278,8 @@ def resources(request: Request, label: str | None) -> Resources:
 
 def _one_request(request: Request, screen: Screen) -> SearchRequest:
     """The request for one search; on resuming, options not given keep their stored values."""
-    from lpzero.search.defaults import known_space
-    from lpzero.search.storage import resumed, stored_request
+    from lpzero.search.request import space_of_rows
+    from lpzero.search.search_run import resumed, stored_request
 
     asked = given(request)
     for name, values in (("loop", request.loops), ("proxy", request.proxies)):
@@ -297,7 +296,7 @@ def _one_request(request: Request, screen: Screen) -> SearchRequest:
         asked["inside_table"] = False
     elif "space" in asked and stored.get("inside_table"):
         # The search began in the part of the space that its table knows.
-        asked["space"] = known_space(asked["space"], stored.get("table"))
+        asked["space"] = space_of_rows(asked["space"], stored.get("table"))
     return resumed(folder, stored, asked)
 
 
@@ -332,13 +331,14 @@ def _hf_space(path: str) -> str:
 def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchRequest:
     """The request with a loop, a proxy, an evaluator and bounds where none are named."""
     import spaces
-    from lpzero.search import Constraints, defaults, loops
+    from lpzero.search import Constraints, loops
     from lpzero.search import Request as SearchRequest
+    from lpzero.search.request import DEFAULT_LOOP, default_proxy
 
     if "space" not in asked:
         raise InputError("no space given: lpzero search SPACE")
     space = spaces.get(asked["space"])
-    loop = loops.get(asked.setdefault("loop", defaults.LOOP))
+    loop = loops.get(asked.setdefault("loop", DEFAULT_LOOP))
     if "evaluator" not in asked:
         table = asked.get("table")
         alone = loop.by_proxy and table is None and not request.compare
@@ -350,7 +350,7 @@ def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchR
         _keep_to_table(asked, space, screen)
     elif request.beyond_table and asked["evaluator"] != evaluators.SURROGATE:
         raise InputError("--beyond-table is for --evaluator surrogate")
-    if "proxy" not in asked and (proxy := defaults.proxy(space, loop)) is not None:
+    if "proxy" not in asked and (proxy := default_proxy(space, loop)) is not None:
         asked["proxy"] = proxy
     limits = {cost: (low, high) for cost, (low, high) in asked.pop("constraints").items()}
     return SearchRequest(**asked, constraints=Constraints(limits))
@@ -358,10 +358,10 @@ def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchR
 
 def _keep_to_table(asked: dict[str, Any], space: Space[Any], screen: Screen) -> None:
     """Search the part of the space that the table was drawn from, and say so."""
-    from lpzero.search import defaults
+    from lpzero.search.request import space_of_rows
 
     table = asked.get("table") or evaluators.table_of(space)
-    part = defaults.known_space(asked["space"], table)
+    part = space_of_rows(asked["space"], table)
     if part != asked["space"]:
         screen.say(
             f"{table} was drawn from {part}, a part of {space.name}: searching there"
@@ -373,14 +373,14 @@ def _keep_to_table(asked: dict[str, Any], space: Space[Any], screen: Screen) -> 
 
 def read(config: StoredConfig) -> Run:
     """The search with that config."""
-    from lpzero.search.record import read
+    from lpzero.search import search_run
 
-    return read(config)
+    return search_run.read(config)
 
 
 def follow(config: StoredConfig) -> LiveRun:
     """The search while it works."""
-    from lpzero.search.live_search import LiveSearch
+    from lpzero.search.search_run import LiveSearch
 
     return LiveSearch(config)
 

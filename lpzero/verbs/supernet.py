@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from lpzero.options import (
 )
 from lpzero.runs.layout import JOURNAL, TABLE
 from lpzero.runs.run import FINISHED, STOPPED, Line, n_lines, nested
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.training.table_build import KIND as KIND
 from lpzero.verbs import Outcome, Screen, groups
 

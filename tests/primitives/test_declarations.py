@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lpzero.scores.score_trees import formula_values
 from lpzero.scores.terms import reduce_blocks
+from lpzero.scores.values import Values
 from primitives import FormulaError, Rejected, parse, score
 from primitives.canonical import canonical
 from primitives.errors import DeclarationError
@@ -72,8 +72,8 @@ def test_a_new_outer_operation_is_known_everywhere() -> None:
     assert not isinstance(inside, Rejected)
     assert value == pytest.approx(3 / (abs(inside) + 1))
     assert score_sympy(to_sympy(formula), network, {"a": 3.0}) == pytest.approx(value)
-    columns = {"a": np.array([3.0]), "sum(W)": np.array([inside])}
-    assert formula_values(formula, lambda atom: columns[str(atom)]) == pytest.approx([value])
+    values = Values(columns={"a": np.array([3.0]), "b": np.array([inside])})
+    assert values.score(parse("mul(a, inverse(raised(b)))")) == pytest.approx([value])
     assert module_of(exported(formula)).main() == 0
 
 
