@@ -1,8 +1,8 @@
 """Rules of the repository that no other tool checks.
 
 Imports point one way, between the top-level packages and between the sub-packages of lpzero; one
-module writes files; experiments can be imported; kinds of runs name functions that exist; the README and the links in the documentation
-are true.
+module writes files; experiments can be imported; kinds of runs name functions that exist; the
+README and the links in the documentation are true.
 """
 
 from __future__ import annotations

@@ -108,12 +108,12 @@ def run(request: Request, screen: Screen) -> Outcome:
     folder = Path(request.out or _default_folder(request, table.name))
     measured = engine.exhaust(table, first, parts, folder, settings, sketch)
     count = best_count(table, parts.train)
-    result = engine.report(table, parts, first, measured, settings, query, count, second)
+    result = engine.report(table, parts, measured, settings, query, count, second)
     result |= {
         "permutations": request.permutations,
         "floor": floors(table, parts, measured[0], request.permutations, settings),
     }
-    sheet = engine.scores(table, parts, first, measured[1], result, settings.workers)
+    sheet = engine.scores(table, parts, measured[1], result, settings.workers)
     seconds = time.perf_counter() - start
     config = exhaustive_config(table, parts, settings, sketch)
     with RunDirectory(folder, config, True, lock=settings.lock) as directory:

@@ -13,7 +13,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Expression
 from primitives.facts import Meeting, facts, meeting
@@ -63,8 +64,8 @@ def sketches() -> list[Sketch]:
 
 
 @lru_cache(maxsize=1)
-def engine() -> FormulaEvaluator:
-    return FormulaEvaluator(sketches())
+def engine() -> Values:
+    return Values(branch_table(sketches()))
 
 
 @pytest.mark.parametrize(("left", "right"), PAIRS)
