@@ -215,7 +215,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 
 @contextmanager
 def _display(request: Request, asked: SearchRequest, screen: Screen) -> Iterator[Resources]:
-    """What the search runs on, and one bar or, where stderr is no terminal, a line per step."""
+    """What the search runs on, and one bar or, where stderr is not a terminal, a line per step."""
     from dataclasses import replace
 
     from lpzero.parallel import whole_bar

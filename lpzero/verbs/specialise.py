@@ -21,8 +21,8 @@ class Request:
     """
 
     folder: str = argument("DIR")
-    max_parameters: float | None = option(None, "At most this many.", Real(0))
-    max_flops: float | None = option(None, "At most this many.", Real(0))
+    max_parameters: float | None = option(None, "At most this many parameters.", Real(0))
+    max_flops: float | None = option(None, "At most this many flops.", Real(0))
     arch: str | None = option(None, "This architecture instead of the best one.", Text("JSON"))
     out: str | None = option(None, "The safetensors file to write.  [required]", FILE)
 
