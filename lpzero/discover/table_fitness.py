@@ -40,7 +40,7 @@ from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.products import Beam, Found, Searched, of_columns, search
 from lpzero.scores.row_batches import scorer_of
 from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
-from lpzero.scores.sums import FoundSum, search_sums
+from lpzero.scores.sums import search_sums
 from lpzero.scores.terms import TermLanguage, TermSource, TermTable
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
@@ -182,7 +182,7 @@ class TableFitness:
             return np.zeros((1, len(self.table)))
         return np.stack([one.sign * one.factors.logs(self.terms.logs) for one in self.products])
 
-    def sums(self, columns: ColumnFacts) -> list[FoundSum]:
+    def sums(self, columns: ColumnFacts) -> Iterator[tuple[float, Formula]]:
         """The sums of columns that a beam search finds on the fitness rows, best first."""
         targets, most = self.table.targets, self.settings.terms
         return search_sums(self.columns, columns, targets, self.rows, most)
