@@ -1,10 +1,16 @@
-"""Atomic file writes and sealed envelopes: the only code in the project that writes files.
+"""Atomic file writes, sealed envelopes and seals: the only code in the project that writes files.
 
 A file is written under a temporary name in the same folder, flushed to disk and renamed, so that a
 reader finds either the old file or the new one. Journals are the exception: they are appended to,
 through `AppendFile`. Arrays are stored in sealed envelopes, `magic (8) | sha256 of the rest (32) |
 header length (8) | header (JSON) | numbers`: the digest detects any changed or missing byte, and
 reading one never executes anything.
+
+A seal is a digest stored inside a JSON file that binds its content to the place where it belongs:
+the SHA-256 of a place (an address in the cache, or a run and a file's name) and of the content. A
+changed digit, a file of another run or a file swapped with its neighbour does not match it. Seals
+detect damage and mix-ups; they hold no secret, so they are no defence against someone who computes
+them again.
 """
 
 from __future__ import annotations
@@ -24,10 +30,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from lpzero.errors import EnvelopeError, WriteError
+import numpy as np
+from numpy.typing import NDArray
+
+from lpzero.errors import EnvelopeError, UnsealedError, WriteError
 from spaces.regular_files import NotRegularError, read_regular
 
 TEMPORARY = ".tmp"
+SEAL = "seal"
 SCRATCH_ALIGNMENT = 64
 # A temporary file that another machine may still be writing is left alone for this long.
 _STALE_SECONDS = 24 * 3600
@@ -245,3 +255,53 @@ def read_header(file: BinaryIO, magic: bytes) -> dict[str, Any]:
         return dict(json.loads(file.read(int.from_bytes(start[_DIGEST_END:], "little"))))
     except (ValueError, OverflowError, MemoryError):
         raise EnvelopeError("the header cannot be read") from None
+
+
+def sealed(place: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The object with its seal as the last field."""
+    as_read = json.loads(json.dumps(content))  # keys are texts, tuples are lists
+    return {**content, SEAL: _digest(place, canonical_json(as_read))}
+
+
+def unsealed(place: str, found: Any) -> dict[str, Any]:
+    """The object without its seal; raise EnvelopeError unless the seal matches."""
+    if not isinstance(found, dict):
+        raise EnvelopeError("it is not a JSON object")
+    if SEAL not in found:
+        raise UnsealedError("it has no seal")
+    content = {name: value for name, value in found.items() if name != SEAL}
+    if found[SEAL] != _digest(place, canonical_json(content)):
+        raise EnvelopeError("its seal does not match: it was changed, or belongs elsewhere")
+    return content
+
+
+def write_sealed(
+    path: Path, place: str, content: Mapping[str, Any], indent: int | None = 1
+) -> None:
+    """Write the object as sealed JSON; raise ValueError if a number is not finite."""
+    write_json(path, sealed(place, content), indent)
+
+
+def read_sealed(path: Path, place: str) -> dict[str, Any]:
+    """The verified object; raise FileNotFoundError, or EnvelopeError if it is not as written."""
+    try:
+        found = json.loads(read_regular(path))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, RecursionError):
+        raise EnvelopeError("it cannot be read as JSON") from None
+    return unsealed(place, found)
+
+
+def array_seal(place: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """The seal of named arrays (32,): of their names, types, shapes and bytes."""
+    digest = hashlib.sha256(f"{place}\n".encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
+
+
+def _digest(place: str, content: bytes) -> str:
+    return hashlib.sha256(f"{place}\n".encode() + content).hexdigest()

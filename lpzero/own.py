@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from lpzero.errors import InputError
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from lpzero.statistics.inputs import read_inputs
 from lpzero.statistics.layout import TAPPED, Layout, find_blocks, first_tensor
 from lpzero.statistics.layout_finder import find_layout

@@ -3,7 +3,7 @@
 A plug-in declares primitives with `@unary` and `@binary`, proxies with `@proxy`, spaces as
 `SPACES`, tables as `SOURCES` or as `TABLES` (the fields of `lpzero.yaml`), loops as `LOOPS`. One
 that fails is named, what it declared is removed, and only what needs it stops. Workers run the same
-text (`lpzero.parallel.payload`). Installed packages use entry points: `spaces.declarations`.
+text (`lpzero.parallel.tasks`). Installed packages use entry points: `spaces.declarations`.
 """
 
 from __future__ import annotations

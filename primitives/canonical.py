@@ -19,7 +19,7 @@ from functools import lru_cache
 from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, depth, drop_dead
-from primitives.facts import are_aligned, facts
+from primitives.facts import Meeting, facts, meeting
 from primitives.formula import (
     MAX_DEPTH,
     Atom,
@@ -169,11 +169,11 @@ def _product(node: Combine, left: Signed, right: Signed, at_top: bool) -> Signed
     if node.operation not in ("mul", "matmul"):
         return 1, Combine(node.operation, _signed(left), _signed(right))
     sign, a, b = left[0] * right[0], left[1], right[1]
-    known = facts(a), facts(b)
-    if not are_aligned(*known):
+    how = meeting(facts(a), facts(b), get_binary(node.operation))
+    if how is Meeting.MEANS:
         first, second = sorted((_strip_mean(a), _strip_mean(b)), key=str)
         return sign, Combine("mul", first, second)
-    if Kind.SCALAR not in (known[0].kind, known[1].kind):
+    if how is not Meeting.SCALAR:
         if node.operation == "mul" and str(b) < str(a):
             a, b = b, a
         return sign, Combine(node.operation, a, b)

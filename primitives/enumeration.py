@@ -15,13 +15,13 @@ from itertools import combinations, combinations_with_replacement, product
 from primitives.canonical import canonical_part
 from primitives.changes import on_change
 from primitives.errors import FormulaError
-from primitives.expressions import Apply, Combine, Expression, branch, chain_of, drop_dead
-from primitives.facts import facts
+from primitives.expressions import Apply, Combine, Expression, Leaf, branch, chain_of, drop_dead
+from primitives.facts import Meeting, facts, meeting
 from primitives.formula import Formula, Term
 from primitives.properties import Kind
 from primitives.pruning import DEFAULT_RULES, check_expression, check_term, has_zero_mean
 from primitives.reductions import Reduction
-from primitives.registry import UNARIES
+from primitives.registry import UNARIES, get_binary
 from primitives.statistics import STATISTICS
 
 MAX_UNARIES = 3  # 9,261 chains per statistic; beyond this the space is searched, not enumerated
@@ -146,7 +146,8 @@ def families(
     for left, right in statistic_pairs(same_statistic):
         a = surviving_branches(left, unaries, rules)
         b = surviving_branches(right, unaries, rules)
-        aligned = STATISTICS[left].group == STATISTICS[right].group
+        how = meeting(facts(Leaf(left)), facts(Leaf(right)), get_binary("mul"))
+        aligned = how is not Meeting.MEANS
         found = [
             *_sums(a, b, rules),
             *(_aligned(a, b, rules) if aligned else _products_of_means(a.terms, b.terms, rules)),

@@ -1,4 +1,4 @@
-"""What is known of an expression before any tensor is seen.
+"""What is known of an expression before any tensor is seen, and how two branches meet.
 
 Derived from the declared properties alone: kind, range of the elements, alignment group, exact
 zeros, and reductions whose result only the shape decides.
@@ -7,15 +7,16 @@ zeros, and reductions whose result only the shape decides.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 
 from primitives.block_sizes import get_size
 from primitives.changes import on_change
-from primitives.expressions import Apply, Combine, Expression, Leaf
+from primitives.expressions import Apply, Combine, Expression, Leaf, walk
 from primitives.properties import REALS, Blind, Gives, Interval, Kind
-from primitives.registry import Unary, get_binary, get_unary
+from primitives.registry import Binary, Unary, get_binary, get_unary
 from primitives.statistics import get_statistic
 
 _TINY = 5e-324
@@ -48,9 +49,28 @@ def facts(expression: Expression) -> Facts:
 on_change(facts.cache_clear)
 
 
-def are_aligned(left: Facts, right: Facts) -> bool:
-    """True if the tensors of both sides meet one by one."""
-    return left.group == right.group or left.group is None or right.group is None
+class Meeting(Enum):
+    """What a binary operation gets of the two branches below it, in each block."""
+
+    MEANS = "means"  # tensors that do not correspond: of each branch its mean over the block
+    SCALAR = "scalar"  # a scalar and anything, by broadcasting; a matrix product is a plain one
+    ELEMENTS = "elements"  # tensor by tensor if they `have_same_shape`, else the tensors' means
+    PRODUCT = "product"  # tensor by tensor the `right_factor`, else the product of the means
+
+
+def meeting(left: Facts, right: Facts, primitive: Binary) -> Meeting:
+    """How two branches meet; `primitives.tensors` tells whether the shapes of two tensors fit."""
+    if None not in (left.group, right.group) and left.group != right.group:
+        return Meeting.MEANS
+    if Kind.SCALAR in (left.kind, right.kind):
+        return Meeting.SCALAR
+    return Meeting.PRODUCT if primitive.contracts else Meeting.ELEMENTS
+
+
+def shapes_may_differ(expression: Combine) -> bool:
+    """Whether a matrix product inside may leave matrices that meet with different shapes."""
+    inside = (node for node in walk(expression) if isinstance(node, Combine))
+    return any(get_binary(node.operation).contracts for node in inside)
 
 
 def _of_unary(primitive: Unary, operand: Facts) -> Facts:
@@ -113,10 +133,10 @@ def _steady_after(primitive: Unary, operand: Facts) -> tuple[tuple[str, float | 
 def _of_binary(expression: Combine) -> Facts:
     left, right = facts(expression.left), facts(expression.right)
     primitive = get_binary(expression.operation)
-    is_block_scalar = not are_aligned(left, right)
-    scalars = left.kind is Kind.SCALAR and right.kind is Kind.SCALAR
-    kind = Kind.SCALAR if is_block_scalar or scalars else Kind.MATRIX
-    group = None if is_block_scalar else left.group or right.group
+    are_means = meeting(left, right, primitive) is Meeting.MEANS
+    are_scalars = left.kind is right.kind is Kind.SCALAR
+    kind = Kind.SCALAR if are_means or are_scalars else Kind.MATRIX
+    group = None if are_means else left.group or right.group
     if expression.operation == "sub" and expression.left == expression.right:
         return Facts(kind, Interval(0.0, 0.0), group)
     if primitive.is_linear or min(left.interval.low, right.interval.low) < 0:

@@ -2,9 +2,7 @@
 
 Terms are computed block by block, reduced over positions, and put together by the operations
 above them. A block maps each statistic to its list of matrices, and each size to one 1 x 1 matrix
-(`primitives.network.number`). They meet so: aligned statistics tensor by tensor, a scalar with
-anything by broadcasting, everything else after both sides were reduced to their mean over the
-block's tensors.
+(`primitives.network.number`); `primitives.facts.meeting` says how two of them meet.
 """
 
 from __future__ import annotations
@@ -17,17 +15,18 @@ import numpy as np
 
 from primitives.block_sizes import SIZES
 from primitives.errors import TensorError
-from primitives.expressions import Apply, Expression, Leaf, drop_dead
+from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
+from primitives.facts import Meeting, facts, meeting
 from primitives.formula import Atom, Formula, Term, fold
 from primitives.network import Block, NetworkValues, as_network
 from primitives.outer import NUMBERS, OUTER
 from primitives.properties import Gives
-from primitives.registry import Binary, get_binary, get_unary
+from primitives.registry import Binary, Unary, get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.statistics import get_statistic
-from primitives.tensors import Array, Matrix, kept_columns, namespace
+from primitives.tensors import Array, Matrix, have_same_shape, namespace, right_factor
 
 ValueOf = Callable[[Atom], float | Rejected]
+Matrices = tuple[Matrix, ...]  # one per tensor of the block, or a single number for all
 
 _UNDEFINED = Rejected(
     NON_FINITE, "an operation on terms is not defined here: a root or logarithm of a negative, 1/0"
@@ -114,15 +113,6 @@ OVERFLOW = Rejected(NON_FINITE, "an operation left the range of float64 on these
 _NOTHING = Rejected("both-disconnected", "every branch is disconnected: nothing is left to score")
 
 
-@dataclass(frozen=True, slots=True)
-class Tensors:
-    """A value per tensor of the block; group None is one scalar for the whole block."""
-
-    items: tuple[Matrix, ...]
-    is_scalar: bool
-    group: str | None
-
-
 class _NonFiniteError(Exception):
     """An intermediate result overflowed."""
 
@@ -141,98 +131,72 @@ def block_values(expression: Expression, blocks: Sequence[Block]) -> list[float]
         return OVERFLOW
 
 
-def evaluate(expression: Expression, block: Block) -> Tensors:
+def evaluate(expression: Expression, block: Block) -> Matrices:
     """The expression's value for each tensor of one block (no disconnected branches)."""
     if isinstance(expression, Leaf):
         return _leaf(expression, block)
     if isinstance(expression, Apply):
-        return _apply(expression.operation, evaluate(expression.operand, block))
-    left = evaluate(expression.left, block)
-    right = evaluate(expression.right, block)
-    return _combine(get_binary(expression.operation), left, right)
+        primitive = get_unary(expression.operation)
+        return tuple(_apply(primitive, x) for x in evaluate(expression.operand, block))
+    sides = evaluate(expression.left, block), evaluate(expression.right, block)
+    return _combine(expression, *sides)
 
 
-def _leaf(leaf: Leaf, block: Block) -> Tensors:
+def _leaf(leaf: Leaf, block: Block) -> Matrices:
     matrices = tuple(block.get(leaf.name, ()))
     if not matrices:
         have = ", ".join(sorted(block)) or "none"
         kind = "size" if leaf.is_size else "tensor of statistic"
         raise TensorError(f"the block has no {kind} {leaf.name!r}; it has: {have}")
-    if not leaf.is_size:
-        return Tensors(matrices, False, get_statistic(leaf.name).group)
-    if [matrix.true_shape for matrix in matrices] != [(1, 1)] or (
-        float(matrices[0].values[0, 0]) < SIZES[leaf.name].range.low
+    if leaf.is_size and (
+        [matrix.true_shape for matrix in matrices] != [(1, 1)]
+        or float(matrices[0].values[0, 0]) < SIZES[leaf.name].range.low
     ):
         raise TensorError(f"the size {leaf.name!r} is not one number of at least 1")
-    return Tensors(matrices, True, None)
+    return matrices
 
 
-def _apply(operation: str, value: Tensors) -> Tensors:
-    primitive = get_unary(operation)
-    reduces = primitive.traits.gives is Gives.SCALAR
-    items = []
-    for matrix in value.items:
-        result = primitive(matrix.values, matrix.column_scale)
-        items.append(_scalar(result) if reduces else Matrix(_finite(result), matrix.true_columns))
-    return Tensors(tuple(items), value.is_scalar or reduces, value.group)
+def _apply(primitive: Unary, matrix: Matrix) -> Matrix:
+    result = primitive(matrix.values, matrix.column_scale)
+    if primitive.traits.gives is Gives.SCALAR:
+        return _scalar(result)
+    return Matrix(_finite(result), matrix.true_columns)
 
 
-def _combine(primitive: Binary, left: Tensors, right: Tensors) -> Tensors:
-    if left.group is not None and right.group is not None:
-        if left.group != right.group:
-            left, right = _reduced(left), _reduced(right)
-        elif len(left.items) != len(right.items):
-            raise TensorError(
-                f"{primitive.name}: {len(left.items)} tensors meet {len(right.items)} in one"
-                " block; aligned statistics have one to one tensors"
-            )
-    count = max(len(left.items), len(right.items))
-    pairs = zip(_spread(left, count), _spread(right, count), strict=True)
-    is_scalar = left.is_scalar, right.is_scalar
-    items = tuple(_meet(primitive, a, b, any(is_scalar)) for a, b in pairs)
-    return Tensors(items, all(is_scalar), left.group or right.group)
-
-
-def _meet(primitive: Binary, a: Matrix, b: Matrix, scalar_involved: bool) -> Matrix:
-    """One pair of matrices, at least one of them a scalar if `scalar_involved`."""
-    if scalar_involved:
-        wide = a if a.true_columns >= b.true_columns else b
-        xp = namespace(a.values)
-        plain = (
-            a.values * b.values if primitive.contracts else primitive.body(a.values, b.values, xp)
+def _combine(node: Combine, left: Matrices, right: Matrices) -> Matrices:
+    primitive, sides = get_binary(node.operation), (facts(node.left), facts(node.right))
+    how = meeting(*sides, primitive)
+    if how is Meeting.MEANS:
+        left, right = (_scalar(_mean(left)),), (_scalar(_mean(right)),)
+    elif None not in (sides[0].group, sides[1].group) and len(left) != len(right):
+        raise TensorError(
+            f"{primitive.name}: {len(left)} tensors meet {len(right)} in one"
+            " block; aligned statistics have one to one tensors"
         )
-        return Matrix(_finite(plain), wide.true_columns)
+    n = max(len(left), len(right))  # a side without tensors of its own is one number for all
+    pairs = zip(left * (n // len(left)), right * (n // len(right)), strict=True)
+    return tuple(_meet(primitive, a, b, how) for a, b in pairs)
+
+
+def _meet(primitive: Binary, a: Matrix, b: Matrix, how: Meeting) -> Matrix:
+    """The operation on one pair of matrices."""
+    if how is Meeting.PRODUCT:
+        factor = right_factor(a, b)
+        if factor is not None:
+            product = namespace(a.values).matmul(a.values, factor.values) * a.column_scale
+            return Matrix(_finite(product), factor.true_columns)
+    if how is Meeting.PRODUCT or (how is Meeting.ELEMENTS and not have_same_shape(a, b)):
+        a, b = _scalar(_average(a)), _scalar(_average(b))
     if primitive.contracts:
-        return _contract(primitive, a, b)
-    if a.true_shape != b.true_shape or a.kept != b.kept:
-        return _meet(primitive, _scalar(_average(a)), _scalar(_average(b)), True)
-    return Matrix(_finite(primitive.body(a.values, b.values, namespace(a.values))), a.true_columns)
+        values = a.values * b.values
+    else:
+        values = primitive.body(a.values, b.values, namespace(a.values))
+    return Matrix(_finite(values), max(a.true_columns, b.true_columns))
 
 
-def _contract(primitive: Binary, a: Matrix, b: Matrix) -> Matrix:
-    """a·b if the true inner sizes agree, a·bᵀ if the true widths do, else the product of means."""
-    xp = namespace(a.values)
-    if a.true_columns == b.rows:
-        rows = b.values if a.kept == b.rows else b.values[kept_columns(a.true_columns, a.kept)]
-        product = xp.matmul(a.values, rows) * a.column_scale
-        return Matrix(_finite(product), b.true_columns)
-    if a.true_columns == b.true_columns and a.kept == b.kept:
-        product = xp.matmul(a.values, b.values.T) * a.column_scale
-        return Matrix(_finite(product), b.rows)
-    return _meet(primitive, _scalar(_average(a)), _scalar(_average(b)), True)
-
-
-def _spread(value: Tensors, count: int) -> tuple[Matrix, ...]:
-    return value.items * count if value.group is None else value.items
-
-
-def _reduced(value: Tensors) -> Tensors:
-    """The block's one scalar: the mean over tensors, counting equally, of each tensor's mean."""
-    return Tensors((_scalar(_mean(value)),), True, None)
-
-
-def _mean(value: Tensors) -> Array:
-    means = [_average(matrix) for matrix in value.items]
+def _mean(matrices: Matrices) -> Array:
+    """The mean over tensors, counting equally, of each tensor's mean."""
+    means = [_average(matrix) for matrix in matrices]
     return sum(means[1:], start=means[0]) / len(means)
 
 

@@ -17,7 +17,7 @@ from primitives.canonical import as_product, canonical_term, ranking
 from primitives.changes import on_change
 from primitives.errors import UnknownPrimitiveError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, children, drop_dead, walk
-from primitives.facts import are_aligned, facts
+from primitives.facts import Meeting, facts, meeting
 from primitives.formula import Base, Column, Formula, Outer, Sum, Term, chains, formulas_within
 from primitives.outer import get_outer
 from primitives.properties import NON_NEGATIVE, Blind, Interval, Kind
@@ -203,10 +203,9 @@ def _at_the_top(expression: Expression) -> Iterator[str]:
 
 def _in_binary(expression: Combine) -> Iterator[str]:
     left, right = expression.left, expression.right
-    is_product_of_means = not (
-        get_binary(expression.operation).is_linear or are_aligned(facts(left), facts(right))
-    )
-    if is_product_of_means and (has_zero_mean(left) or has_zero_mean(right)):
+    primitive = get_binary(expression.operation)
+    are_means = meeting(facts(left), facts(right), primitive) is Meeting.MEANS
+    if are_means and not primitive.is_linear and (has_zero_mean(left) or has_zero_mean(right)):
         yield "constant"
 
 

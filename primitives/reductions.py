@@ -18,7 +18,9 @@ from primitives.properties import Interval
 
 Reduction = str
 End = Literal["embedding", "head"]
+Body = Callable[[int], tuple[slice, int]]  # of n blocks: those it reads, the divisor of their sum
 _T = TypeVar("_T")
+_ELL = r"\ell"
 _PROBED = range(1, 65)  # numbers of blocks from which properties are derived
 
 
@@ -27,18 +29,16 @@ class ReductionFacts:
     """What is declared of a reduction.
 
     sign: the LaTeX in front of the value, `index`: the LaTeX of the position inside it;
-    reads: the blocks it reads of n; divisor: what their sum is divided by;
-    end: the end it reads instead of blocks. Derived from it: is_single, it is the value at one
-    position, so that powers commute with it; reads_all, it reads every block.
+    end: the end it reads instead of blocks. Derived from the body: is_single, it is the value at
+    one position, so that powers commute with it; reads_all, it reads every block.
     """
 
     name: Reduction
     meaning: str
     sign: str
     index: str
-    reads: Callable[[int], slice]
-    divisor: Callable[[int], int]
     end: End | None
+    body: Body
     is_single: bool = field(init=False)
     reads_all: bool = field(init=False)
 
@@ -47,6 +47,14 @@ class ReductionFacts:
         object.__setattr__(self, "is_single", is_single)
         reads_all = self.end is None and all(self.n_read(n) == n for n in _PROBED)
         object.__setattr__(self, "reads_all", reads_all)
+
+    def reads(self, n_blocks: int) -> slice:
+        """Which of that many blocks it reads."""
+        return self.body(n_blocks)[0]
+
+    def divisor(self, n_blocks: int) -> int:
+        """What the sum of the values read is divided by."""
+        return self.body(n_blocks)[1]
 
     def select(self, blocks: Sequence[_T]) -> Sequence[_T]:
         """The blocks that the reduction reads, of at least one block."""
@@ -75,24 +83,26 @@ PAPER_REDUCTIONS: tuple[Reduction, ...] = ("sum", "mean")
 
 
 def reduction(
-    name: Reduction,
-    meaning: str,
-    sign: str,
-    index: str,
-    *,
-    reads: Callable[[int], slice] = lambda n: slice(n),
-    divisor: Callable[[int], int] = lambda n: 1,
-    end: End | None = None,
-) -> ReductionFacts:
-    """Declare a reduction over positions; the language knows it from then on."""
-    declared = ReductionFacts(name, meaning, sign, index, reads, divisor, end)
-    if name in POSITION_REDUCTIONS or not name.isidentifier():
-        raise DeclarationError(f"the reduction {name!r} is declared already, or no plain word")
-    if any(declared.n_read(n) < 1 or divisor(n) < 1 for n in _PROBED):
-        raise DeclarationError(f"{name} must read a block and divide by 1 or more for any number")
-    POSITION_REDUCTIONS[name] = declared
-    announce_change()
-    return declared
+    *, sign: str = "", index: str = _ELL, end: End | None = None
+) -> Callable[[Body], ReductionFacts]:
+    """Declare a reduction over positions: the decorated body becomes a `ReductionFacts`.
+
+    Its docstring is the meaning. Exported modules copy the body, so it uses builtins only.
+    """
+
+    def declare(body: Body) -> ReductionFacts:
+        name = body.__name__
+        meaning = (body.__doc__ or "").strip()
+        declared = ReductionFacts(name, meaning, sign, index, end, body)
+        if name in POSITION_REDUCTIONS:
+            raise DeclarationError(f"the reduction {name!r} is declared already")
+        if any(declared.n_read(n) < 1 or declared.divisor(n) < 1 for n in _PROBED):
+            raise DeclarationError(f"{name} must read a block and divide by 1 or more, for any n")
+        POSITION_REDUCTIONS[name] = declared
+        announce_change()
+        return declared
+
+    return declare
 
 
 def forget_reduction(name: Reduction) -> None:
@@ -101,29 +111,53 @@ def forget_reduction(name: Reduction) -> None:
     announce_change()
 
 
-def _first(n: int) -> slice:
-    return slice(1)
+@reduction(sign=r"\sum_{\ell=1}^{L} ")
+def sum(n: int) -> tuple[slice, int]:
+    """the sum over all blocks"""
+    return slice(n), 1
 
 
-_ELL = r"\ell"
-reduction("sum", "the sum over all blocks", r"\sum_{\ell=1}^{L} ", _ELL)
-reduction("mean", "the mean over all blocks", r"\frac{1}{L}\sum_{\ell=1}^{L} ", _ELL,
-          divisor=lambda n: n)  # fmt: skip
-reduction("inner", "the sum over all blocks but the last; of a single block half of it",
-          r"\sum_{\ell<L} ", _ELL, reads=lambda n: slice(max(1, n - 1)),
-          divisor=lambda n: 2 if n == 1 else 1)  # fmt: skip
-reduction("last", "the last block's value", "", "L", reads=lambda n: slice(n - 1, n))
-reduction("first", "the first block's value", "", "1", reads=_first)
-reduction("embedding", "the value at the embedding", "", "E", reads=_first, end="embedding")
-reduction("head", "the value at the head", "", "O", reads=_first, end="head")
+@reduction(sign=r"\frac{1}{L}\sum_{\ell=1}^{L} ")
+def mean(n: int) -> tuple[slice, int]:
+    """the mean over all blocks"""
+    return slice(n), n
+
+
+@reduction(sign=r"\sum_{\ell<L} ")
+def inner(n: int) -> tuple[slice, int]:
+    """the sum over all blocks but the last; of a single block half of it"""
+    return (slice(n - 1), 1) if n > 1 else (slice(1), 2)
+
+
+@reduction(index="L")
+def last(n: int) -> tuple[slice, int]:
+    """the last block's value"""
+    return slice(n - 1, n), 1
+
+
+@reduction(index="1")
+def first(n: int) -> tuple[slice, int]:
+    """the first block's value"""
+    return slice(1), 1
+
+
+@reduction(index="E", end="embedding")
+def embedding(n: int) -> tuple[slice, int]:
+    """the value at the embedding"""
+    return slice(1), 1
+
+
+@reduction(index="O", end="head")
+def head(n: int) -> tuple[slice, int]:
+    """the value at the head"""
+    return slice(1), 1
 
 
 def check_reduction(name: str, allowed: Sequence[Reduction] = PAPER_REDUCTIONS) -> Reduction:
     """The name as one of the allowed reductions; raises FormulaError with a hint otherwise."""
-    for reduction in allowed:
-        if name == reduction:
-            return reduction
-    starts = " or ".join(f"{reduction}(...)" for reduction in allowed)
+    if name in allowed:
+        return name
+    starts = " or ".join(f"{other}(...)" for other in allowed)
     raise FormulaError(
         f"a formula starts with {starts}, not {name!r}; {did_you_mean(name, allowed)}"
     )

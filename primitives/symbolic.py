@@ -12,7 +12,7 @@ a sketch's rescaling is not part of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,17 +20,18 @@ import sympy
 from sympy.printing.numpy import NumPyPrinter
 
 from primitives.block_sizes import SIZES
+from primitives.changes import on_change
 from primitives.errors import FormulaError, TensorError
-from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
-from primitives.facts import are_aligned, facts
+from primitives.expressions import Apply, Expression, Leaf, drop_dead
+from primitives.facts import Meeting, facts, meeting, shapes_may_differ
 from primitives.formula import Atom, Column, Formula, Term, fold
 from primitives.guards import SPREAD_FLOOR
 from primitives.network import Block, NetworkValues, as_network
 from primitives.outer import OUTER
-from primitives.properties import Kind
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES, Binary, get_binary, get_unary
 from primitives.statistics import STATISTICS
+from primitives.tensors import have_same_shape, right_factor, whole
 
 
 def _function(name: str, **assumptions: bool) -> Any:
@@ -117,22 +118,15 @@ def _symbolic(expression: Expression) -> Any:
     if isinstance(expression, Apply):
         return unary_form(expression.operation, _symbolic(expression.operand))
     left, right = _symbolic(expression.left), _symbolic(expression.right)
-    known = facts(expression.left), facts(expression.right)
     primitive = get_binary(expression.operation)
-    if not are_aligned(*known):
+    how = meeting(facts(expression.left), facts(expression.right), primitive)
+    if how is Meeting.MEANS:
         left, right = VOCABULARY.block_mean(left), VOCABULARY.block_mean(right)
-    meet_as_matrices = are_aligned(*known) and known[0].kind is known[1].kind is Kind.MATRIX
-    if primitive.contracts and not meet_as_matrices:
+    if primitive.contracts and how is not Meeting.PRODUCT:
         return left * right
-    if meet_as_matrices and not primitive.contracts and _may_change_shape(expression):
+    if how is Meeting.ELEMENTS and shapes_may_differ(expression):
         return _function(f"{primitive.name}{OF_MATRICES}")(left, right)
     return primitive.sympy(left, right, VOCABULARY)
-
-
-def _may_change_shape(expression: Expression) -> bool:
-    """Whether a matrix product inside may leave the two sides with different shapes."""
-    inside = [node for node in walk(expression) if isinstance(node, Combine)]
-    return any(get_binary(node.operation).contracts for node in inside)
 
 
 def unary_form(operation: str, operand: Any) -> Any:
@@ -143,85 +137,110 @@ def unary_form(operation: str, operand: Any) -> Any:
     return primitive.sympy(operand, VOCABULARY)
 
 
-def outermost(form: Any, is_wanted: Callable[[Any], bool]) -> list[Any]:
-    """The nodes that are wanted and stand in no other such node."""
-    if is_wanted(form):
-        return [form]
-    return [node for argument in form.args for node in outermost(argument, is_wanted)]
-
-
 def score_sympy(
     form: Any,
     network: NetworkValues | Sequence[Block],
     columns: Mapping[str, float] | None = None,
 ) -> float:
     """The value of a formula's sympy form on a network of whole tensors and its columns."""
-    whole, given = as_network(network), columns or {}
-    terms = outermost(form, lambda node: str(node.func) in POSITION_REDUCTIONS)
-    values = {term: _reduced(term.args[0], str(term.func), whole) for term in terms}
-    opened = form.xreplace({term: sympy.Float(value, 17) for term, value in values.items()})
-    missing = sorted(s.name for s in opened.free_symbols if s.name not in given)
-    if missing:
-        raise TensorError(f"the architecture has no column {missing[0]!r}")
-    numbers = {s: sympy.Float(given[s.name], 17) for s in opened.free_symbols}
-    return float(opened.xreplace(numbers))
-
-
-def _reduced(form: Any, reduction: Any, network: NetworkValues) -> float:
-    """The form's values at the positions that the reduction reads, as one number."""
-    positions = network.read(reduction)
-    if positions is None:
-        raise TensorError(f"the network has no {reduction} to read")
-    values = [_evaluate(form, position) for position in positions]
-    return POSITION_REDUCTIONS[reduction].combine(values, len(network.blocks))
-
-
-def _evaluate(form: Any, block: Block) -> float:
-    """The mean over tensors of the form; sizes and block means inside it go in as numbers."""
-    inside = outermost(form, lambda node: node.func == VOCABULARY.block_mean)
-    numbers = {node: _evaluate(node.args[0], block) for node in inside}
-    stand_ins = {node: sympy.Dummy(real=True) for node in numbers}
-    opened = form.xreplace(stand_ins)
-    used = sorted(s.name for s in opened.free_symbols - set(stand_ins.values()))
-    names = [name for name in used if name not in SIZES]
-    sizes = {name: block[name][0].values for name in used if name in SIZES}
-    run = as_numpy(opened, names, [*stand_ins.values(), *map(symbol, sizes)])
-    columns = [[_whole_values(matrix) for matrix in block[name]] for name in names]
-    tensors = list(zip(*columns, strict=True)) if names else [()]
+    given = as_network(network), columns or {}
     with np.errstate(all="ignore"):  # numpy evaluates every piece of a Piecewise
-        return float(
-            np.mean(
-                [np.mean(run(*values, *numbers.values(), *sizes.values())) for values in tensors]
-            )
-        )
+        return float(as_numpy(form, "network", "columns")(*given))
 
 
-def as_numpy(form: Any, names: Sequence[str], numbers: Sequence[Any] = ()) -> Any:
-    """A NumPy function of the named statistics' tensors, then of the symbols in `numbers`."""
+@lru_cache(maxsize=64)
+def as_numpy(form: Any, *arguments: str) -> Any:
+    """The form as a NumPy function: of a network and its columns, or of the tensors that it names.
+
+    Printed once, whatever the number of blocks and tensors it is called for.
+    """
     own = {name: (lambda x, p=primitive: p(x)) for name, primitive in UNARIES.items()}
-    arguments = [symbol(name) if name in STATISTICS else sympy.Symbol(name) for name in names]
-    # 1/0 stands in pieces that a guard never reaches, and has no name in NumPy.
-    reachable = form.xreplace({sympy.zoo: sympy.nan})
-    functions = of_tensors()
-    names_of_ours = {name: name for name in (*own, *functions)}
-    printer = _Printer(
-        {
-            "fully_qualified_modules": False,
-            "inline": True,
-            "allow_unknown_functions": True,
-            "user_functions": names_of_ours,
-        }
-    )
-    modules = [functions, own, "numpy"]
-    return sympy.lambdify([*arguments, *numbers], reachable, modules=modules, printer=printer)
+    functions = own | of_tensors()
+    settings = {
+        "fully_qualified_modules": False,
+        "inline": True,
+        "allow_unknown_functions": True,
+        "user_functions": {name: name for name in functions},
+    }
+    symbols = [sympy.Symbol(name) for name in arguments]
+    modules = [functions, _ON_NETWORKS, "numpy"]
+    return sympy.lambdify(symbols, form, modules=modules, printer=_Printer(settings))
+
+
+on_change(as_numpy.cache_clear)
 
 
 class _Printer(NumPyPrinter):  # type: ignore[misc]
-    """Prints conditions as they stand: sympy would simplify them first, and fail on guards."""
+    """Prints a term as a function of a block, and a block's mean as one of a block's tensors.
 
-    def _print_Piecewise(self, form: Any) -> str:  # noqa: N802  # as sympy asks
+    Conditions are printed as they stand: sympy would simplify them first, and fail on guards.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._statistics: list[set[str]] = [set()]  # those in each mean that is being printed
+
+    def _print_Symbol(self, form: Any) -> str:  # noqa: N802  # as sympy asks, also below
+        if form.name in STATISTICS:
+            self._statistics[-1].add(form.name)
+            return str(form.name)
+        is_size = form.name in SIZES
+        return f"size(block, {form.name!r})" if is_size else f"column(columns, {form.name!r})"
+
+    def _block_mean(self, form: Any) -> str:
+        self._statistics.append(set())
+        value = self._print(form.args[0])
+        names = sorted(self._statistics.pop())
+        return f"block_mean(block, {names}, lambda {', '.join(names)}: {value})"
+
+    def _print_Function(self, form: Any) -> str:  # noqa: N802
+        name = str(form.func)
+        if form.func == VOCABULARY.block_mean:
+            return self._block_mean(form)
+        if name in POSITION_REDUCTIONS:
+            return f"over_blocks(network, {name!r}, lambda block: {self._print(form.args[0])})"
+        return str(super()._print_Function(form))
+
+    def _print_Piecewise(self, form: Any) -> str:  # noqa: N802
         pieces = ", ".join(f"{self._print(c)}, {self._print(e)}" for e, c in form.args)
         return f"first_that_holds({pieces}, nan)"
+
+    def _print_ComplexInfinity(self, form: Any) -> str:  # noqa: N802
+        return "nan"  # 1/0 stands in pieces that a guard never reaches
+
+
+def _over_blocks(network: NetworkValues, reduction: str, value: Callable[[Block], Any]) -> float:
+    """The values at the positions that the reduction reads, as one number."""
+    positions = network.read(reduction)
+    if positions is None:
+        raise TensorError(f"the network has no {reduction} to read")
+    values = [float(value(position)) for position in positions]
+    return POSITION_REDUCTIONS[reduction].combine(values, len(network.blocks))
+
+
+def _block_mean(block: Block, names: Sequence[str], value: Callable[..., Any]) -> Any:
+    """The mean over tensors of each tensor's mean of the value."""
+    columns = [[_whole_values(matrix) for matrix in block[name]] for name in names]
+    tensors = list(zip(*columns, strict=True)) if names else [()]
+    return np.mean([np.mean(value(*of_tensor)) for of_tensor in tensors])
+
+
+def _size(block: Block, name: str) -> Any:
+    return block[name][0].values
+
+
+def _column(columns: Mapping[str, float], name: str) -> float:
+    if name not in columns:
+        raise TensorError(f"the architecture has no column {name!r}")
+    return columns[name]
+
+
+_ON_NETWORKS = {
+    "over_blocks": _over_blocks,
+    "block_mean": _block_mean,
+    "size": _size,
+    "column": _column,
+}
 
 
 def first_that_holds(*pieces: Any) -> Any:
@@ -258,9 +277,8 @@ def _log_softmax(x: Any) -> Any:
 def _contraction(x: Any, y: Any) -> Any:
     if np.ndim(x) < 2 or np.ndim(y) < 2:
         raise TensorError("sympy found an operand of a matrix product constant: its shape is lost")
-    if x.shape[1] == y.shape[0]:
-        return x @ y
-    return x @ y.T if x.shape[1] == y.shape[1] else np.mean(x) * np.mean(y)
+    factor = right_factor(whole(x), whole(y))
+    return np.mean(x) * np.mean(y) if factor is None else x @ factor.values
 
 
 def of_tensors() -> dict[str, Callable[..., Any]]:
@@ -275,7 +293,7 @@ def of_tensors() -> dict[str, Callable[..., Any]]:
 
 def _fitted(primitive: Binary, x: Any, y: Any) -> Any:
     is_matrices = np.ndim(x) == np.ndim(y) == 2
-    if is_matrices and x.shape != y.shape:
+    if is_matrices and not have_same_shape(whole(x), whole(y)):
         x, y = np.mean(x), np.mean(y)
     return primitive.body(x, y, np)
 

@@ -77,6 +77,25 @@ class Matrix:
         return self.rows, self.true_columns
 
 
+def have_same_shape(a: Matrix, b: Matrix) -> bool:
+    """True if the two can be combined element by element."""
+    return a.true_columns == b.true_columns and a.values.shape == b.values.shape
+
+
+def right_factor(a: Matrix, b: Matrix) -> Matrix | None:
+    """What a is multiplied by in a matrix product: b, or b transposed; None if neither fits.
+
+    True sizes decide. Only the rows that a keeps as columns are there, so the product of the two is
+    still to be rescaled by a's `column_scale`.
+    """
+    if a.true_columns == b.rows:
+        rows = b.values if a.kept == b.rows else b.values[..., kept_columns(b.rows, a.kept), :]
+        return Matrix(rows, b.true_columns)
+    if a.true_columns == b.true_columns and a.kept == b.kept:
+        return Matrix(b.values.swapaxes(-2, -1), b.rows)
+    return None
+
+
 def columns_that_fit(rows: int, columns: int, limit: int | None) -> int:
     """How many columns a matrix keeps in `limit` elements: at least one, all without a limit."""
     return columns if limit is None else max(1, min(columns, limit // rows))

@@ -27,19 +27,17 @@ FORBIDDEN = {
 }
 
 # What each sub-package (or module) of lpzero may import of the others, from the bottom up.
-_BASE = {"errors", "version", "arrays", "files", "seals", "options", "untrusted"}
+_BASE = {"errors", "version", "arrays", "files", "options", "untrusted"}
 _BASE |= {"callable_package"}
 _MEASURED = _BASE | {"parallel", "plugins", "judgement", "statistics", "sketches", "scores"}
 _RUN = _MEASURED | {"runs"}
 MAY_IMPORT: dict[str, set[str]] = {
-    "__init__": {"version", "siblings"},
-    "siblings": set(),
+    "__init__": {"version"},
     "callable_package": set(),
     "errors": set(),
     "version": set(),
     "arrays": {"errors"},
     "files": {"errors", "version", "arrays"},
-    "seals": {"errors", "files", "arrays"},
     "options": {"errors"},
     "untrusted": {"errors"},
     "parallel": _BASE,
@@ -62,9 +60,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": _RUN | {"supernet", "proxies"},
     "report": _RUN | {"discover", "exhaust", "supernet", "export", "proxies", "search", "training"},
 }
-MAY_IMPORT["verbs"] = MAY_IMPORT["report"] | {"report", "hf", "trackers"}
-MAY_IMPORT["python"] = MAY_IMPORT["verbs"] | {"verbs"}
 MAY_IMPORT["dashboard"] = MAY_IMPORT["report"] | {"report"}
+MAY_IMPORT["verbs"] = MAY_IMPORT["dashboard"] | {"dashboard", "downloads", "hf", "trackers"}
+MAY_IMPORT["python"] = MAY_IMPORT["verbs"] | {"verbs"}
 MAY_IMPORT["cli"] = set(MAY_IMPORT) - {"__init__"}
 MAY_IMPORT["__main__"] = {"cli"}
 

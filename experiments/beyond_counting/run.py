@@ -32,7 +32,7 @@ from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.proxies import Context
-from lpzero.proxies.columns import ProxyColumns
+from lpzero.proxies.ranking import ProxyColumns
 from lpzero.runs.journal import Journal
 from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table

@@ -6,7 +6,7 @@ ETAS runs within several budgets of flops, which stand for latency; what it foun
 all evaluations is compared with the true front of perplexity and flops of the table, of which every
 row is known. The cost of a
 search is the number of networks that it scores times the processor seconds of the proxy for the
-median architecture; its CO2 follows from stated watts (`lpzero.search.footprint`). Searches have
+median architecture; its CO2 follows from stated watts (`lpzero.search.cost`). Searches have
 directories of their own; after an interruption the same command continues.
 """
 
@@ -30,9 +30,8 @@ from lpzero.arrays import FloatArray
 from lpzero.cli.options import data_option, jobs_option
 from lpzero.proxies import Context, Measurements, find
 from lpzero.search import Resources
-from lpzero.search.comparison import compare
-from lpzero.search.footprint import Footprint
-from lpzero.search.metrics import mean_interval
+from lpzero.search.comparison import compare, mean_interval
+from lpzero.search.cost import Footprint
 from spaces.tables import load
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from lpzero.cli.options import data_option, jobs_option
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, get
 from lpzero.proxies.published import printed_in
-from lpzero.statistics.definitions import RELEASED
+from lpzero.statistics import RELEASED
 from spaces.minibatch import Minibatch
 from spaces.tables import load
 

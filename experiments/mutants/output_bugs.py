@@ -89,11 +89,11 @@ BUGS = (
     Bugs("lpzero/cli/main.py", [_T + "cli/test_main.py"], [
         ("2 if isinstance(error, (ValueError, LookupError)) else 1", "1", "bad input has the exit code of a failure"),
     ]),
-    Bugs("lpzero/cli/interruption.py", [_T + "cli/test_interruption.py"], [
+    Bugs("lpzero/cli/screens.py", [_T + "cli/test_interruption.py"], [
         ("        for number, old in before.items():\n            signal.signal(number, old)\n", "        pass\n", "handlers of signals stay"),
         ("*(word for word in more if word not in given)", "*more", "--resume is printed twice", ),
     ]),
-    Bugs("lpzero/cli/discover.py", [_T + "cli/test_discover.py"], [
+    Bugs("lpzero/cli/screens.py", [_T + "cli/test_discover.py"], [
         ("if self.is_asked or not self.is_evolving:", "if self.is_asked:", "a signal before the first generation is not obeyed"),
         ("        return self.is_asked\n", "        return False\n", "a signal does not stop the campaign"),
     ]),

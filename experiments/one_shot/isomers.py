@@ -29,7 +29,7 @@ from lpzero.cli.options import format_option
 from lpzero.cli.output import print_rows
 from lpzero.statistics.isolation import single_thread
 from lpzero.supernet import Saliency, isomers, mean_best_rank
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.supernet.trained import open_supernet
 from lpzero.supernet.trainer import Trainer, measure
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer

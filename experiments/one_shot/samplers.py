@@ -20,8 +20,7 @@ from experiments.measured import prints_measured
 from experiments.one_shot.trainings import SPACE, folder_of
 from lpzero.cli.options import format_option
 from lpzero.cli.output import print_rows
-from lpzero.supernet.samplers import SAMPLERS
-from lpzero.supernet.selection import usual_preferred
+from lpzero.supernet.selection import SAMPLERS, usual_preferred
 from lpzero.supernet.trained import open_supernet
 
 import spaces  # isort: skip

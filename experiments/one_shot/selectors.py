@@ -25,9 +25,8 @@ from lpzero.cli.options import format_option
 from lpzero.cli.output import print_rows
 from lpzero.proxies import Context, Measurements, find
 from lpzero.supernet import Saliency, candidates
-from lpzero.supernet.one_shot import SupernetRequest, train_supernet
+from lpzero.supernet.one_shot import SupernetRequest, SupernetSettings, train_supernet
 from lpzero.supernet.selection import N_BINS, usual_preferred
-from lpzero.supernet.settings import SupernetSettings
 from lpzero.supernet.trained import open_supernet
 
 FORMULA = "engine-universal"

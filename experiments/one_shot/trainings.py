@@ -11,9 +11,8 @@ from pathlib import Path
 
 import click
 
-from lpzero.supernet.one_shot import SupernetRequest, train_supernet
-from lpzero.supernet.samplers import SAMPLERS
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetRequest, SupernetSettings, train_supernet
+from lpzero.supernet.selection import SAMPLERS
 
 SPACE, STEPS = "nano-autoformer", 1500
 

@@ -22,8 +22,8 @@ from lpzero.cli.options import format_option
 from lpzero.cli.output import print_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.proxies import Network, evaluate, get
+from lpzero.statistics import LOSSES
 from lpzero.statistics.isolation import single_thread
-from lpzero.statistics.losses import LOSSES
 from lpzero.supernet import Saliency
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 

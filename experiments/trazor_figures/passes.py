@@ -17,7 +17,7 @@ from torch.nn import functional, init
 
 from lpzero.proxies.families.pruning import nuclear_norm
 from lpzero.proxies.network import Network, flat
-from lpzero.statistics.open_attention import open_attention
+from lpzero.statistics.isolation import open_attention
 from spaces.base import Space
 from spaces.images import noise_images
 

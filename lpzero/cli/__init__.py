@@ -1,1 +1,1 @@
-"""The command line: one module per verb, which `main` imports when the verb is called."""
+"""The command line: verbs as commands, what they show while they work, and what they print."""

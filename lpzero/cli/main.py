@@ -9,31 +9,17 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import click
 
-from lpzero import verbs
-from lpzero.cli.interruption import terminable
+from lpzero.cli.screens import terminable
+from lpzero.verbs import commands
 from lpzero.version import VERSION
 
 # Set it to see where an unexpected error comes from.
 TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
 PLUGIN = "--plugin"
-
-# Commands whose output is not a result, with one line for --help; each is the function of that
-# name in its module here. The others are declared in `lpzero.verbs`.
-READING = {
-    "tables": "List the tables, or fetch one.",
-    "dashboard": "Show every run below a folder in a browser, live.",
-    "export": "Export a formula as a file: code, mathematics or data.",
-}
-
-
-def commands() -> dict[str, str]:
-    """Every command with one line for --help."""
-    return dict(sorted({**verbs.commands(), **READING}.items()))
 
 
 class LazyGroup(click.Group):
@@ -45,13 +31,11 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in commands():
             return None
-        if cmd_name in READING:
-            command = getattr(import_module(f"lpzero.cli.{cmd_name}"), cmd_name)
-        else:
-            command = import_module("lpzero.cli.verb").command(cmd_name)
-        assert isinstance(command, click.Command)
-        add_plugin_option(command)
-        return command
+        from lpzero.cli.verb import command
+
+        made = command(cmd_name)
+        add_plugin_option(made)
+        return made
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -168,15 +152,11 @@ def run_plugins(arguments: Sequence[str]) -> None:
 
 
 def add_plugin_option(command: click.Command) -> None:
-    """Give the command, and those below it, the option that `run_plugins` has read."""
-    if not any(PLUGIN in parameter.opts for parameter in command.params):
-        text = "A Python file or module of your own, which is run first; repeatable."
-        command.params.append(
-            click.Option([PLUGIN], multiple=True, expose_value=False, metavar="FILE.py", help=text)
-        )
-    if isinstance(command, click.Group):
-        for name in list(command.commands):
-            add_plugin_option(command.commands[name])
+    """Give the command the option that `run_plugins` has read."""
+    text = "A Python file or module of your own, which is run first; repeatable."
+    command.params.append(
+        click.Option([PLUGIN], multiple=True, expose_value=False, metavar="FILE.py", help=text)
+    )
 
 
 def _one_line(message: Any) -> str:

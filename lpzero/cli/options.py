@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -68,7 +69,7 @@ def parameter(entry: Option) -> click.Parameter:
     kind = entry.kind
     if entry.is_argument:
         many = isinstance(kind, Repeated)
-        is_required = not many and entry.default is not None
+        is_required = entry.default is MISSING
         shown = getattr(kind, "metavar", None)
         metavar = shown if is_required else f"[{shown}]"
         return click.Argument(
@@ -124,36 +125,20 @@ def given(context: click.Context) -> dict[str, Any]:
     }
 
 
-def options_of(*entries: Option) -> Callable[[Command], Command]:
-    """A decorator that gives a command these options; one that is not given has its default."""
+def _option(name: str) -> Callable[[Command], Command]:
+    """A decorator that gives a command of an experiment an option that the verbs share."""
+    [entry] = [entry for entry in options(groups.Running) if entry.name == name]
 
     def decorate(command: Command) -> Command:
-        for entry in reversed(entries):
-            made = parameter(entry)
-            made.default = entry.default
-            made.required = False
-
-            def add(function: Any, made: click.Parameter = made) -> Any:
-                if isinstance(function, click.Command):
-                    function.params.append(made)
-                else:
-                    function.__click_params__ = [*getattr(function, "__click_params__", []), made]
-                return function
-
-            command = add(command)
+        made = parameter(entry)
+        made.default = entry.default
+        command.__click_params__ = [*getattr(command, "__click_params__", []), made]  # type: ignore[attr-defined]
         return command
 
     return decorate
 
 
-def _named(kind: Any, name: str) -> Callable[[Command], Command]:
-    [entry] = [entry for entry in options(kind) if entry.name == name]
-    return options_of(entry)
-
-
-data_option = _named(groups.Running, "data")
-cache_option = _named(groups.Running, "cache")
-jobs_option = _named(groups.Running, "jobs")
+data_option, cache_option, jobs_option = map(_option, ("data", "cache", "jobs"))
 format_option = click.option(
     "--format",
     "form",
@@ -162,9 +147,3 @@ format_option = click.option(
     show_default=True,
     help="The output format.",
 )
-
-
-def given_settings(context: click.Context, entries: Iterable[Option]) -> dict[str, Any]:
-    """The settings whose options were given on the command line, by field."""
-    names = {entry.name for entry in entries}
-    return {name: value for name, value in given(context).items() if name in names}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
 import click
 
 from lpzero import verbs
-from lpzero.cli import output
-from lpzero.cli.interruption import stopped_with
+from lpzero.cli import output, screens
 from lpzero.cli.options import format_option, given, parameter
 from lpzero.options import make, options
 from lpzero.verbs.call import call
@@ -22,9 +19,8 @@ from lpzero.verbs.call import call
 def command(name: str) -> click.Command:
     """The command of a verb.
 
-    `show_NAME(outcome, request)` of `printers`, if there is one, prints the result as a table; a
-    module of the verb's name beside this one has `screen(request)`, a context with what is shown
-    meanwhile.
+    `show_NAME(outcome, request)` of `printers`, if there is one, prints the result as a table;
+    `NAME(request)` of `screens`, if there is one, is a context with what is shown meanwhile.
     """
     declared = verbs.module(name)
 
@@ -48,27 +44,33 @@ def _call(context: click.Context, name: str, declared: ModuleType, form: str) ->
     shown: AbstractContextManager[Any] = nullcontext(
         verbs.Screen(not asked.get("quiet"), form == "table", output.note)
     )
-    place = f"{__package__}.{name}"
-    if find_spec(place) is not None:
-        shown = import_module(place).screen(request)
+    if hasattr(screens, name):
+        shown = getattr(screens, name)(request)
     if hasattr(declared, "out"):
         request = replace(request, out=declared.out(request))
     is_resumed = hasattr(request, "resume") and request.out is not None
     more = ("--out", str(request.out), "--resume") if is_resumed else ()
-    with shown as screen, stopped_with(context, *more):
+    # Verbs that share work among processes save what is finished.
+    is_saved = any(entry.name == "jobs" for entry in options(declared.Request))
+    stopped = screens.stopped_with(context, *more) if is_saved else nullcontext()
+    with shown as screen, stopped:
         outcome = call(name, request, screen)
     if form == "json":
         output.print_json(outcome.result)
-        return
-    from lpzero.cli import printers
+    else:
+        from lpzero.cli import printers
 
-    show = getattr(printers, f"show_{name}", _show)
-    show(outcome, request)
+        getattr(printers, f"show_{name}", _show)(outcome, request)
+    if outcome.then is not None:
+        outcome.then()
 
 
 def _show(outcome: verbs.Outcome, request: Any) -> None:
-    """Print what a terminal shows: `head`, `rows` with a `title`, `lines`; by default all rows."""
+    """Print `head`, `rows` with a `title`, `lines`; or a `text` as it is; by default all rows."""
     about = outcome.about
+    if "text" in about:
+        click.echo(about["text"], nl=False)
+        return
     rows = about.get("rows", outcome.result if isinstance(outcome.result, list) else None)
     if rows is None and "lines" not in about:
         output.print_json(outcome.result)

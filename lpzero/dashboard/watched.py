@@ -26,11 +26,19 @@ from lpzero.report.contents import content_of
 from lpzero.report.figures import convergence
 from lpzero.report.markup import Child, Markup, element
 from lpzero.report.sections import Content, Section
-from lpzero.runs.command import kind_of
 from lpzero.runs.config import StoredConfig, read_config
 from lpzero.runs.layout import CONFIG, LOCK
-from lpzero.runs.live_run import LiveRun, Now, Stamp, stamp, watch
-from lpzero.runs.run import Line, Run, line_of_result, report_unexpected_content
+from lpzero.runs.run import (
+    Line,
+    LiveRun,
+    Now,
+    Run,
+    Stamp,
+    kind_of,
+    line_of_result,
+    report_unexpected_content,
+    stamp,
+)
 
 RUNNING, UNREADABLE = "running", "unreadable"
 
@@ -286,7 +294,7 @@ class Watched:
             config = read_config(self.place.folder)
             if config is None:
                 raise RunError("it has no config.json")
-            self._live = watch(config)
+            self._live = kind_of(config).follow(config)
             self._config, self._sections = now, (None, None)
         return self._live
 

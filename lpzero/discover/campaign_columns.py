@@ -59,7 +59,7 @@ class _Source:
                 " needs a table with networks"
             )
         if wanted and self.proxy_scores is None:
-            raise InputError("terms_from needs proxy_scores, as lpzero.proxies.columns has them")
+            raise InputError("terms_from needs proxy_scores, as lpzero.proxies.ranking has them")
         for name in wanted:
             if name in own:
                 raise InputError(f"{name} is a column of {table.name} and a proxy; name only one")

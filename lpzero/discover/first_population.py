@@ -14,7 +14,7 @@ from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.across import Across
 from lpzero.scores.columns import ColumnFacts
 from lpzero.scores.products import search_tables
-from lpzero.scores.stable_terms import stable_term_tables
+from lpzero.scores.terms import stable_term_tables
 from primitives.canonical import product_of
 from primitives.formula import Column, Formula
 

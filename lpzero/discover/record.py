@@ -25,8 +25,7 @@ from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
 from lpzero.runs.journal import JournalFollower, read_journal
 from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT, SCORES, place
-from lpzero.runs.live_run import Now, Stamp, stamp
-from lpzero.runs.run import read_file, report_unexpected_content
+from lpzero.runs.run import Now, Stamp, read_file, report_unexpected_content, stamp
 from primitives.parser import parse
 from primitives.space_size import SpaceSize, measure
 from primitives.statistics import STATISTICS
@@ -90,8 +89,7 @@ def read(config: StoredConfig) -> CampaignRun:
     lines, torn = read_journal(folder / JOURNAL, is_candidate, place(config.hash, JOURNAL))
     if torn:
         remarks.append(
-            f"The last {torn} bytes of {JOURNAL}, from line {len(lines) + 1}, are torn or were"
-            " changed, and were ignored."
+            f"The last {torn} bytes of {JOURNAL}, line {len(lines) + 1}, are torn and were ignored."
         )
     result = read_file(config, RESULT, remarks)
     remarks += _on_result(folder, result, len(lines))

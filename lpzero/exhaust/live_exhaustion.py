@@ -7,8 +7,7 @@ import os
 from lpzero.exhaust.record import read
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.layout import RESULT, SHARDS
-from lpzero.runs.live_run import Now, OpenedAgain
-from lpzero.runs.run import Run
+from lpzero.runs.run import Now, OpenedAgain, Run
 
 
 class LiveExhaustion(OpenedAgain):

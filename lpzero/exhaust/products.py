@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from lpzero import seals
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.errors import EnvelopeError, InputError
 from lpzero.exhaust.results import Entry, Query
 from lpzero.exhaust.shard_files import ShardFiles
+from lpzero.files import read_sealed, write_sealed
 from lpzero.judgement.measures import MEASURES, RHO, Measures, RankMeasures
 from lpzero.runs.layout import SHARDS, place
 from lpzero.scores.products import PAIR_EXPONENTS, Factors, PairScreen, is_new_pair, largest
@@ -144,7 +144,7 @@ class PairResults:
     def write_terms(self) -> None:
         """Write the terms, so that the run can be read without its sketches."""
         terms = {"terms": [str(term) for term in self.terms.terms]}
-        seals.write_sealed(*_terms_file(self.files), terms)
+        write_sealed(*_terms_file(self.files), terms)
 
     def missing(self) -> list[tuple[int, PairShard]]:
         """The shards whose files are missing or broken."""
@@ -221,7 +221,7 @@ def _terms_file(files: ShardFiles) -> tuple[Path, str]:
 def read_terms(files: ShardFiles) -> TermTable:
     """The terms of a run, without their values; none if their file is missing or broken."""
     try:
-        texts = seals.read_sealed(*_terms_file(files))["terms"]
+        texts = read_sealed(*_terms_file(files))["terms"]
     except (FileNotFoundError, EnvelopeError):
         texts = []
     terms = tuple(parse(text).atoms[0] for text in texts)

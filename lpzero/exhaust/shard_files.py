@@ -13,9 +13,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from lpzero.files import write_bytes
+from lpzero.files import SEAL, array_seal, write_bytes
 from lpzero.runs.layout import SHARDS, place
-from lpzero.seals import SEAL, array_seal
 from spaces.regular_files import read_regular
 
 Arrays = Mapping[str, NDArray[Any]]

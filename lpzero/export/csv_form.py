@@ -17,7 +17,7 @@ from lpzero.export.exporter import Exporter
 from lpzero.files import guarded, to_csv, unguarded
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.untrusted import check_text, read_text
 from primitives.parser import parse
 

@@ -20,8 +20,7 @@ from lpzero.export.exported import Batch, Exported, Figures, Formulas, Provenanc
 from lpzero.export.exporter import Exporter
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
-from lpzero.statistics.definitions import DEFINITIONS, OURS
-from lpzero.statistics.losses import LOSSES
+from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from lpzero.untrusted import Fields, check_number, check_text, read_json, read_text
 from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from pprint import pformat
-from typing import Any
+from typing import Any, NamedTuple
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
@@ -24,21 +24,22 @@ from lpzero.export.exported import Exported
 from lpzero.export.exporter import Exporter
 from lpzero.export.json_form import to_value
 from lpzero.export.primitive_source import Sources
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.version import VERSION
 from primitives.block_sizes import SIZES
-from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
-from primitives.facts import are_aligned, facts
+from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
+from primitives.facts import Meeting, facts, meeting, shapes_may_differ
 from primitives.formula import Atom, Formula, Term, fold
 from primitives.outer import get_outer
-from primitives.properties import Gives, Kind
+from primitives.properties import Gives
 from primitives.registry import get_binary, get_unary
 from primitives.statistics import STATISTICS, StatisticSource
+from primitives.tensors import have_same_shape, right_factor
 
 _WIDTH = 96
 # They need torch, so only their text is read.
 _COPIED = ("lpzero.export.runtime", "lpzero.export.model_statistics")
-_GENERATED = ("term_1", "formula_value")  # written for each formula
+_GENERATED = ("reads_sum", "term_1", "formula_value")  # written for each formula
 _FIRST, _LAST = ("score", "score_model"), ("self_test", "synthetic", "main")
 _BRACKET = re.compile(r"\(\n((?: +[^\n()]*,\n)+) *\)")  # one argument a line
 _MARK = re.compile(r"  # with((?: (?:ends|sizes|columns|inputs|taps|gradients))+)$")
@@ -66,7 +67,7 @@ _ALIASES = {
     "Rows": "list[list[float]]",
     "Position": "Mapping[str, Any]",
     "Loss": "Callable[[Any, Any], Tensor]",
-    "Matrices": 'dict[str, list["CutMatrix"]]',
+    "Matrices": 'dict[str, list["Matrix"]]',
     "Value": "Callable[[Matrices], Tensor]",
 }
 _COMMENTS = {
@@ -92,18 +93,25 @@ def write(exported: list[Exported]) -> str:
         raise InputError("a module reads H, W and G as ours; export a released one with --to json")
     source = _FormulaSource(one.formula)
     copied = _copied([*_FIRST, *_LAST, *source.calls], source.reads.features)
-    definitions = [
-        *(copied.pop(name) for name in _FIRST),
-        *source.functions,
-        "\n".join(f"{name} = {value}" for name, value in source.sources.constants.items()),
-        *source.sources.functions.values(),
-        *(text for name, text in copied.items() if name not in _LAST),
-        *(copied[name] for name in _LAST),
-        'if __name__ == "__main__":\n    sys.exit(main())',
-    ]
-    code = "\n\n\n".join(text.strip() for text in definitions if text.strip())
+    texts = {name: definition.text for name, definition in copied.items()}
+    own = [*source.functions, *source.sources.functions.values()]
+    constants = "\n".join(f"{name} = {value}" for name, value in source.sources.constants.items())
+    code = "\n\n\n".join(
+        text.strip()
+        for text in (
+            *(texts[name] for name in _FIRST),
+            *source.functions,
+            constants,
+            *source.sources.functions.values(),
+            *(text for name, text in texts.items() if name not in (*_FIRST, *_LAST)),
+            *(texts[name] for name in _LAST),
+            'if __name__ == "__main__":\n    sys.exit(main())',
+        )
+        if text
+    )
+    used = _names_in(ast.parse("\n".join(own))).union(*(of.names for of in copied.values()))
     head = _HEAD.format(formula=one.formula, engine=VERSION)
-    return f"{head}\n{_constants(one, source.reads, code)}\n\n\n{code}\n"
+    return f"{head}\n{_constants(one, source.reads, used)}\n\n\n{code}\n"
 
 
 @dataclass(frozen=True)
@@ -191,8 +199,8 @@ class _FormulaSource:
         ]
         for place, term in enumerate(self.formula.terms, 1):
             where = term.positions.end or "blocks"
-            over = "first" if term.positions.end else term.reduction
-            call = self._call(f"over_{over}", f"term_{place}", f"read[{where!r}]")
+            reads = self.sources.add(f"reads_{term.reduction}", term.positions.body)
+            call = self._call("over_positions", reads, f"term_{place}", f"read[{where!r}]")
             lines.append(f"    t{place} = {call}")
         value = fold(self.formula, self._atom, self._outer, self._join)
         return "\n".join([*lines, f"    return {value}"])
@@ -255,33 +263,26 @@ class _TermSource:
         return self._call("each", body, operand)
 
     def _binary(self, node: Combine) -> str:
-        primitive, known = get_binary(node.operation), (facts(node.left), facts(node.right))
+        primitive = get_binary(node.operation)
         left, right = self._name(node.left), self._name(node.right)
-        aligned = are_aligned(*known)
-        if not aligned:
+        how = meeting(facts(node.left), facts(node.right), primitive)
+        if how is Meeting.MEANS:
             left, right = (self._call("one_scalar", side) for side in (left, right))
-        is_of_matrices = aligned and known[0].kind is known[1].kind is Kind.MATRIX
+        if how is Meeting.PRODUCT:
+            return self._call("matrix_product", left, right)
         if primitive.contracts:
-            if is_of_matrices:
-                return self._call("matrix_product", left, right)
             return self._call("pairwise", "torch.mul", left, right)
         body = self.sources.add(f"op_{primitive.name}", primitive.body)
-        may_differ = is_of_matrices and _has_product(node)
-        return self._call("of_matrices" if may_differ else "pairwise", body, left, right)
+        is_fitted = how is Meeting.ELEMENTS and shapes_may_differ(node)
+        return self._call("of_matrices" if is_fitted else "pairwise", body, left, right)
 
     def _call(self, function: str, *arguments: str) -> str:
         self.calls.add(function)
         return f"{function}({', '.join(arguments)})"
 
 
-def _has_product(node: Expression) -> bool:
-    """Whether a matrix product inside may leave the two sides with different shapes."""
-    inside = [inner for inner in walk(node) if isinstance(inner, Combine)]
-    return any(get_binary(inner.operation).contracts for inner in inside)
-
-
-def _constants(one: Exported, reads: _Reads, code: str) -> str:
-    """The constants and aliases that the code uses, and what the file says about the formula."""
+def _constants(one: Exported, reads: _Reads, used: set[str]) -> str:
+    """The constants and aliases that are used, and what the file says about the formula."""
     names = _ordered(STATISTICS, one.formula.statistics)
     values = {
         "FORMULA": str(one.formula),
@@ -302,13 +303,13 @@ def _constants(one: Exported, reads: _Reads, code: str) -> str:
         "TRIAL_SCORES": one.trial,
         "TOLERANCE": synthetic_networks.TOLERANCE,
     }
-    used = _names_in(ast.parse(code)).union(_ALWAYS)
     lines = [
         f"{name} = {value!a}" + (f"  # {_COMMENTS[name]}" if name in _COMMENTS else "")
         for name, value in values.items()
-        if name in used
+        if name in used.union(_ALWAYS)
     ]
-    told = {name: to_value(one)[name] for name in ("name", "sketch", "batches", "provenance")}
+    record = to_value(one)
+    told = {name: record[name] for name in ("name", "sketch", "batches", "provenance")}
     literal = pformat(_ascii(told), width=_WIDTH, sort_dicts=False)
     aliases = [f"{name} = {type_}" for name, type_ in _ALIASES.items() if name in used]
     return "\n".join([*lines, f"ABOUT = {literal}", "", *aliases])
@@ -331,31 +332,41 @@ def _ascii(value: object) -> object:
     return value
 
 
-def _copied(roots: Iterable[str], features: frozenset[str]) -> dict[str, str]:
-    """The source of these definitions of the runtime and of everything they use, by name."""
+class _Definition(NamedTuple):
+    """The source of a function or class of the runtime, and the names that it uses."""
+
+    text: str
+    names: set[str]
+
+
+def _copied(roots: Iterable[str], features: frozenset[str]) -> dict[str, _Definition]:
+    """These definitions of the runtime and everything they use, by name."""
     definitions = _definitions(features)
     needed = list(dict.fromkeys(roots))
     for name in needed:
-        used = definitions[name][1]
+        used = definitions[name].names
         needed += [other for other in sorted(used) if other in definitions and other not in needed]
-    return {name: definitions[name][0] for name in definitions if name in needed}
+    return {name: definitions[name] for name in definitions if name in needed}
 
 
 @lru_cache(maxsize=32)
-def _definitions(features: frozenset[str]) -> dict[str, tuple[str, set[str]]]:
-    """Every function and class of the runtime: its source for these features, and its names."""
+def _definitions(features: frozenset[str]) -> dict[str, _Definition]:
+    """Every function and class of the runtime, with its source for these features."""
     texts = [_adapted(_source(module), features) for module in _COPIED]
-    synthetic: list[Callable[..., Any]] = [
+    functions: list[Callable[..., Any]] = [
+        have_same_shape,
+        right_factor,
         synthetic_networks.networks,
         synthetic_networks.network_ends,
         synthetic_networks.network_sizes,
         synthetic_networks.drawn_from,
     ]
-    definitions: dict[str, tuple[str, set[str]]] = {}
-    for text in (*texts, *map(inspect.getsource, synthetic)):
+    definitions: dict[str, _Definition] = {}
+    for text in (*texts, *map(inspect.getsource, functions)):
         for node in ast.parse(text).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name not in _GENERATED:
-                definitions[node.name] = ast.get_source_segment(text, node) or "", _names_in(node)
+                source = ast.get_source_segment(text, node) or ""
+                definitions[node.name] = _Definition(source, _names_in(node))
     return definitions
 
 

@@ -25,6 +25,7 @@ from lpzero.export.model_statistics import (
     statistics,
 )
 from lpzero.export.synthetic_networks import network_ends, network_sizes, networks
+from primitives.tensors import have_same_shape, right_factor
 
 SIGN = 1
 LIMIT: int | None = 4096  # elements kept of each tensor; None keeps all
@@ -101,19 +102,27 @@ def column(columns: Mapping[str, float], name: str) -> float:
     return float(columns[name])
 
 
-class CutMatrix(NamedTuple):
+class Matrix(NamedTuple):
     """values (rows, kept columns) in float64, and the width before the cut."""
 
     values: Tensor
     true_columns: int
 
     @property
+    def rows(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def kept(self) -> int:
+        return int(self.values.shape[1])
+
+    @property
     def column_scale(self) -> float:
         """True over kept columns: the factor that rescales a sum over the cut axis."""
-        return self.true_columns / self.values.shape[1]
+        return self.true_columns / self.kept
 
 
-Matrices = dict[str, list[CutMatrix]]
+Matrices = dict[str, list[Matrix]]
 Value = Callable[[Matrices], Tensor]
 
 
@@ -134,7 +143,7 @@ def cut_all(position: Position, kind: str, where: str, limit: int | None) -> Mat
     return found
 
 
-def cut(tensor: Tensor, limit: int | None, statistic: str) -> CutMatrix:
+def cut(tensor: Tensor, limit: int | None, statistic: str) -> Matrix:
     """The tensor in two dimensions, with evenly spaced columns that fit in `limit` elements."""
     flat = tensor.detach().float()
     is_of_weights = SOURCES[statistic] == "weights"
@@ -143,7 +152,7 @@ def cut(tensor: Tensor, limit: int | None, statistic: str) -> CutMatrix:
     kept = width if limit is None else max(1, min(width, limit // rows))
     if kept < width:
         flat = flat[:, kept_columns(width, kept).to(flat.device)]
-    return CutMatrix(finite(flat.cpu().double()), width)
+    return Matrix(finite(flat.cpu().double()), width)
 
 
 def kept_columns(true: int, kept: int) -> Tensor:
@@ -152,7 +161,7 @@ def kept_columns(true: int, kept: int) -> Tensor:
     return places.floor().long()
 
 
-def size(value: float, where: str) -> CutMatrix:
+def size(value: float, where: str) -> Matrix:
     """The size as a matrix."""
     if not value >= 1:
         raise ValueError(f"{where} is {value!r}, expected at least 1")
@@ -166,102 +175,85 @@ def finite(values: Tensor) -> Tensor:
     return values
 
 
-def scalar(value: Tensor) -> CutMatrix:
+def scalar(value: Tensor) -> Matrix:
     """One number as a matrix."""
-    return CutMatrix(finite(value).reshape(1, 1), 1)
+    return Matrix(finite(value).reshape(1, 1), 1)
 
 
-def each(operation: Any, matrices: list[CutMatrix]) -> list[CutMatrix]:
+def each(operation: Any, matrices: list[Matrix]) -> list[Matrix]:
     """The operation on each matrix, which keeps its shape."""
-    return [CutMatrix(finite(operation(x.values)), x.true_columns) for x in matrices]
+    return [Matrix(finite(operation(x.values)), x.true_columns) for x in matrices]
 
 
-def reduced(operation: Any, matrices: list[CutMatrix], grows: float) -> list[CutMatrix]:
+def reduced(operation: Any, matrices: list[Matrix], grows: float) -> list[Matrix]:
     """One number per matrix, rescaled to the true element count where it grows with it."""
     return [scalar(operation(x.values) * x.column_scale**grows) for x in matrices]
 
 
-def block_mean(matrices: list[CutMatrix]) -> Tensor:
+def block_mean(matrices: list[Matrix]) -> Tensor:
     """The unweighted mean over tensors of each tensor's mean."""
     means = [torch.mean(x.values) for x in matrices]
     return sum(means[1:], start=means[0]) / len(means)
 
 
-def one_scalar(matrices: list[CutMatrix]) -> list[CutMatrix]:
+def one_scalar(matrices: list[Matrix]) -> list[Matrix]:
     """The block's mean, used where tensors do not correspond to those of the other side."""
     return [scalar(block_mean(matrices))]
 
 
-def pairwise(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
+def pairwise(operation: Any, left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
     """The operation on matrices of equal shape, or with a number per tensor or per block."""
     n = max(len(left), len(right))
     left, right = (side * n if len(side) == 1 else side for side in (left, right))
     return [
-        CutMatrix(finite(operation(a.values, b.values)), max(a.true_columns, b.true_columns))
+        Matrix(finite(operation(a.values, b.values)), max(a.true_columns, b.true_columns))
         for a, b in paired(left, right)
     ]
 
 
-def of_matrices(operation: Any, left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
+def of_matrices(operation: Any, left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
     """The operation element by element, or on the means where the true shapes differ."""
     results = []
     for a, b in paired(left, right):
-        is_equal = a.values.shape == b.values.shape and a.true_columns == b.true_columns
-        sides = ([a], [b]) if is_equal else (one_scalar([a]), one_scalar([b]))
+        sides = ([a], [b]) if have_same_shape(a, b) else (one_scalar([a]), one_scalar([b]))
         results += pairwise(operation, *sides)
     return results
 
 
-def matrix_product(left: list[CutMatrix], right: list[CutMatrix]) -> list[CutMatrix]:
-    """a.b if the true inner sizes agree, a.b' if the true widths do, else a product of means."""
+def matrix_product(left: list[Matrix], right: list[Matrix]) -> list[Matrix]:
+    """The matrix product of each pair, or the product of the means where none is defined."""
     results = []
     for a, b in paired(left, right):
-        kept, (rows, other) = a.values.shape[1], b.values.shape
-        if a.true_columns == rows:
-            partner = b.values if kept == rows else b.values[kept_columns(rows, kept)]
-            results.append(CutMatrix(finite(a.values @ partner * a.column_scale), b.true_columns))
-        elif a.true_columns == b.true_columns and kept == other:
-            results.append(CutMatrix(finite(a.values @ b.values.T * a.column_scale), rows))
-        else:
+        factor = right_factor(a, b)
+        if factor is None:
             results += pairwise(torch.mul, one_scalar([a]), one_scalar([b]))
+        else:
+            product = a.values @ factor.values * a.column_scale
+            results.append(Matrix(finite(product), factor.true_columns))
     return results
 
 
-def paired(left: list[CutMatrix], right: list[CutMatrix]) -> list[tuple[CutMatrix, CutMatrix]]:
+def paired(left: list[Matrix], right: list[Matrix]) -> list[tuple[Any, Any]]:
     """The tensors that correspond to each other."""
     if len(left) != len(right):
         raise ValueError(f"{len(left)} tensors against {len(right)}; expected equal numbers")
     return list(zip(left, right, strict=True))
 
 
-def over_sum(value: Value, blocks: list[Matrices]) -> Tensor:
-    """The sum over all blocks."""
-    return number(math.fsum([float(value(block)) for block in blocks]))
-
-
-def over_mean(value: Value, blocks: list[Matrices]) -> Tensor:
-    """The mean over all blocks."""
-    return number(math.fsum([float(value(block)) for block in blocks]) / len(blocks))
-
-
-def over_inner(value: Value, blocks: list[Matrices]) -> Tensor:
-    """The sum over all blocks but the last; of a single block half of it."""
-    return over_sum(value, blocks[:-1]) if len(blocks) > 1 else number(float(value(blocks[0])) / 2)
-
-
-def over_first(value: Value, positions: list[Matrices]) -> Tensor:
-    """The value at the first position, or at an end."""
-    return number(float(value(positions[0])))
-
-
-def over_last(value: Value, blocks: list[Matrices]) -> Tensor:
-    """The value of the last block."""
-    return number(float(value(blocks[-1])))
+def over_positions(reads: Any, value: Value, positions: list[Matrices]) -> Tensor:
+    """The values at the positions that a reduction reads, added up and divided as it says."""
+    read, divisor = reads(len(positions))
+    return number(math.fsum([float(value(position)) for position in positions[read]]) / divisor)
 
 
 def number(value: float) -> Tensor:
     """The value as a tensor, if it is finite."""
     return finite(torch.tensor(value, dtype=torch.float64))
+
+
+def reads_sum(n: int) -> tuple[slice, int]:
+    """The blocks that the reduction reads, and the divisor of their sum."""
+    return slice(n), 1
 
 
 def term_1(block: Matrices) -> Tensor:
@@ -271,7 +263,7 @@ def term_1(block: Matrices) -> Tensor:
 
 def formula_value(read: dict[str, list[Matrices]], columns: Mapping[str, float]) -> Tensor:
     """The formula without its sign."""
-    t1 = over_sum(term_1, read["blocks"])
+    t1 = over_positions(reads_sum, term_1, read["blocks"])
     return finite(t1 * number(columns["depth"]))
 
 

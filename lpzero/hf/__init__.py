@@ -4,9 +4,8 @@ transformers is imported when a model is built, not before. Nothing is downloade
 configuration brings along is never run.
 """
 
-from lpzero.hf.batches import batch
-from lpzero.hf.models import build, load
+from lpzero.hf.models import build, layout, load, loss
+from lpzero.hf.models import random_batch as batch
 from lpzero.hf.spaces import read_space
-from lpzero.hf.structure import layout, loss
 
 __all__ = ["batch", "build", "layout", "load", "loss", "read_space"]

@@ -1,8 +1,9 @@
-"""Models from a configuration file, or from a folder that `save_pretrained` wrote.
+"""Models from a configuration, or from a folder that `save_pretrained` wrote; what they read.
 
 In: CONFIG.json, or a folder with config.json and weights. Out: the torch model in eval mode.
 Nothing is downloaded; code that a configuration names is refused, and weights are read as numbers
-(safetensors, or torch files with weights only).
+(safetensors, or torch files with weights only). A random batch that a model can read is token ids
+below its vocabulary, or images of its size.
 """
 
 from __future__ import annotations
@@ -16,10 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from lpzero.errors import InputError
+from lpzero.statistics.inputs import read_inputs
+from lpzero.statistics.layout import Layout
+from lpzero.statistics.layout_finder import find_layout
+from lpzero.statistics.objective import Loss, named_loss
 from spaces.errors import shown
+from spaces.images import noise_images
+from spaces.minibatch import Minibatch, zipf_tokens
 from spaces.regular_files import NotRegularError, read_regular
 
 CONFIG = "config.json"
@@ -176,3 +183,72 @@ def refusing(place: str) -> Iterator[None]:
         log.setLevel(before)
         if has_bar:
             transformers.utils.logging.enable_progress_bar()
+
+
+SEQUENCES, LENGTH = 8, 64
+IMAGES = 4
+
+
+def random_batch(
+    model: nn.Module,
+    inputs: int | None = None,
+    length: int | None = None,
+    seed: int = 0,
+    text: Minibatch | None = None,
+) -> Tensor:
+    """Token ids (B, T) with frequencies as in text, or images (B, channels, H, W) of noise.
+
+    The configuration says which; without one, the model's longest table of words does. The corpus
+    of `text`, if there is one, is read instead of drawing tokens.
+    """
+    has_text = text is not None and text.corpus is not None
+    config = getattr(model, "config", None)
+    side = getattr(config, "image_size", None)
+    if side is not None and has_text:
+        raise InputError(f"{type(model).__name__} reads images, not a corpus")
+    if side is not None:
+        height, width = (side, side) if isinstance(side, int) else side
+        channels = getattr(config, "num_channels", 3)
+        return noise_images((inputs or IMAGES, channels, height, width), seed)
+    words = getattr(config, "vocab_size", None) or _longest_table(model)
+    if words is None:
+        raise InputError(
+            f"{type(model).__name__} has no table of words and no size of images: give a batch"
+        )
+    longest = _longest_input(config)
+    if length is not None and longest is not None and length > longest:
+        raise InputError(f"{type(model).__name__} reads {longest} tokens, {length} were asked for")
+    T = length or min(LENGTH, longest or LENGTH)
+    shape = inputs or SEQUENCES, T
+    if text is not None and has_text:
+        return text.of_text(int(words), shape, seed)
+    return zipf_tokens(int(words), shape, seed)
+
+
+def _longest_table(model: nn.Module) -> int | None:
+    tables = [m.num_embeddings for m in model.modules() if isinstance(m, nn.Embedding)]
+    return max(tables, default=None)
+
+
+def _longest_input(config: Any) -> int | None:
+    longest = getattr(config, "max_position_embeddings", None)
+    if not isinstance(longest, int) or longest < 1:
+        return None
+    # Some families leave out the places up to that of the padding token.
+    padding = getattr(config, "pad_token_id", None)
+    return longest - (padding + 1 if isinstance(padding, int) and padding + 3 < longest else 0)
+
+
+def layout(model: nn.Module, batch: Any = None) -> Layout:
+    """Blocks, heads, activations, attention probabilities, embedding and head of the model.
+
+    The model runs once on one input of the batch, or of a random one, with eager attention where a
+    fused kernel would hide the probabilities; its own implementation is set again afterwards.
+    """
+    return find_layout(model, random_batch(model) if batch is None else batch)
+
+
+def loss(model: nn.Module, batch: Any = None) -> str | Loss:
+    """What `lpzero.score` differentiates by default: see `lpzero.statistics.objective`."""
+    given = random_batch(model) if batch is None else batch
+    return named_loss(model, "auto", read_inputs(given, model))

@@ -62,13 +62,17 @@ def sept(space: Space[Any], arch: Any, tokens: int | None = None) -> float:
     """
     T = space.batch_shape[1] if tokens is None else tokens
     widths = space.block_widths(arch)
-    # log((d^(T+1) - 1) / (d - 1)), without ever raising d to the power
-    terms = [
-        (T + 1) * math.log(d) + math.log1p(-(d ** -(T + 1.0))) - math.log(d - 1) for d in widths
-    ]
+    terms = [_log_geometric_sum(d, T) for d in widths]
     largest = max(terms)
     others = math.log(sum(math.exp(term - largest) for term in terms))
     return math.log(sum(widths)) + others + largest
+
+
+def _log_geometric_sum(d: int, T: int) -> float:
+    """log((d^(T+1) - 1) / (d - 1)) = log(1 + d + ... + d^T), without raising d to the power."""
+    if d == 1:
+        return math.log(T + 1)
+    return (T + 1) * math.log(d) + math.log1p(-(d ** -(T + 1.0))) - math.log(d - 1)
 
 
 def projections(space: Space[Any], arch: Any) -> float:

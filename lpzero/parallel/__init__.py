@@ -1,9 +1,7 @@
 """Applies a function to many items in local processes or on a cluster, yielding each result."""
 
-from lpzero.parallel.pools import ClusterLostError
-from lpzero.parallel.progress_bar import Bar, progress, whole_bar
-from lpzero.parallel.streams import Lost, stream
-from lpzero.parallel.workers import BACKENDS, Workers
+from lpzero.parallel.streams import Bar, Lost, progress, stream, whole_bar
+from lpzero.parallel.workers import BACKENDS, ClusterLostError, Workers
 
 __all__ = [
     "BACKENDS",

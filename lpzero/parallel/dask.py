@@ -23,9 +23,8 @@ import distributed.client
 from distributed import CancelledError, Client, KilledWorker
 
 from lpzero.errors import InputError
-from lpzero.parallel.payload import Payload
-from lpzero.parallel.pools import POLL_SECONDS, Capacity, ClusterLostError, is_listening
-from lpzero.parallel.tasks import Answer, Died, DoneWithoutResult, perform, version_error
+from lpzero.parallel.tasks import Answer, Died, DoneWithoutResult, Payload, perform, version_error
+from lpzero.parallel.workers import POLL_SECONDS, Capacity, ClusterLostError, is_listening
 from lpzero.version import VERSION
 
 T = TypeVar("T")
@@ -119,7 +118,7 @@ class DaskPool:
 
     def room(self) -> int:
         if not self._capacity.is_old():
-            return self._capacity.known
+            return self._capacity.most
         return self._capacity.room(sum(self._ask(self._client.nthreads).values()))
 
     def submit(self, number: int, item: bytes) -> None:

@@ -28,9 +28,18 @@ import numpy as np
 from joblib.externals.loky import cpu_count, get_reusable_executor, process_executor
 
 from lpzero import files
-from lpzero.parallel.payload import Bytes, Function, Payload
-from lpzero.parallel.pools import AHEAD, POLL_SECONDS
-from lpzero.parallel.tasks import Answer, Died, Done, Raised, apply, keep_freed_memory
+from lpzero.parallel.tasks import (
+    Answer,
+    Bytes,
+    Died,
+    Done,
+    Function,
+    Payload,
+    Raised,
+    apply,
+    keep_freed_memory,
+)
+from lpzero.parallel.workers import AHEAD, POLL_SECONDS
 
 _IDLE_SECONDS = 300
 _QUEUED_SECONDS = 1.0

@@ -17,9 +17,8 @@ import ray
 from ray import exceptions
 
 from lpzero.errors import InputError
-from lpzero.parallel.payload import Payload
-from lpzero.parallel.pools import AHEAD, POLL_SECONDS, Capacity, ClusterLostError, is_listening
-from lpzero.parallel.tasks import Answer, Died, perform, version_error
+from lpzero.parallel.tasks import Answer, Died, Payload, perform, version_error
+from lpzero.parallel.workers import AHEAD, POLL_SECONDS, Capacity, ClusterLostError, is_listening
 
 _SILENT_SECONDS = 3.0  # for which the head may not answer
 _CLIENT = "ray://"
@@ -52,9 +51,9 @@ class RayPool:
 
     def room(self) -> int:
         if not self._capacity.is_old():
-            return self._capacity.known
+            return self._capacity.most
         if not self._is_head_there():  # a question would wait for it
-            return self._capacity.known
+            return self._capacity.most
         processes = int(self._ask(ray.cluster_resources).get("CPU", 0))
         # A cluster that grows on demand starts with none and must see that there is work.
         return max(AHEAD, self._capacity.room(processes))

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from lpzero.proxies.passes import train_mode_dropout
 from lpzero.statistics.inputs import call, main_tensor
-from lpzero.statistics.open_attention import open_attention
+from lpzero.statistics.isolation import open_attention
 from lpzero.statistics.trace import BlockCall, first_tensor, trace, without_norms
 from spaces.gpt2.model import Attention
 

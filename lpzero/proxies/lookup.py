@@ -21,12 +21,15 @@ from lpzero.proxies.base import Proxy
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.registry import get, known
+from lpzero.scores.columns import select as select_columns
 from lpzero.sketches.sketch import SketchOptions
+from primitives.formula import Column, Formula
 from primitives.parser import parse
 
 if TYPE_CHECKING:  # every export form is imported with it, and most proxies are not in files
     from lpzero.export import Exported
     from lpzero.export.exported import Formulas
+    from spaces.tables import ColumnTable
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum|rank-log)\s*\((.*)\)\s*", re.DOTALL)
 _COMBINE = {"rank-mean": rank_mean, "rank-sum": rank_sum, "rank-log": rank_log}
@@ -44,8 +47,7 @@ def find(text: str) -> Proxy:
     if text.endswith((".json", ".csv")) or os.path.exists(text):
         return from_file(text)
     if "(" in text:
-        formula = parse(text)
-        return FormulaProxy(str(formula), formula)
+        return from_formula(text)
     if os.sep in text:
         raise InputError(f"there is no file or directory {text}")
     return get(text)
@@ -55,12 +57,35 @@ def from_file(path: str | Path) -> FormulaProxy | Combined:
     """The formula or ensemble in an exported file, or the formula that a run's directory chose."""
     from lpzero.export import select
 
-    found = select(str(path))
-    members = [_from_record(one) for one in found.entries]
-    if found.ensemble is not None:
-        return ensemble(found.ensemble, members)
-    (one,) = members
-    return one
+    selection = select(str(path))
+    members = [_from_record(record) for record in selection.entries]
+    if selection.ensemble is not None:
+        return ensemble(selection.ensemble, members)
+    (member,) = members
+    return member
+
+
+def column_proxy(text: str, table: ColumnTable) -> FormulaProxy:
+    """The column, the formula of columns, or the one in a file or a run's directory."""
+    names = select_columns(table.columns, list(table.columns), table.name)
+    if text in names or text in table.columns:
+        (name,) = select_columns(table.columns, [text], table.name)
+        return FormulaProxy(name, Formula.of_base(Column(name)))
+    if "(" not in text and not text.startswith("-") and not os.path.exists(text):
+        select_columns(table.columns, [text], table.name)  # says which columns there are
+    proxy = from_formula(text) if not os.path.exists(text) else from_file(text)
+    if not isinstance(proxy, FormulaProxy) or proxy.formula.terms:
+        raise InputError(
+            f"{proxy.name} needs networks, and table {table.name} has none; give a column or a"
+            " formula of columns"
+        )
+    return proxy
+
+
+def from_formula(text: str) -> FormulaProxy:
+    """The formula as a proxy that is called by its text."""
+    formula = parse(text)
+    return FormulaProxy(str(formula), formula)
 
 
 def named_formulas(name: str) -> Formulas:
@@ -76,10 +101,10 @@ def named_formulas(name: str) -> Formulas:
     return Formulas([_to_record(member) for member in members], name)
 
 
-def _from_record(one: Exported) -> FormulaProxy:
-    options = None if one.options == SketchOptions() else one.options
-    tables = tuple((found.table, found.split_seed) for found in one.provenance.figures)
-    return FormulaProxy(one.name, one.formula, "", options, tables)
+def _from_record(record: Exported) -> FormulaProxy:
+    options = None if record.options == SketchOptions() else record.options
+    tables = tuple((figure.table, figure.split_seed) for figure in record.provenance.figures)
+    return FormulaProxy(record.name, record.formula, "", options, tables)
 
 
 def _to_record(proxy: FormulaProxy) -> Exported:

@@ -2,7 +2,7 @@
 
 A measure's value depends only on the architecture, the seeds, the loss and the measure, so it is
 cached on disk under these and never computed twice: one file per architecture and seeds, written
-atomically and sealed with its address (`lpzero.seals`), in `proxies/` of the cache folder.
+atomically and sealed with its address (`lpzero.files`), in `proxies/` of the cache folder.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, UnsealedError
+from lpzero.files import read_sealed, write_sealed
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.proxies.base import Measure
+from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.sketches.store import Store, default_folder
-from lpzero.statistics.definitions import OURS
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import OURS, StatisticsError
 from spaces.base import Space
 from spaces.errors import BatchError
 from spaces.flexibert import FlexiBertSpace
@@ -110,9 +110,7 @@ class _Known:
     """Measurements so far; a key includes everything the value depends on, seeds included."""
 
     records: dict[tuple[str, str], Record] = field(default_factory=dict)
-    evaluators: dict[tuple[Any, ...], tuple[FormulaEvaluator, list[int]]] = field(
-        default_factory=dict
-    )
+    values: dict[tuple[Any, ...], tuple[Values, list[int]]] = field(default_factory=dict)
     supernets: dict[tuple[Space[Any], SketchOptions], Saliency] = field(default_factory=dict)
     selectors: dict[tuple[Space[Any], int], ReleasedSelector] = field(default_factory=dict)
 
@@ -169,20 +167,19 @@ class Measurements:
             m.name: [records.get((name, _key(m)), MISSING) for name in addresses] for m in measures
         }
 
-    def evaluator(
+    def values(
         self, space: Space[Any], archs: Sequence[Any], options: SketchOptions
-    ) -> tuple[FormulaEvaluator, list[int]]:
-        """The evaluator on sketches of the architectures, and the indices that have a sketch."""
+    ) -> tuple[Values, list[int]]:
+        """Values from sketches of the architectures, and the indices that have a sketch."""
         key = (space, tuple(archs), options)
-        if key not in self._known.evaluators:
+        if key not in self._known.values:
             found = self._sketches(space, archs, options)
             if not found.usable:
                 reason = next(iter(found.failed.values()), "there are no architectures")
                 raise InputError(f"no architecture has a sketch: {reason}")
-            workers = self.context.workers
-            evaluator = FormulaEvaluator(found, surviving(1), rows=found.usable, workers=workers)
-            self._known.evaluators[key] = evaluator, found.usable
-        return self._known.evaluators[key]
+            table = branch_table(found, surviving(1), found.usable, self.context.workers)
+            self._known.values[key] = Values(table), found.usable
+        return self._known.values[key]
 
     def saliency(self, space: Space[Any]) -> Saliency:
         """The saliency from one pass of the space's supernet."""
@@ -287,10 +284,10 @@ class _MeasureTask:
 
     def _network(self, arch: Any) -> Network:
         from lpzero.proxies.network import Network
-        from lpzero.statistics.default_loss import named_loss
         from lpzero.statistics.inputs import read_inputs
         from lpzero.statistics.isolation import resolve_device
         from lpzero.statistics.layout_finder import layout_for
+        from lpzero.statistics.objective import named_loss
         from spaces.initialisation import ByName
 
         seed = ByName(self.options.seed) if self.is_quick else self.options.seed
@@ -352,7 +349,7 @@ def _read(store: Store, space: str, name: str) -> dict[str, Record]:
     """The file's content; empty if it is missing, or with a note if it is not as written."""
     path = store.path(space, name, _ENDING)
     try:
-        found = seals.read_sealed(path, name)
+        found = read_sealed(path, name)
         return {key: _from_json(row) for key, row in found["records"].items()}
     except (FileNotFoundError, UnsealedError):
         return {}
@@ -376,7 +373,7 @@ def _write(store: Store, space: str, name: str, records: dict[str, Record]) -> N
         key: [None if math.isnan(r.score) else r.score, r.count, r.blocks, r.seconds]
         for key, r in sorted(records.items())
     }
-    seals.write_sealed(store.path(space, name, _ENDING), name, {"records": rows}, indent=None)
+    write_sealed(store.path(space, name, _ENDING), name, {"records": rows}, indent=None)
 
 
 def released_batch(space: Space[Any]) -> Minibatch | None:

@@ -2,12 +2,14 @@
 
 In: a table and proxies. Out: a row per proxy, best first: rho and tau with intervals on the whole
 table and on its parts, rho given the parameters and within equal depth and width, the precision of
-the best tenth, the cost of an architecture, rho over other seeds, and published numbers.
+the best tenth, the cost of an architecture, rho over other seeds, and published numbers. On a table
+without networks its own columns, and formulas of them, are ranked. A ranking is also a run: its
+config, its files, and reading them back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +18,30 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.table import ALL, LEAST_ARCHS, TableJudge
+from lpzero.judgement.table import ALL, LEAST_ARCHS, TableJudge, space_name
 from lpzero.proxies.base import Proxy
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.proxies.measurements import Context, Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import get, names
-from lpzero.scores.columns import RANK_OF, select
+from lpzero.runs.config import RunConfig, StoredConfig
+from lpzero.runs.layout import RESULT, SCORES
+from lpzero.runs.run import Run, read_file
+from lpzero.runs.scoresheet import column
+from lpzero.scores.columns import RANK_OF, as_ranks, select
+from lpzero.scores.values import Values
+from lpzero.sketches.sketch import SketchOptions
+from primitives.errors import FormulaError
+from primitives.formula import Column, Formula
+from primitives.rejection import Rejected
 from spaces.base import Space
 from spaces.tables import split
 from spaces.tables.splits import MIN_ROWS
 
 if TYPE_CHECKING:
-    from spaces.tables import Table
+    from spaces.tables import ColumnTable, Table
 
+KIND = "ranking"
 Row = dict[str, Any]
 
 
@@ -138,10 +150,17 @@ def ranked_by_default(space: Space[Any], with_released: bool = False) -> list[Pr
     ]
 
 
-def chosen_on(proxy: Proxy) -> dict[str, int | None]:
-    """The tables on which the proxy or a part of it was chosen, and the split's seed if known."""
-    by_parts = {name: seed for part in proxy.parts for name, seed in chosen_on(part).items()}
-    return by_parts | (dict(proxy.chosen_on) or dict.fromkeys(CHOSEN_ON.get(proxy.name, ())))
+def chosen_on(proxy: Proxy, table: Table | ColumnTable) -> dict[str, int | None]:
+    """The tables on which the proxy or a part of it was chosen, and the split's seed if known.
+
+    Columns of `table` that a formula names are not proxies: nothing was chosen there.
+    """
+    own = dict(proxy.chosen_on)
+    if table.space is None:
+        return own
+    own = own or dict.fromkeys(CHOSEN_ON.get(proxy.name, ()))
+    parts = with_table_columns(proxy, table).parts
+    return {name: seed for part in parts for name, seed in chosen_on(part, table).items()} | own
 
 
 class _RankedTable:
@@ -149,38 +168,19 @@ class _RankedTable:
 
     def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
         self.table, self.ranking, self.measurements = table, ranking, measurements
-        parts = split(table, ranking.split_seed) if len(table) >= MIN_ROWS else None
-        self.judged = TableJudge(table, parts, with_test=True)
+        self.judged = _judge(table, ranking.split_seed)
         self.scores: dict[str, FloatArray] = {}
 
     def row(self, proxy: Proxy) -> Row:
         table = self.table
         scores = proxy.score(table.space, table.archs, self.measurements)
         self.scores[proxy.name] = scores
-        found = self._judged(scores)
-        return {
-            "proxy": proxy.name,
-            **found.pop(ALL),
-            "missing": int((~np.isfinite(scores)).sum()),
-            "in_sample": table.name in chosen_on(proxy),
-            **found,
-            **self._over_seeds(proxy),
-            **self._exact(proxy, scores),
-            "seconds": self.seconds(proxy),
-            "direction": proxy.direction,
-            "needs": str(proxy.needs),
-            "paper": proxy.paper,
-            "definition": proxy.definition,
-            "published": [figure._asdict() for figure in figures(table.name, proxy.name)],
-        }
-
-    def _judged(self, scores: FloatArray) -> dict[str, Row]:
-        """The judgement on the whole table and on each part."""
         asked = (ALL,) if self.ranking.is_brief else ()
-        found = {part: one.to_json() for part, one in self.judged.judge(scores, *asked).items()}
+        judged = {part: of.to_json() for part, of in self.judged.judge(scores, *asked).items()}
         if self.ranking.is_brief:
-            found |= {part: {"rho": rho} for part, rho in self.judged.rhos(scores).items()}
-        return found
+            judged |= {part: {"rho": rho} for part, rho in self.judged.rhos(scores).items()}
+        beside = {**self._over_seeds(proxy), **self._exact(proxy, scores)}
+        return _row(proxy, table, scores, judged, beside | {"seconds": self.seconds(proxy)})
 
     def _exact(self, proxy: Proxy, scores: FloatArray) -> Row:
         """Rho of a formula on whole tensors, and the rho between these scores and the usual."""
@@ -189,21 +189,21 @@ class _RankedTable:
         whole = proxy.exact()
         # Whole tensors take much space: networks are run without storing sketches.
         way = whole if whole.needs_sketches else whole.on_networks()
-        found = way.score(self.table.space, self.table.archs, self.measurements)
-        both = np.isfinite(found) & np.isfinite(scores)
-        alike = spearman(scores[both], found[both]) if both.sum() >= LEAST_ARCHS else 0.0
-        return {"rho_exact": self.judged.rho(np.where(both, found, np.nan)), "alike": alike}
+        exact = way.score(self.table.space, self.table.archs, self.measurements)
+        both = np.isfinite(exact) & np.isfinite(scores)
+        alike = spearman(scores[both], exact[both]) if both.sum() >= LEAST_ARCHS else 0.0
+        return {"rho_exact": self.judged.rho(np.where(both, exact, np.nan)), "alike": alike}
 
     def _over_seeds(self, proxy: Proxy) -> Row:
         """Rho with each seed of the weights and with each batch, where several were requested."""
-        found: Row = {}
+        row: Row = {}
         for kind, contexts in self.ranking.others().items():
             if len(contexts) > 1:
                 rhos = [self._rho(proxy, context) for context in contexts]
                 spread = float(np.std(rhos))
-                found[f"rho_{kind}"] = rhos
-                found |= {f"rho_{kind}_mean": float(np.mean(rhos)), f"rho_{kind}_std": spread}
-        return found
+                row[f"rho_{kind}"] = rhos
+                row |= {f"rho_{kind}_mean": float(np.mean(rhos)), f"rho_{kind}_std": spread}
+        return row
 
     def _rho(self, proxy: Proxy, context: Context) -> float:
         measurements = self.measurements.at(context)
@@ -216,5 +216,137 @@ class _RankedTable:
         if not proxy.measures:
             return 0.0
         table = self.table
-        found = self.measurements.records(table.space, table.archs, proxy.measures)
-        return float(np.median(np.sum([[r.seconds for r in rs] for rs in found.values()], axis=0)))
+        records = self.measurements.records(table.space, table.archs, proxy.measures).values()
+        return float(np.median(np.sum([[r.seconds for r in of] for of in records], axis=0)))
+
+
+def rank_columns(
+    table: ColumnTable, proxies: Sequence[FormulaProxy] = (), split_seed: int = 0
+) -> list[Row]:
+    """A row per formula, or per column if none is given, the one with the highest rho first."""
+    columns = select(table.columns, list(table.columns), table.name)
+    values = Values(columns=columns | as_ranks(columns))
+    asked = list(proxies) or [FormulaProxy(name, Formula.of_base(Column(name))) for name in columns]
+    judge = _judge(table, split_seed)
+    rows = []
+    for proxy in asked:
+        scores = values.score(proxy.formula)
+        if isinstance(scores, Rejected):
+            reason = f"cannot be scored on table {table.name}: {scores.reason}"
+            raise InputError(f"{proxy.name} {reason}")
+        judged = {part: of.to_json() for part, of in judge.judge(scores).items()}
+        rows.append(_row(proxy, table, scores, judged, {"seconds": None}))
+    return sorted(rows, key=lambda row: -row["rho"])
+
+
+def _judge(table: Table | ColumnTable, split_seed: int) -> TableJudge:
+    """The judge of the whole table, and of the parts of its split if it has enough rows."""
+    parts = split(table, split_seed) if len(table) >= MIN_ROWS else None
+    return TableJudge(table, parts, with_test=True)
+
+
+def _row(
+    proxy: Proxy,
+    table: Table | ColumnTable,
+    scores: FloatArray,
+    judged: dict[str, Row],
+    beside: Row,
+) -> Row:
+    """The row of a proxy with these scores (n,), judged on the whole table and on each part."""
+    has_networks = table.space is not None
+    printed = figures(table.name, proxy.name) if has_networks else ()
+    return {
+        "proxy": proxy.name,
+        **judged.pop(ALL),
+        "missing": int((~np.isfinite(scores)).sum()),
+        "in_sample": table.name in chosen_on(proxy, table),
+        **judged,
+        **beside,
+        "direction": proxy.direction,
+        "needs": str(proxy.needs) if has_networks else "columns",
+        "paper": proxy.paper,
+        "definition": proxy.definition,
+        "published": [figure._asdict() for figure in printed],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyColumns:
+    """Scores of proxies by name in this context; its seeds are those of the options asked for."""
+
+    context: Context
+
+    def __call__(
+        self, table: Table, names: Sequence[str], options: SketchOptions
+    ) -> dict[str, FloatArray]:
+        """The scores (n,) of the table's architectures under each proxy, computed or cached."""
+        proxies = [_proxy_column(name, table) for name in names]
+        seeds = replace(self.context, seed=options.seed, batch_seed=options.batch_seed)
+        measurements = Measurements(seeds)
+        prefetch(table, proxies, measurements)
+        return {p.name: p.score(table.space, table.archs, measurements) for p in proxies}
+
+
+def _proxy_column(name: str, table: Table) -> Proxy:
+    proxy = get(name)
+    try:
+        Column(name)
+    except FormulaError as error:
+        raise InputError(f"proxy {name} cannot be a term: {error}") from None
+    if not proxy.applies_to(table.space):
+        raise InputError(f"proxy {name} cannot score space {table.space.name}; leave it out")
+    return proxy
+
+
+@dataclass(frozen=True, eq=False)
+class RankingRun(Run):
+    """A ranking; `scores` has the score of every architecture by every proxy, None if missing."""
+
+    scores: Mapping[str, Any] | None
+
+    @property
+    def table(self) -> Mapping[str, Any]:
+        """Name, space, target and digest of the table."""
+        table: Mapping[str, Any] = self.request["tables"][0]
+        return table
+
+    @property
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row per proxy, best first; none without a result."""
+        return [] if self.result is None else self.result["rows"]
+
+
+def ranking_config(table: Table | ColumnTable, options: Mapping[str, Any]) -> RunConfig:
+    """The config of a ranking: the table, and the options that its numbers depend on."""
+    about = {"name": table.name, "space": space_name(table), "target": table.target}
+    return RunConfig(KIND, {"tables": [{**about, "digest": table.digest}], **options})
+
+
+def result_of(
+    table: Table | ColumnTable, split_seed: int, rows: Sequence[Row], scores: Mapping[str, Any]
+) -> tuple[Row, Row | None]:
+    """The result, and the score sheet if the scores (n,) by proxy are known; JSON values."""
+    judged = _judge(table, split_seed)
+    result = {"tables": [{"name": table.name, **judged.facts}], "rows": list(rows)}
+    best = str(rows[0]["proxy"]) if rows else ""
+    if best not in scores:
+        return result, None
+    labels = judged.parts or {ALL: np.arange(len(table))}
+    sheet = column(table, labels, scores[best])
+    by_proxy = {name: _values(values) for name, values in scores.items()}
+    whole = {**sheet, "score": by_proxy[best], "scores": by_proxy}
+    return result, {"formula": best, "tables": {table.name: whole}}
+
+
+def _values(scores: FloatArray) -> list[float | None]:
+    """The scores as JSON values; None where there is none."""
+    return [float(score) if np.isfinite(score) else None for score in scores]
+
+
+def read(config: StoredConfig) -> RankingRun:
+    """The ranking with that config."""
+    remarks: list[str] = []
+    result = read_file(config, RESULT, remarks)
+    if result is None:
+        remarks.append("The ranking is not finished: run the same command again.")
+    return RankingRun(config, result, remarks, read_file(config, SCORES, remarks))

@@ -76,11 +76,11 @@ class FormulaObject:
 
     def score(self, table: str | Table, **options: Any) -> float:
         """Spearman's rho of the scores with the targets of a table, by name, file or value."""
-        from lpzero.proxies.ranking import Ranking, rank
+        from lpzero.proxies.ranking import Ranking, rank, rank_columns
 
         found = load_table(table) if isinstance(table, str) else table
         if found.space is None:
-            from lpzero.proxies.columns import column_proxy, rank_columns
+            from lpzero.proxies.lookup import column_proxy
 
             [row] = rank_columns(found, [column_proxy(self.text, found)], 0)
         else:

@@ -10,7 +10,7 @@ from lpzero.report.figures.convergence import search_curves
 from lpzero.report.markup import Cell, Child, Markup, element, number, pairs, table, with_interval
 from lpzero.report.provenance import reproduce, versions
 from lpzero.report.sections import Content, Section
-from lpzero.search.comparison_record import ComparisonRun
+from lpzero.search.comparison import ComparisonRun
 
 
 def content(run: ComparisonRun) -> Content:

@@ -8,9 +8,8 @@ from typing import Any
 from lpzero.errors import InputError
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.sections import Content
-from lpzero.runs.command import kind_of
 from lpzero.runs.formula_run import FormulaRun
-from lpzero.runs.run import Run
+from lpzero.runs.run import Run, kind_of
 
 
 def content_of(

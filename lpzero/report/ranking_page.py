@@ -11,7 +11,7 @@ from lpzero.errors import InputError
 from lpzero.judgement import counters
 from lpzero.judgement.differences import paired_difference
 from lpzero.judgement.table import LEAST_ARCHS
-from lpzero.proxies.ranking_record import RankingRun
+from lpzero.proxies.ranking import RankingRun
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, HOLDS, ranking, scores
 from lpzero.report.markup import (

@@ -12,7 +12,7 @@ from lpzero.report.formulas import shown
 from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
 from lpzero.report.provenance import reproduce
 from lpzero.report.sections import Content, Section
-from lpzero.search.record import SearchRun
+from lpzero.search.search_run import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse
 

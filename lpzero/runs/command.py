@@ -7,24 +7,23 @@ are not part of it, so that equal runs have equal files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from lpzero import plugins, seals
-from lpzero.errors import EnvelopeError, InputError, RunError
+from lpzero import files, plugins
+from lpzero.errors import EnvelopeError, InputError
 from lpzero.options import chosen, options
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.layout import COMMAND, place
 from primitives.errors import did_you_mean
 
 # Resolved when a run is read: the verbs are above this package.
-_VERBS = "lpzero.verbs"
+VERBS = "lpzero.verbs"
 # Not part of a command: where the run is kept is said when the command is printed.
 _NOT_STORED = ("out", "resume")
 
@@ -39,7 +38,9 @@ class Command:
 
     def words(self) -> list[str]:
         """The command line, without the run's directory; raise InputError if it cannot be read."""
-        known = {entry.name: entry for entry in options(verb(self.verb).Request)}
+        known = {
+            entry.name: entry for entry in options(import_module(VERBS).module(self.verb).Request)
+        }
         given = dict(self.options)
         words = ["lpzero", self.verb]
         for path in given.pop("plugins", []):
@@ -90,38 +91,20 @@ def store(folder: Path, kind: str, run: str) -> None:
     command = _current.get()
     if command is not None and command.kind == kind:
         value = {"verb": command.verb, "options": dict(command.options)}
-        seals.write_sealed(folder / COMMAND, place(run, COMMAND), value)
+        files.write_sealed(folder / COMMAND, place(run, COMMAND), value)
 
 
 def stored(config: StoredConfig) -> Command | None:
     """The command of the run with that config; None if it was not stored, or is not readable."""
     try:
-        found = seals.read_sealed(config.folder / COMMAND, place(config.hash, COMMAND))
+        found = files.read_sealed(config.folder / COMMAND, place(config.hash, COMMAND))
     except (FileNotFoundError, EnvelopeError):
         return None
     name, given = found.get("verb"), found.get("options")
-    if name not in verbs() or not isinstance(given, dict) or not _is_plain(given):
+    if (
+        name not in import_module(VERBS).commands()
+        or not isinstance(given, dict)
+        or not _is_plain(given)
+    ):
         return None
     return Command(config.kind, str(name), given)
-
-
-def verbs() -> Sequence[str]:
-    """The names of the verbs that have a request."""
-    found: Sequence[str] = list(import_module(_VERBS).commands())
-    return found
-
-
-def verb(name: str) -> ModuleType:
-    """The declaration of a verb."""
-    module: ModuleType = import_module(_VERBS).module(name)
-    return module
-
-
-def kind_of(config: StoredConfig) -> ModuleType:
-    """The declaration of the kind of a stored run: `read`, `follow`, `line`, `page`."""
-    module: ModuleType | None = import_module(_VERBS).of_kind(config.kind)
-    if module is None:
-        raise RunError(
-            f"{config.folder} holds a {config.kind!r:.60}, which this version does not know"
-        )
-    return module

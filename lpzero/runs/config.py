@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lpzero import files, seals
+from lpzero import files
 from lpzero.errors import EnvelopeError, RunError
 from lpzero.judgement.table import space_name
 from lpzero.runs.layout import CONFIG
@@ -136,7 +136,7 @@ def versions() -> dict[str, str]:
 
 def write_config(folder: Path, config: RunConfig) -> None:
     """Write the sealed config.json of a new run."""
-    seals.write_sealed(folder / CONFIG, CONFIG, config.to_json())
+    files.write_sealed(folder / CONFIG, CONFIG, config.to_json())
 
 
 def read_config(folder: Path) -> StoredConfig | None:
@@ -151,7 +151,7 @@ def read_config(folder: Path) -> StoredConfig | None:
     if found is not None:
         _check_schema(path, found)
     try:
-        found = seals.unsealed(CONFIG, found)
+        found = files.unsealed(CONFIG, found)
     except EnvelopeError as error:
         raise RunError(
             f"{path} is broken: {error}; restore it, or start again in another directory"

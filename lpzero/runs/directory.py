@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lpzero import files, seals
+from lpzero import files
 from lpzero.errors import EnvelopeError, RunError
 from lpzero.runs import command
 from lpzero.runs.config import SCHEMA, RunConfig, read_config, versions, write_config
@@ -173,7 +173,7 @@ class RunDirectory:
         """The checkpoint; None if it is missing or does not match this run and its journal."""
         path = self.folder / CHECKPOINT
         try:
-            found = seals.read_sealed(path, self._place(CHECKPOINT))
+            found = files.read_sealed(path, self._place(CHECKPOINT))
         except FileNotFoundError:
             return None
         except EnvelopeError as error:
@@ -202,7 +202,7 @@ class RunDirectory:
         self._write_sealed(RESULT, {**result, **about})
 
     def _write_sealed(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
-        seals.write_sealed(self.folder / name, self._place(name), value, indent)
+        files.write_sealed(self.folder / name, self._place(name), value, indent)
 
     def write_json(self, name: str, value: Any) -> None:
         """Write an additional JSON file of this kind of run."""

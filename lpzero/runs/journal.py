@@ -28,8 +28,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from lpzero.errors import RunError
-from lpzero.files import AppendFile
-from lpzero.seals import SEAL
+from lpzero.files import SEAL, AppendFile
 from spaces.regular_files import NotRegularError, read_regular
 
 _MARK, _END = f',"{SEAL}":"'.encode(), b'"}\n'
@@ -162,20 +161,28 @@ def _remark(path: Path, n_whole: int, rest: bytes) -> str | None:
 
 
 class JournalText(NamedTuple):
-    """The records of a journal before its first line that is torn or was changed, if any.
-
-    `torn` is how many bytes follow the records.
-    """
+    """The records of a journal; `torn` is how many bytes of a torn line follow them."""
 
     records: list[dict[str, Any]]
     torn: int
 
 
 def read_journal(path: Path, fits: Check, place: str = "") -> JournalText:
-    """The journal's content, without opening it for writing."""
+    """The journal's content, without opening it for writing.
+
+    A killed run leaves at most one line that is torn. Raise RunError for anything else that it
+    would not have written: a changed line before the last, or a sealed line with another content.
+    """
     data = read_bytes(path)
-    found = next_lines(data, first_seal(place), 0, fits)
-    return JournalText(found.records, len(data) - found.n_bytes)
+    whole = next_lines(data, first_seal(place), 0, fits)
+    rest = data[whole.n_bytes :]
+    end = rest.find(b"\n") + 1
+    if end and (end < len(rest) or rest[:end].endswith(_tail(whole.seal, rest[: end - _TAIL]))):
+        raise RunError(
+            f"line {len(whole.records) + 1} of {path} was changed or is not of this run: restore"
+            " the file, or resume the run, which computes the rest again"
+        )
+    return JournalText(whole.records, len(rest))
 
 
 def read_bytes(path: Path) -> bytes:

@@ -1,9 +1,9 @@
-"""Reading a run's directory, of any kind of run: as a whole, or what a list says of it in a line.
+"""Reading the directory of any kind of run: as a whole, while it works, or as a line of a list.
 
-Nothing in the directory is changed, and only JSON, CSV and verified arrays are read. If a run is
-unfinished or a file is missing, the rest is read and a remark describes what is missing. For a line
-only small files and the ends of large ones are read, and their contents are checked, not trusted:
-whatever a file holds, a line of text comes back.
+Nothing in the directory is changed or locked, and only JSON, CSV and verified arrays are read. If a
+run is unfinished or a file is missing, the rest is read and a remark describes what is missing. For
+a line only small files and the ends of large ones are read, and their contents are checked, not
+trusted: whatever a file holds, a line of text comes back.
 """
 
 from __future__ import annotations
@@ -13,20 +13,33 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from lpzero import seals
 from lpzero.errors import EnvelopeError, InputError, RunError
-from lpzero.runs.command import kind_of, stored
+from lpzero.files import read_sealed
+from lpzero.runs.command import VERBS, stored
 from lpzero.runs.config import StoredConfig, read_config
-from lpzero.runs.layout import CONFIG, RESULT, place
+from lpzero.runs.layout import (
+    CONFIG,
+    HALL,
+    HISTORY,
+    JOURNAL,
+    RESULT,
+    SCORES,
+    SHARDS,
+    TABLE,
+    place,
+)
 
 _TAIL, _SHORT = 1 << 16, 1 << 23  # bytes
+_FILES = (JOURNAL, RESULT, SCORES, HALL, HISTORY, SHARDS, TABLE)
 FINISHED, STOPPED = "finished", "stopped"
+Stamp = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +89,7 @@ def open_run(folder: str | Path) -> Run:
         )
     kind = kind_of(config)
     with report_unexpected_content(folder):
-        run: Run = kind.read(config)
-        return run
+        return kind.read(config)
 
 
 @contextmanager
@@ -97,7 +109,7 @@ def report_unexpected_content(folder: Path) -> Iterator[None]:
 def read_file(config: StoredConfig, name: str, remarks: list[str]) -> dict[str, Any] | None:
     """The object in a sealed file of the run; None, with a remark, if it is not as written."""
     try:
-        return seals.read_sealed(config.folder / name, place(config.hash, name))
+        return read_sealed(config.folder / name, place(config.hash, name))
     except FileNotFoundError:
         return None
     except EnvelopeError as error:
@@ -131,7 +143,7 @@ def tables(request: Mapping[str, Any]) -> str:
 
 def test_rho(result: Mapping[str, Any]) -> str:
     """The winner's rho on the test rows, with its name."""
-    return named_number("test rho", field(result, "best", "rho", "test"))
+    return named_number("test rho", nested(result, "best", "rho", "test"))
 
 
 def list_of(value: Any) -> list[Any]:
@@ -139,7 +151,7 @@ def list_of(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def field(value: Any, *path: str) -> Any:
+def nested(value: Any, *path: str) -> Any:
     """The nested field; None where there is none."""
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -202,3 +214,93 @@ def n_files(folder: Path, ending: str) -> int:
         return sum(name.endswith(ending) for name in os.listdir(folder))
     except OSError:
         return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """How far a run is: facts by name, and the best so far where the run's own page has it not.
+
+    `history` are rows with `evaluated` and `fitness`, `counted` and `measured` say of what.
+    """
+
+    facts: Mapping[str, str] = field(default_factory=dict)
+    history: Sequence[Mapping[str, Any]] = ()
+    counted: str = ""
+    measured: str = ""
+
+
+class LiveRun(Protocol):
+    """A run as it was last read; `share` of its journal was read, 1.0 if all of it."""
+
+    @property
+    def share(self) -> float: ...
+
+    def update(self, seconds: float) -> Run | None:
+        """The run with what is new, after about that many seconds at most.
+
+        The same object while nothing has changed; None if there is nothing to show but `now`.
+        """
+
+    def now(self) -> Now:
+        """How far the run was when it was last read."""
+
+
+def stamp(folder: Path, names: Sequence[str] = _FILES) -> Stamp:
+    """Inode, size and time of the files of the run: another one when something was written."""
+    return tuple(_stamp(folder / name) for name in names)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        about = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return 0, 0, 0
+    return about.st_ino, about.st_size, about.st_mtime_ns
+
+
+class OpenedAgain:
+    """A run that is read as a whole whenever one of its files has changed."""
+
+    share = 1.0
+
+    def __init__(self, config: StoredConfig) -> None:
+        self.config = config
+        self._stamp: Stamp | None = None
+        self._run: Run | None = None
+
+    def update(self, seconds: float) -> Run | None:
+        """The run as it is now."""
+        now = stamp(self.config.folder)
+        if now != self._stamp:
+            with report_unexpected_content(self.config.folder):
+                self._run = self._read()
+            self._stamp = now
+        return self._run
+
+    def _read(self) -> Run | None:
+        return kind_of(self.config).read(self.config)
+
+    def now(self) -> Now:
+        """Nothing beyond what the run itself says."""
+        return Now()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of run, as its verb declares it: how it is read, followed, listed and shown."""
+
+    read: Callable[[StoredConfig], Run]
+    page: Callable[..., Any]
+    follow: Callable[[StoredConfig], LiveRun]
+    line: Callable[[StoredConfig], Line]
+
+
+def kind_of(config: StoredConfig) -> Kind:
+    """The declaration of the kind of a stored run; raise RunError if it is unknown."""
+    declared = import_module(VERBS).kinds().get(config.kind)
+    if declared is None:
+        raise RunError(
+            f"{config.folder} holds a {config.kind!r:.60}, which this version does not know"
+        )
+    follow = getattr(declared, "follow", OpenedAgain)
+    return Kind(declared.read, declared.page, follow, getattr(declared, "line", line_of_result))

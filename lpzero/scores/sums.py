@@ -15,8 +15,8 @@ from lpzero.arrays import FloatArray, IntArray
 from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.columns import ColumnFacts, Columns, is_product
 from lpzero.scores.products import Searched, of_columns, search_tables
-from lpzero.scores.score_trees import formula_values
-from primitives.formula import Atom, Column, Formula, Outer, Sum, add
+from lpzero.scores.values import Values
+from primitives.formula import Column, Formula, Outer, Sum, add
 
 SIGNS = (Fraction(1), Fraction(-1))
 _LEAST = 2
@@ -32,12 +32,7 @@ def search_sums(
     summands = facts.summands
     if len(summands) < _LEAST or most < _LEAST:
         return
-
-    def value_of(atom: Atom) -> FloatArray:
-        assert isinstance(atom, Column)
-        return columns.values[atom.name]
-
-    values = np.stack([formula_values(summand, value_of) for summand in summands])
+    values = Values(columns=columns.values).scores(summands)
     varies = np.flatnonzero(np.ptp(values, axis=1) > 0)
     searched = Searched(values[varies][:, rows], rank_targets(targets[rows]))
     for best in search_tables([searched], beam=of_columns(most, SIGNS)):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Constraints", "Request", "Resources", "SearchOutcome", "run"]
 
+# How a search draws and runs its networks (docs/search.md, "Networks of a search"). quick: weights
+# drawn by name and shape, passes of absolute weights in float32; as-ranked: as `lpzero rank` does.
+QUICK, AS_RANKED = NETWORKS = ("quick", "as-ranked")
 _HOMES = {
     "Constraints": "constraints",
     "Request": "request",

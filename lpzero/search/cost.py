@@ -1,4 +1,9 @@
-"""What a search will cost: how many networks it scores, times the seconds of one of them."""
+"""What a search costs: networks to score, times the seconds of one of them; energy and CO2.
+
+Nothing is measured but time; the user states the watts. The factors are those of Strubell et al.
+(2019), which papers on language models use: a data centre takes 1.58 times what its machines take,
+and a kilowatt-hour of the grid of the United States releases 0.954 pounds of CO2.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.proxies import Measurements, Needs
 from lpzero.search import evaluators
@@ -25,6 +31,10 @@ if TYPE_CHECKING:
 _WORTHWHILE = 30
 _DRAWN = 15
 _UNITS = ((3600, "h"), (60, "min"))
+OVERHEAD = 1.58  # of the data centre: its power over that of its machines
+POUNDS_PER_KWH = 0.954
+GRAMS_PER_POUND = 453.59237
+_SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +101,47 @@ def _shown(seconds: float) -> str:
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """`seconds` on hardware that draws `watts`."""
+
+    seconds: float
+    watts: float
+
+    def __post_init__(self) -> None:
+        if not (self.watts > 0 and self.seconds >= 0):
+            raise InputError(
+                f"{self.watts:g} watts for {self.seconds:g} seconds: expected watts above 0"
+            )
+
+    @property
+    def watt_hours(self) -> float:
+        """The energy, with the data centre's share."""
+        return OVERHEAD * self.watts * self.seconds / _SECONDS_PER_HOUR
+
+    @property
+    def pounds(self) -> float:
+        """The CO2 in pounds, the unit of the papers."""
+        return POUNDS_PER_KWH * self.watt_hours / 1000
+
+    @property
+    def grams(self) -> float:
+        return GRAMS_PER_POUND * self.pounds
+
+    def to_json(self) -> dict[str, float]:
+        """The assumptions and what follows from them."""
+        return {
+            "watts": self.watts,
+            "overhead": OVERHEAD,
+            "pounds_per_kwh": POUNDS_PER_KWH,
+            "watt_hours": self.watt_hours,
+            "co2_grams": self.grams,
+        }
+
+    def __str__(self) -> str:
+        return (
+            f"{self.watt_hours:.3g} Wh and {self.grams:.3g} g of CO2, if the machine draws"
+            f" {self.watts:g} W (times {OVERHEAD} for the data centre, {POUNDS_PER_KWH} lb per kWh)"
+        )

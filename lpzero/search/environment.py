@@ -2,6 +2,11 @@
 
 A loop gets all its information from here, and the ledger records all of it. A loop maximises
 `values`: the targets if there is an evaluator, else the scores.
+
+Architectures are drawn from a space, or from a pool, within the constraints. A pool (a table's
+architectures) is sampled uniformly. An offspring that is not in the pool is replaced by the nearest
+member: the smallest Euclidean distance of standardised features. Features ignore the order of
+blocks, so of equally near members the one with the most equal blocks is used, then the first.
 """
 
 from __future__ import annotations
@@ -16,13 +21,97 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.search import ledger as facts
+from lpzero.search.constraints import LATENCY, Clock, Constraints
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.ledger import Ledger
 from lpzero.search.loops import best
-from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
+from lpzero.search.surrogate import Features
+from spaces.base import Space
 
 Entry = dict[str, Any]
+# Draws in a row without a new architecture before drawing stops.
+PATIENCE = 20_000
+
+
+class Sampler:
+    """Draws distinct architectures that the constraints allow.
+
+    `is_inside`, if given, is False for architectures that must not be drawn either.
+    """
+
+    def __init__(
+        self,
+        space: Space[Any],
+        constraints: Constraints,
+        clock: Clock,
+        pool: Sequence[Any] | None = None,
+        is_inside: Callable[[Any], bool] | None = None,
+    ) -> None:
+        self.space, self.constraints, self.clock = space, constraints, clock
+        self._is_inside = is_inside
+        self._allowed: dict[Any, bool] = {}
+        self.pool: list[Any] | None = None
+        if pool is not None:
+            self.pool = [arch for arch in dict.fromkeys(pool) if self.allows(arch)]
+            if not self.pool:
+                raise InputError("no architecture of the table is within all the bounds")
+            self._members = set(self.pool)
+            self._features = Features(space, self.pool)
+            self._pool_features = self._features(self.pool)
+
+    def allows(self, arch: Any) -> bool:
+        """Whether the constraints allow it, and it is inside what may be drawn."""
+        if arch not in self._allowed:
+            is_inside = self._is_inside is None or self._is_inside(arch)
+            allowed = is_inside and self.constraints.allows(self.space, arch, self.clock)
+            self._allowed[arch] = allowed
+        return self._allowed[arch]
+
+    def without_timing(self) -> Sampler:
+        """The same, without the bounds of measured latency."""
+        counted = Constraints({k: v for k, v in self.constraints.bounds.items() if k != LATENCY})
+        return Sampler(self.space, counted, self.clock, self.pool, self._is_inside)
+
+    def sample(self, rng: random.Random) -> Any:
+        """A random architecture, within the constraints or not."""
+        return self.space.sample(rng) if self.pool is None else rng.choice(self.pool)
+
+    def snap_to_pool(self, arch: Any) -> Any:
+        """The nearest architecture of the pool; the architecture itself if there is no pool."""
+        if self.pool is None or arch in self._members:
+            return arch
+        distances = ((self._pool_features - self._features([arch])) ** 2).sum(axis=1)
+        nearest = [self.pool[i] for i in np.flatnonzero(distances == distances.min())]
+        return max(nearest, key=lambda other: self._n_equal_blocks(arch, other))
+
+    def _n_equal_blocks(self, arch: Any, other: Any) -> int:
+        """How many blocks are equal at the same position."""
+        pairs = zip(self.space.blocks(arch), self.space.blocks(other), strict=False)
+        return sum(mine == theirs for mine, theirs in pairs)
+
+    def draw(
+        self,
+        n: int,
+        make: Callable[[], Any],
+        taken: Container[Any] = (),
+        patience: int = PATIENCE,
+    ) -> list[Any]:
+        """Up to n distinct allowed architectures from `make` that are not in `taken`.
+
+        Fewer if many draws in a row give nothing new: the pool or neighbourhood is exhausted.
+        """
+        drawn: dict[Any, None] = {}
+        misses = 0
+        limit = patience if self.pool is None else min(patience, 50 * len(self.pool))
+        while len(drawn) < n and misses < limit:
+            arch = self.snap_to_pool(make())
+            if arch in drawn or arch in taken or not self.allows(arch):
+                misses += 1
+                continue
+            drawn[arch] = None
+            misses = 0
+        return list(drawn)
 
 
 class Environment:
@@ -50,10 +139,10 @@ class Environment:
 
     def sample(self, n: int) -> list[Any]:
         """Up to n distinct architectures; at least one."""
-        found = self.sampler.draw(n, lambda: self.sampler.sample(self.rng))
-        if not found:
+        drawn = self.sampler.draw(n, lambda: self.sampler.sample(self.rng))
+        if not drawn:
             raise InputError("no architecture within the bounds was found; choose wider ones")
-        return found
+        return drawn
 
     def mutants(
         self, parents: Sequence[Any], n: int, probability: float, taken: Container[Any]
@@ -93,9 +182,11 @@ class Environment:
         """The best that is known when a search is stopped: by target if any is, else by score."""
         if self.observed:
             return self.best_observed()[0]
-        evaluated = [] if by_proxy else self.ledger.known(facts.TARGET)
-        known = evaluated or self.ledger.known(facts.SCORE)
-        return best(known, (self.values if evaluated else self.scores)(known), 1)[0]
+        evaluated = [] if by_proxy else self.ledger.archs(facts.TARGET)
+        if evaluated:
+            return best(evaluated, self.values(evaluated), 1)[0]
+        scored = self.ledger.archs(facts.SCORE)
+        return best(scored, self.scores(scored), 1)[0]
 
     def note(self, step: int, arch: Any) -> None:
         """Add an entry to the trace: the architecture, and the best value so far."""
@@ -128,8 +219,8 @@ class Environment:
         """
         if not self.scorer.proxy.is_relative:
             return
-        known = self.ledger.known(facts.SCORE)
-        scores = dict(zip(known, self.scores(known), strict=True))
+        scored = self.ledger.archs(facts.SCORE)
+        scores = dict(zip(scored, self.scores(scored), strict=True))
         for entry, (arch, n_observed) in zip(self.trace, self._noted, strict=True):
             entry["score"] = _finite(scores.get(arch, -math.inf))
             if self.evaluator is None:
@@ -138,8 +229,8 @@ class Environment:
 
     def target(self, arch: Any) -> float | None:
         """The target if it is known and its training did not fail."""
-        found = self.ledger.get(facts.TARGET, arch)
-        return None if found == -math.inf else found
+        target: float | None = self.ledger.get(facts.TARGET, arch)
+        return None if target == -math.inf else target
 
     def look_up_target(self, arch: Any) -> None:
         """Record the architecture's target for the trace if that is free; loops do not use it."""

@@ -70,7 +70,7 @@ class Ledger:
         """The fact's value; None if it is not known."""
         return self._facts.get((fact, arch))
 
-    def known(self, fact: str) -> list[Any]:
+    def archs(self, fact: str) -> list[Any]:
         """The architectures whose fact is known, in the order in which it was asked for."""
         return [arch for kind, arch in self._facts if kind == fact]
 
@@ -91,8 +91,8 @@ class Ledger:
                 self._deadline.check()
             answers = iter(compute(missing)) if missing else iter(())
             for arch in some:
-                known = (fact, arch) in self._recorded
-                self._add(fact, arch, self._recorded[fact, arch] if known else next(answers))
+                is_recorded = (fact, arch) in self._recorded
+                self._add(fact, arch, self._recorded[fact, arch] if is_recorded else next(answers))
         return [self._facts[fact, arch] for arch in archs]
 
     def _parts(self, archs: list[Any]) -> Iterator[list[Any]]:

@@ -1,4 +1,8 @@
-"""The request of a search: everything that determines its result."""
+"""The request of a search, everything that determines its result, and what it has by default.
+
+The default proxies are those that rank best on the tables of each family (docs/engine-proxies.md,
+experiments/vision, experiments/recurrent); a space of another family gets the first that applies.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,30 @@ from typing import Any
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.proxies import Proxy
-from lpzero.search import evaluators, loops
+from lpzero.proxies import Proxy, find
+from lpzero.search import AS_RANKED, NETWORKS, QUICK, evaluators, loops
 from lpzero.search.constraints import Constraints
-from lpzero.search.networks import AS_RANKED, NETWORKS, QUICK
-from lpzero.search.scorer import NO_PROXY, find_proxy, require_blocks
+from lpzero.search.loops import Loop
+from lpzero.search.scorer import NO_PROXY, NoProxy
+from spaces import tables
 from spaces.base import Space
 from spaces.errors import UnknownNameError
+from spaces.flexibert import FlexiBertSpace
+from spaces.gpt2 import Gpt2Space
+from spaces.images import ImageSpace
 from spaces.minibatch import Minibatch
+from spaces.nlp_rnn import RnnSpace
+from spaces.tables.registry import source
+
+DEFAULT_LOOP = "etas"
+_OF_FAMILY: tuple[tuple[type[Any], str], ...] = (
+    (Gpt2Space, "engine-decoder"),
+    (FlexiBertSpace, "engine-encoder"),
+    (ImageSpace, "dss"),
+    (RnnSpace, "hidden-covariance"),
+)
+_ANY = ("snip", "parameters")  # which need neither taps nor ends
+_BY_BLOCK = ("dss++", "snip")
 
 
 @dataclass(frozen=True)
@@ -30,7 +50,7 @@ class Request:
     """
 
     space: str
-    loop: str = "etas"
+    loop: str = DEFAULT_LOOP
     proxy: str = NO_PROXY
     seed: int = 0
     evaluator: str = evaluators.PROXY
@@ -60,8 +80,11 @@ class Request:
             raise InputError(f"proxy {self.proxy} cannot score space {self.space}; use another")
         if self.inside_table and self.evaluator != evaluators.SURROGATE:
             raise InputError(f"inside_table is for surrogates; the evaluator is {self.evaluator}")
-        if made.needs_blocks:
-            require_blocks(proxy, self.loop)
+        if made.needs_blocks and not proxy.has_blocks:
+            raise InputError(
+                f"loop {self.loop} works block by block and proxy {proxy.name} has no values of"
+                " single blocks; use one that has, such as dss++, snip or a formula"
+            )
         if self.proxy == NO_PROXY and (made.by_proxy or self.evaluator == evaluators.PROXY):
             raise InputError(
                 f"loop {self.loop} with evaluator {self.evaluator} depends on the proxy alone:"
@@ -73,12 +96,13 @@ class Request:
         return spaces.get(self.space)
 
     @cached_property
-    def made_loop(self) -> loops.Loop:
+    def made_loop(self) -> Loop:
         return loops.make(self.loop, self.made_space, self.constants)
 
     @cached_property
     def made_proxy(self) -> Proxy:
-        return find_proxy(self.proxy, self.seed)
+        """The proxy that the text describes; for `none`, random scores."""
+        return NoProxy(self.seed) if self.proxy == NO_PROXY else find(self.proxy)
 
     def to_json(self) -> dict[str, Any]:
         """The request as JSON values, with every constant of the loop."""
@@ -116,3 +140,20 @@ class Request:
                 " when the search started: restore it, or choose another --out"
             )
         return request
+
+
+def default_proxy(space: Space[Any], loop: type[Loop]) -> str | None:
+    """The name of the proxy for a space; None if the loop brings its own."""
+    if loop.usual_proxy is not None:
+        return None
+    family = [name for kind, name in _OF_FAMILY if isinstance(space, kind)]
+    names = _BY_BLOCK if loop.needs_blocks else (*family, *_ANY)
+    return next((name for name in names if find(name).applies_to(space)), None)
+
+
+def space_of_rows(space: str, table: str | None) -> str:
+    """The part of the space that the table's rows were drawn from; the space if that is all."""
+    if table not in tables.names():
+        return space
+    rows = source(table)
+    return rows.drawn_from or space if rows.space == space else space

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from lpzero.errors import InputError
-from lpzero.proxies import Needs, Proxy, find
+from lpzero.proxies import Needs, Proxy
 from lpzero.proxies.base import leaves
 from lpzero.search import ledger as facts
 from lpzero.search.ledger import Ledger
@@ -53,20 +52,6 @@ class NoProxy(Proxy):
         return np.array(draws)
 
 
-def find_proxy(text: str, seed: int) -> Proxy:
-    """The proxy that the text describes; for `none`, random scores."""
-    return NoProxy(seed) if text == NO_PROXY else find(text)
-
-
-def require_blocks(proxy: Proxy, loop: str) -> None:
-    """Raise InputError unless the proxy has values of single blocks."""
-    if not proxy.has_blocks:
-        raise InputError(
-            f"loop {loop} works block by block and proxy {proxy.name} has no values of single"
-            " blocks; use one that has, such as dss++, snip or a formula"
-        )
-
-
 class Scorer:
     """Scores and values of blocks; each leaf's value is computed once."""
 
@@ -85,23 +70,23 @@ class Scorer:
 
     @property
     def n_scored(self) -> int:
-        return len(self.ledger.known(facts.SCORE))
+        return len(self.ledger.archs(facts.SCORE))
 
     def scores(self, archs: Sequence[Any]) -> FloatArray:
         """The score of each (n,) among all scored so far, these included; -inf if it has none."""
         self.ledger.find(facts.SCORE, archs, self._measure)
-        scored = self.ledger.known(facts.SCORE)
+        scored = self.ledger.archs(facts.SCORE)
         complete = [a for a in scored if None not in self.ledger.get(facts.SCORE, a)]
-        proxy = self._from_known({a: self.ledger.get(facts.SCORE, a) for a in complete})
-        found = proxy.score(self.space, complete, self.measurements) if complete else ()
-        value = dict(zip(complete, found, strict=True))
-        return np.array([value.get(arch, -math.inf) for arch in archs])
+        proxy = self._with_values({a: self.ledger.get(facts.SCORE, a) for a in complete})
+        values = proxy.score(self.space, complete, self.measurements) if complete else ()
+        score = dict(zip(complete, values, strict=True))
+        return np.array([score.get(arch, -math.inf) for arch in archs])
 
     def block_scores(self, archs: Sequence[Any]) -> list[FloatArray]:
         """The values of the blocks of each architecture; all must have a score."""
         self.ledger.find(facts.BLOCKS, archs, self._measure_blocks)
         values = {arch: self.ledger.get(facts.BLOCKS, arch) for arch in archs}
-        return self._from_known(values).block_scores(self.space, archs, self.measurements)
+        return self._with_values(values).block_scores(self.space, archs, self.measurements)
 
     def run_on(self, workers: Workers) -> None:
         """Measure networks on these workers from now on."""
@@ -135,13 +120,13 @@ class Scorer:
             for leaf in self.leaves
         ]
 
-    def _from_known(self, values: Mapping[Any, Sequence[Any]]) -> Proxy:
-        """The proxy with every leaf replaced by its known values."""
-        known: dict[Proxy, Proxy] = {
-            leaf: _KnownValues(leaf.name, {arch: row[index] for arch, row in values.items()})
+    def _with_values(self, values: Mapping[Any, Sequence[Any]]) -> Proxy:
+        """The proxy with every leaf replaced by its measured values."""
+        measured: dict[Proxy, Proxy] = {
+            leaf: _MeasuredValues(leaf.name, {arch: row[index] for arch, row in values.items()})
             for index, leaf in enumerate(self.leaves)
         }
-        return self.proxy.map_leaves(lambda leaf: known[leaf])
+        return self.proxy.map_leaves(lambda leaf: measured[leaf])
 
 
 def n_passes(proxy: Proxy) -> int:
@@ -177,20 +162,20 @@ class _OnPool(Proxy):
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> FloatArray:
         scores = self.proxy.score(space, self.pool, measurements)
-        known = dict(zip(self.pool, scores, strict=True))
-        return np.array([known[arch] for arch in archs])
+        by_arch = dict(zip(self.pool, scores, strict=True))
+        return np.array([by_arch[arch] for arch in archs])
 
     def block_scores(
         self, space: Space[Any], archs: Sequence[Any], measurements: Measurements
     ) -> list[FloatArray]:
         values = self.proxy.block_scores(space, self.pool, measurements)
-        known = dict(zip(self.pool, values, strict=True))
-        return [known[arch] for arch in archs]
+        by_arch = dict(zip(self.pool, values, strict=True))
+        return [by_arch[arch] for arch in archs]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _KnownValues(Proxy):
-    """A leaf whose scores, or values of blocks, are known."""
+class _MeasuredValues(Proxy):
+    """A leaf whose scores, or values of blocks, were measured before."""
 
     name: str
     values: Mapping[Any, Any]

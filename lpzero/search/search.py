@@ -16,19 +16,17 @@ from lpzero.parallel.workers import LOCAL
 from lpzero.proxies import Context, Measurements
 from lpzero.runs.config import SCHEMA
 from lpzero.runs.journal import Journal
-from lpzero.search import evaluators
+from lpzero.search import QUICK, evaluators
 from lpzero.search import ledger as facts
 from lpzero.search.constraints import COUNTED, Stopwatch
 from lpzero.search.cost import Cost, estimate, n_cores
-from lpzero.search.environment import Entry, Environment
+from lpzero.search.environment import Entry, Environment, Sampler
 from lpzero.search.evaluators import Evaluator
-from lpzero.search.evaluators.table import Surrogate
 from lpzero.search.ledger import Deadline, Ledger, TimeUpError
-from lpzero.search.networks import QUICK
 from lpzero.search.request import Request
-from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
-from lpzero.search.storage import publish, search_directory, stored_request
+from lpzero.search.search_run import publish, search_directory, stored_request
+from lpzero.search.surrogate import Surrogate
 from lpzero.sketches.store import default_folder
 
 # With a time limit, so many architectures per process are scored before the clock is read.
@@ -191,10 +189,10 @@ def _environment(
         is_quick=request.networks == QUICK,
     )
     pool = None if evaluator is None else evaluator.pool
-    is_known = None
+    is_inside = None
     if request.inside_table and isinstance(evaluator, Surrogate):
-        is_known = evaluator.knows
-    sampler = Sampler(space, request.constraints, clock, pool, is_known)
+        is_inside = evaluator.is_inside
+    sampler = Sampler(space, request.constraints, clock, pool, is_inside)
     scorer = Scorer(request.made_proxy, space, Measurements(context), ledger, pool)
     return Environment(
         sampler, scorer, evaluator, ledger, random.Random(request.seed), resources.show
@@ -226,7 +224,7 @@ def _result(
     if latency is not None:
         best["latency"] = latency
     environment.settle_trace()
-    scored = ledger.known(facts.SCORE)
+    scored = ledger.archs(facts.SCORE)
     return {
         "schema": SCHEMA,
         **request.to_json(),

@@ -30,7 +30,7 @@ from lpzero.sketches.sketch import (
     statistics_in_order,
 )
 from lpzero.sketches.store import Buffer, Failure, Store, StoreError, default_folder
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from spaces.errors import BatchError
 
 if TYPE_CHECKING:

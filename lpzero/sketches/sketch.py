@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from lpzero import files
 from lpzero.errors import EnvelopeError, InputError, LPZeroError
-from lpzero.statistics.definitions import DEFINITIONS, OURS
-from lpzero.statistics.losses import LOSSES
+from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix
 from spaces.base import ENDS

@@ -16,7 +16,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from lpzero import files, seals
+from lpzero import files
 from lpzero.errors import EnvelopeError, LPZeroError
 from lpzero.sketches.sketch import (
     MAGIC,
@@ -122,7 +122,7 @@ class Store:
         """The recorded failure; None if there is none, or if it is not as it was written."""
         path = self.path(space, address, FAILURE)
         try:
-            record = seals.read_sealed(path, address)
+            record = files.read_sealed(path, address)
         except FileNotFoundError:
             return None
         except EnvelopeError as error:
@@ -133,7 +133,7 @@ class Store:
     def record_failure(self, space: str, address: str, failure: Failure) -> None:
         """Record why there is no sketch."""
         record = {**failure.identity, "reason": failure.reason}
-        seals.write_sealed(self.path(space, address, FAILURE), address, record)
+        files.write_sealed(self.path(space, address, FAILURE), address, record)
 
     def groups(self, space: str | None = None) -> dict[tuple[str, str], list[Path]]:
         """By space and address: the sketch or failure record, and the files derived from it."""

@@ -23,14 +23,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lpzero.statistics.default_loss import named_loss
-from lpzero.statistics.definitions import OURS, as_released
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import OURS, StatisticsError
 from lpzero.statistics.inputs import Inputs, NamedInputs, read_inputs
 from lpzero.statistics.isolation import resolve_device, single_thread, untouched
 from lpzero.statistics.layout import Layout, find_blocks, first_tensor
 from lpzero.statistics.layout_finder import layout_for
-from lpzero.statistics.objective import Loss, Objective, objective
+from lpzero.statistics.objective import Loss, Objective, named_loss, objective
 from lpzero.statistics.trace import Trace, named_weights, trace
 from primitives.statistics import STATISTICS, Statistic, StatisticSource
 from primitives.tensors import Matrix, columns_that_fit, kept_columns
@@ -86,11 +84,11 @@ def of_architecture(
     batch = space.batch(batch_seed) if batch is None else batch
     with single_thread():
         layout = layout_for(space, model, batch)
-        known = loss if layout is None else named_loss(model, loss, read_inputs(batch, model))
+        name = loss if layout is None else named_loss(model, loss, read_inputs(batch, model))
         return extract(
             model,
             batch,
-            loss=known,
+            loss=name,
             seed=batch_seed,
             chunk=chunk,
             limit=limit,
@@ -121,7 +119,7 @@ def extract(
     keeps all. Without `with_ends` the ends are left out and nothing before the first block is
     differentiated. `layout` is for models without taps. `names` are the statistics to take, None
     all of them: without gradients among them nothing is differentiated at all. `definitions` say
-    what H, W and G of a block are (`lpzero.statistics.definitions`).
+    what H, W and G of a block are (`lpzero.statistics.DEFINITIONS`).
     """
     wanted = {key: one for key, one in STATISTICS.items() if names is None or key in names}
     if layout is None:
@@ -210,7 +208,7 @@ def _one_pass(
     ]
     if not is_ours:
         usual = layout or Layout()
-        read = [as_released(of, block, usual) for of, block in zip(read, blocks, strict=True)]
+        read = [_as_released(of, block, usual) for of, block in zip(read, blocks, strict=True)]
     read += [_read_end(end, weights, seen, wanted) for end, weights in ends.items()]
     gradients: dict[int, Tensor] = {}
     if any(one.is_gradient for one in wanted.values()):
@@ -226,6 +224,38 @@ def _one_pass(
         {name: [taken(STATISTICS[name], one) for one in of] for name, of in position.items()}
         for position in read
     ]
+
+
+def _as_released(
+    read: Mapping[str, Sequence[Any]], block: nn.Module, layout: Layout
+) -> dict[str, Sequence[Any]]:
+    """What the statistics of a block read, with H, W and G as the authors' code takes them."""
+    wanted = set(map(id, _operation_weights(block, layout)))
+
+    def taken(name: str, tensors: Sequence[Any]) -> Sequence[Any]:
+        if STATISTICS[name].is_of_weights:
+            return [tensor for tensor in tensors if id(tensor) in wanted]
+        return tensors[:1] if name == "H" else tensors
+
+    return {name: taken(name, tensors) for name, tensors in read.items()}
+
+
+def _operation_weights(block: nn.Module, layout: Layout) -> list[nn.Parameter]:
+    """The weights of the Linears that mix tokens, without the one after the heads."""
+    weights = [
+        weight
+        for name, weight in block.named_parameters()
+        if weight.ndim == 2
+        and name.endswith("weight")
+        and layout.part(name) == "attention"
+        and not any(name.startswith(f"{heads}.") for heads in layout.heads)
+    ]
+    if not weights:
+        raise StatisticsError(
+            f"{type(block).__name__} has no Linears that mix tokens, which --definitions released"
+            " reads as W and G; use --definitions ours"
+        )
+    return weights
 
 
 def _read_end(
@@ -253,8 +283,8 @@ def _gradients(loss: Tensor, read: Sequence[Mapping[str, Sequence[Read]]]) -> di
         if STATISTICS[name].is_gradient
         for tensor in map(_tensor, of)
     }
-    found = torch.autograd.grad(loss, list(wanted.values()), materialize_grads=True)
-    return dict(zip(wanted, found, strict=True))
+    gradients = torch.autograd.grad(loss, list(wanted.values()), materialize_grads=True)
+    return dict(zip(wanted, gradients, strict=True))
 
 
 def _tensor(one: Read) -> Tensor:

@@ -1,16 +1,22 @@
-"""Isolation of an extraction: its device, a single thread, and a model that is left unchanged."""
+"""Isolation of an extraction: its device, a single thread, and a model that is left unchanged.
+
+Attention shows its probabilities, in models that would hide them in a fused kernel. Two kinds are
+known without importing their libraries: models of Hugging Face's transformers, whose configuration
+names the implementation of attention, and `nn.MultiheadAttention`, which returns probabilities if
+it is asked to.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from lpzero.statistics.errors import StatisticsError
-from lpzero.statistics.open_attention import open_attention
+from lpzero.statistics import StatisticsError
 
 _INSIDE: list[int] = []
 _INSIDE_LOCK = threading.Lock()
@@ -39,10 +45,7 @@ def single_thread() -> Iterator[None]:
     The setting is global: if several Python threads use it, the last one to leave restores it.
     """
     with _INSIDE_LOCK:
-        if not _INSIDE:
-            _INSIDE.append(torch.get_num_threads())
-        else:
-            _INSIDE.append(1)
+        _INSIDE.append(1 if _INSIDE else torch.get_num_threads())
     torch.set_num_threads(1)
     try:
         yield
@@ -81,3 +84,38 @@ def untouched(model: nn.Module, weights: Sequence[Tensor], device: torch.device)
             weight.requires_grad_(False)
         for module, flag in training:
             module.training = flag
+
+
+_EAGER = "eager"
+
+
+@contextmanager
+def open_attention(model: nn.Module) -> Iterator[None]:
+    """A context in which the model's attention modules return their probabilities.
+
+    Nothing is cached between calls either, so that a block can be run twice.
+    """
+    with ExitStack() as undo:
+        for config in _configurations(model):
+            for field, value in (("_attn_implementation", _EAGER), ("use_cache", False)):
+                before = getattr(config, field, None)
+                if before is not None and before != value:
+                    undo.callback(setattr, config, field, before)
+                    setattr(config, field, value)
+        for module in model.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                handle = module.register_forward_pre_hook(_ask, with_kwargs=True)
+                undo.callback(handle.remove)
+        yield
+
+
+def _configurations(model: nn.Module) -> list[Any]:
+    """The configurations of the model's modules that name an implementation of attention."""
+    configs = (getattr(module, "config", None) for module in model.modules())
+    return list({id(c): c for c in configs if hasattr(c, "_attn_implementation")}.values())
+
+
+def _ask(
+    _: nn.Module, args: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return args, {**named, "need_weights": True, "average_attn_weights": False}

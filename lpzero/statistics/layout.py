@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from spaces.errors import shown
 from spaces.taps import EMBEDDING, HEAD, EndWeight
 

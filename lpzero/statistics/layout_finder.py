@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from lpzero.statistics.inputs import Inputs, call, read_inputs
 from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import Layout, Named, Reading, first_tensor, is_norm

@@ -46,7 +46,7 @@ def model_sizes(
     model: nn.Module, blocks: Sequence[nn.Module], inputs: Inputs, layout: Layout
 ) -> ModelSizes:
     """The sizes that the model shows on the first input of the batch."""
-    one = inputs[slice(0, 1)]
+    first = inputs[slice(0, 1)]
     before: set[int] = set()  # modules that began before the first block
     ran: set[int] = set()
     has_begun: list[bool] = []
@@ -65,15 +65,15 @@ def model_sizes(
     ):
         for module in model.modules():
             undo.callback(module.register_forward_pre_hook(enter).remove)
-        seen = trace(model, blocks, one, TAPPED, lambda _, tensor: tensor, layout=layout)
+        seen = trace(model, blocks, first, TAPPED, lambda _, tensor: tensor, layout=layout)
     absent = {name for name in TAPPED if not any(block[name] for block in seen.taps)}
     ends = _end_sizes(model, blocks, before, ran)
     words = max(
         (m for m in model.modules() if isinstance(m, nn.Embedding) and id(m) in before),
-        key=lambda found: found.num_embeddings,
+        key=lambda table: table.num_embeddings,
         default=None,
     )
-    is_image = main_tensor(one).is_floating_point()
+    is_image = main_tensor(first).is_floating_point()
     entering = seen.inputs[0].shape[-1]
     ends[EMBEDDING]["width"] = entering if is_image or words is None else words.embedding_dim
     ends[HEAD]["width"] = seen.outputs[-1].shape[-1]

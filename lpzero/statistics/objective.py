@@ -7,11 +7,16 @@ Labels of images are drawn with a fixed seed. A cotangent c turns the final hidd
 into the loss sum(y * c) / (B T); the division makes it a mean over tokens, like the cross-entropy.
 Ones is what public code computes for encoders: after a final LayerNorm its gradient is zero except
 for rounding.
+
+A model that is not of our spaces has, where none is given, in this order: its own loss, if it
+returns one (as models of Hugging Face do for a batch with labels); the cross-entropy of next
+tokens, if it returns word logits and is causal; a random cotangent. A model is causal if its logits
+before the last token do not change when that token is exchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -21,10 +26,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from lpzero.errors import InputError
-from lpzero.statistics.errors import StatisticsError
-from lpzero.statistics.inputs import Inputs, given
+from lpzero.statistics import LOSSES, StatisticsError
+from lpzero.statistics.inputs import Inputs, NamedInputs, call, given, main_tensor
+from lpzero.statistics.isolation import untouched
 from lpzero.statistics.layout import first_tensor
-from lpzero.statistics.losses import LOSSES
 from spaces.images import random_labels
 
 Objective = Callable[[Any, Inputs, slice], Tensor]
@@ -73,8 +78,9 @@ def objective(model: nn.Module, loss: str | Loss, tokens: Inputs, seed: int) -> 
         hidden = first_tensor(output)
         return hidden.sum() / (B * _n_tokens(hidden))
 
-    known = {"next-token": next_token, "labels": labels, "cotangent": cotangent, "ones": ones}
-    return known[_default(token_losses) if loss == "auto" else loss]
+    losses = {"next-token": next_token, "labels": labels, "cotangent": cotangent, "ones": ones}
+    usual = "cotangent" if token_losses is None else "next-token"
+    return losses[usual if loss == "auto" else loss]
 
 
 def _of_function(loss: Loss, B: int) -> Objective:
@@ -94,13 +100,97 @@ def _n_tokens(hidden: Tensor) -> int:
     return hidden.shape[1] if hidden.ndim > 2 else 1
 
 
-def _default(token_losses: object) -> str:
-    return "cotangent" if token_losses is None else "next-token"
-
-
 @lru_cache(maxsize=8)
 def _cotangent(shape: tuple[int, ...], seed: int) -> Tensor:
     """Standard normal numbers from NumPy's Philox, the same on every platform."""
     # The second number separates this stream from the one that draws the batch.
     generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, 1])))
     return torch.from_numpy(generator.standard_normal(shape, dtype=np.float32))
+
+
+_SAME = 1e-4  # of what the last token changes at its own place
+
+
+def named_loss(model: nn.Module, loss: str | Loss, inputs: Inputs) -> str | Loss:
+    """The loss to differentiate; a name that only models of our spaces know becomes a function."""
+    if callable(loss) or hasattr(model, "token_losses"):
+        return loss
+    if loss == "next-token":
+        return next_token
+    if loss != "auto":
+        return loss
+    with untouched(model, [], next(model.parameters()).device), torch.no_grad():
+        first = inputs[slice(0, 1)]
+        output = call(model, first)
+        if _own(output) is not None:
+            return own_loss
+        return next_token if _is_causal(model, first, first_tensor(output)) else "cotangent"
+
+
+def next_token(output: Any, batch: Any) -> Tensor:
+    """The mean cross-entropy of each sequence's next tokens (n,), from word logits (n, T, V).
+
+    Tokens that an attention mask hides are not predicted.
+    """
+    logits, tokens = first_tensor(output), _tokens(batch)
+    if logits.ndim != 3 or logits.shape[:2] != tokens.shape or int(tokens.max()) >= logits.shape[2]:
+        raise InputError(
+            f"the model returns {tuple(logits.shape)}, not the logits of the next tokens; give a"
+            " loss"
+        )
+    losses: Tensor = functional.cross_entropy(
+        logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none"
+    )
+    mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
+    if mask is None:
+        return losses.mean(1)
+    seen: Tensor = mask[:, 1:].to(losses)
+    return (losses * seen).sum(1) / seen.sum(1).clamp(min=1)
+
+
+def own_loss(output: Any, batch: Any) -> Tensor:
+    """The loss that the model itself returns, a mean over its batch."""
+    loss = _own(output)
+    if loss is None:
+        raise InputError("the model returns no loss; give the batch labels, or a loss")
+    return loss
+
+
+def _own(output: Any) -> Tensor | None:
+    loss = output.get("loss") if isinstance(output, Mapping) else None
+    return loss if isinstance(loss, Tensor) and loss.ndim == 0 else None
+
+
+def _tokens(batch: Any) -> Tensor:
+    tokens: Tensor = batch if isinstance(batch, Tensor) else next(iter(batch.values()))
+    if tokens.is_floating_point() or tokens.ndim != 2:
+        raise InputError("the loss next-token needs token ids (B, T)")
+    return tokens
+
+
+def _is_causal(model: nn.Module, first: Inputs, logits: Tensor) -> bool:
+    tokens = main_tensor(first)
+    if tokens.is_floating_point() or tokens.ndim != 2 or tokens.shape[1] < 2 or logits.ndim != 3:
+        return False
+    words = {m.num_embeddings for m in model.modules() if isinstance(m, nn.Embedding)}
+    if logits.shape[:2] != tokens.shape or logits.shape[2] not in words:
+        return False
+    last = _last_seen(first)
+    other = tokens.clone()
+    other[:, last] = (tokens[:, last] + 1) % logits.shape[2]
+    change = (first_tensor(call(model, _exchanged(first, other))) - logits).abs().amax((0, 2))
+    return last > 0 and bool(change[last] > 0) and bool(change[:last].max() <= _SAME * change[last])
+
+
+def _last_seen(first: Inputs) -> int:
+    """The place of the last token that no attention mask hides."""
+    mask = first.tensors.get("attention_mask") if isinstance(first, NamedInputs) else None
+    if mask is None or mask.ndim != 2 or not mask.any():
+        return main_tensor(first).shape[1] - 1
+    return int(mask[0].nonzero()[-1])
+
+
+def _exchanged(first: Inputs, tokens: Tensor) -> Inputs:
+    if isinstance(first, NamedInputs):
+        return NamedInputs({**first.tensors, next(iter(first.tensors)): tokens})
+    return tokens

@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from torch import Tensor, nn
 
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from lpzero.statistics.inputs import Inputs, call
 from lpzero.statistics.layout import (
     Layout,

@@ -3,6 +3,13 @@
 Step one elects an isomer by layer-normalised SNIP, step two the best of a size by plain SNIP
 (equations 8 to 10 and 13). Where there are few enough groups all are scored. Spaces without isomers
 (convolutions), or with too many groups, have a seeded sample of architectures as candidates.
+
+Which architecture a step of one-shot training trains: the four samplers (section 3.3, Figure 5).
+
+redundant   uniform over the space, as one-shot methods before it
+uniform     uniform over the preferred architectures
+resampled   a random recombination of the choices that occur in them, per width and place
+balanced    uniform over the widths and depths that occur, then over the architectures of one
 """
 
 from __future__ import annotations
@@ -32,7 +39,7 @@ from lpzero.supernet.isomers import (
 )
 from lpzero.supernet.saliency import Gains, Saliency, sharing_of
 from spaces.base import Space
-from spaces.errors import ArchitectureError
+from spaces.errors import ArchitectureError, UnknownNameError
 from spaces.regular_files import NotRegularError, read_regular
 from spaces.sharing import Split
 
@@ -200,3 +207,67 @@ def usual_preferred(space: Space[Any], seed: int = 0) -> list[Any]:
     sizes = [space.parameters(arch) for arch in candidates(saliency)]
     edges = np.linspace(min(sizes), max(sizes) + 1, N_BINS + 1).tolist()
     return [found.arch for found in select(saliency, edges)]
+
+
+Sampler = Callable[[random.Random], Any]
+REDUNDANT = "redundant"
+
+
+def sampler_named(name: str, space: Space[Any], preferred: Sequence[Any]) -> Sampler:
+    """The sampler; all but `redundant` need preferred architectures."""
+    if name not in SAMPLERS:
+        raise UnknownNameError("sampler", name, SAMPLERS)
+    if name != REDUNDANT and not preferred:
+        raise InputError(f"sampler {name} needs preferred architectures")
+    return SAMPLERS[name](space, list(preferred))
+
+
+def redundant(space: Space[Any], preferred: Sequence[Any]) -> Sampler:
+    """Uniform over the space, field by field."""
+    return space.sample
+
+
+def uniform(space: Space[Any], preferred: Sequence[Any]) -> Sampler:
+    """Uniform over the preferred architectures."""
+    return lambda rng: rng.choice(preferred)
+
+
+def resampled(space: Space[Any], preferred: Sequence[Any]) -> Sampler:
+    """A recombination of choices that occur at a place of an architecture of that width."""
+    sharing = sharing_of(space)
+    groups: dict[tuple[Any, int], list[Split]] = {}
+    occurring: dict[tuple[Any, str, int], set[Any]] = {}
+    for arch in preferred:
+        split = sharing.split(arch)
+        groups.setdefault(sharing.group(arch), []).append(split)
+        for factor, chosen in split.choices.items():
+            for place, choice in enumerate(chosen):
+                occurring.setdefault((split.width, factor, place), set()).add(choice)
+    sorted_choices = {key: sorted(choices) for key, choices in occurring.items()}
+
+    def sample(rng: random.Random) -> Any:
+        # A group has one number of places; of several splits any gives the same recombinations.
+        split = groups[rng.choice(sorted(groups))][0]
+        choices = {
+            factor: tuple(
+                rng.choice(sorted_choices[split.width, factor, place])
+                for place in range(len(chosen))
+            )
+            for factor, chosen in split.choices.items()
+        }
+        return sharing.joined(Split(split.width, choices))
+
+    return sample
+
+
+def balanced(space: Space[Any], preferred: Sequence[Any]) -> Sampler:
+    """Uniform over the widths and depths that occur, then within (equation of section 3.3)."""
+    return lambda rng: draw(space, preferred, rng)
+
+
+SAMPLERS: Mapping[str, Callable[[Space[Any], Sequence[Any]], Sampler]] = {
+    REDUNDANT: redundant,
+    "uniform": uniform,
+    "resampled": resampled,
+    "balanced": balanced,
+}

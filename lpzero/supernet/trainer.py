@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError, LPZeroError
-from lpzero.supernet.samplers import sampler_named
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetSettings
+from lpzero.supernet.selection import sampler_named
 from spaces.base import Space
 from spaces.supernet import State, Supernet
 from spaces.training.shared_tasks import Measured, SharedTask

@@ -21,8 +21,7 @@ from lpzero.runs.config import RunConfig, StoredConfig
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.journal import JournalFollower
 from lpzero.runs.layout import JOURNAL, TABLE, place
-from lpzero.runs.live_run import Now, OpenedAgain
-from lpzero.runs.run import Run
+from lpzero.runs.run import Now, OpenedAgain, Run
 from spaces.training.recipes import Plan
 from spaces.training.table_rows import to_table, train_one
 from spaces.training.trainer import POINTS

@@ -5,9 +5,10 @@
     run(request, screen) -> Outcome
     KIND               the kind of run in a directory
     read(config)       the run with that config
-    follow(config)     the run while it works (`lpzero.runs.live_run.LiveRun`)
-    line(config)       one line for lists
     page(run, beside, ranking, transfer)   the content of its page
+    follow(config)     the run while it works (`lpzero.runs.run.LiveRun`); by default it is opened
+                       again whenever a file of it changes
+    line(config)       one line for lists; by default table or space, and whether it has a result
 
 A module with `Request` is a command; its docstring begins with `NAME: ` and the line of `lpzero
 --help`. One with `KIND` declares a kind of run. Nothing else lists them.
@@ -27,10 +28,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a verb gives: `result` as JSON values, and what a terminal needs beyond it."""
+    """What a verb gives: `result` as JSON values, and what a terminal needs beyond it.
+
+    `then` is called once the result is printed, for what does not end by itself: a server.
+    """
 
     result: Any
     about: Mapping[str, Any] = field(default_factory=dict)
+    then: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +91,3 @@ def kinds() -> dict[str, ModuleType]:
     """The declaration of every kind of run, by kind."""
     found = (module(name) for name in _names())
     return {verb.KIND: verb for verb in found if hasattr(verb, "KIND")}
-
-
-def of_kind(kind: str) -> ModuleType | None:
-    """The declaration of a kind of run; None if there is no such kind."""
-    return kinds().get(kind)

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.runs.layout import RESULT
-from lpzero.runs.run import FINISHED, STOPPED, Line, Run, field, list_of, read_file, whole
+from lpzero.runs.run import FINISHED, STOPPED, Line, Run, list_of, nested, read_file, whole
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
     from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.live_run import LiveRun
+    from lpzero.runs.run import LiveRun
     from lpzero.search.comparison import Comparison
     from lpzero.search.request import Request as SearchRequest
     from lpzero.verbs.search import Request
-
-__all__ = ["KIND", "follow", "line", "page", "read", "run"]
 
 KIND = "comparison"
 _SEEDS = 20
@@ -39,28 +37,26 @@ def run(request: Request, screen: Screen) -> Outcome:
     around = resources(request, "runs" if is_shown else None)
     arms = _every_request(request, screen)
     out = None if request.out is None else Path(request.out)
-    found = compare(arms, request.seeds or _SEEDS, around, out, request.resume)
-    return Outcome(result_of(found, out))
+    comparison = compare(arms, request.seeds or _SEEDS, around, out, request.resume)
+    return Outcome(result_of(comparison, out))
 
 
-def result_of(found: Comparison, out: Path | None) -> dict[str, Any]:
+def result_of(comparison: Comparison, out: Path | None) -> dict[str, Any]:
     """Rows and curves of a comparison; they are written to the directory if there is one."""
     from lpzero import files
     from lpzero.report import style
     from lpzero.report.drawn_chart import draw
     from lpzero.report.figures.convergence import search_curves
-    from lpzero.search.comparison import curve_rows
 
-    curves = curve_rows(found.results)
-    example = next(iter(found.results.values()))[0]["evaluator"]
+    result = comparison.to_json()
     if out is not None:
-        files.write_csv(out / "curves.csv", curves)
-        files.write_csv(out / "comparison.csv", found.rows)
-        figure = draw(search_curves(curves, example["target"], found.threshold))
+        files.write_csv(out / "curves.csv", result["curves"])
+        files.write_csv(out / "comparison.csv", comparison.rows)
+        target = result["evaluator"]["target"]
+        figure = draw(search_curves(result["curves"], target, comparison.threshold))
         for form in ("pdf", "png"):
             style.save(figure, out / f"curves.{form}")
-    rows = {"threshold": found.threshold, "evaluator": example, "rows": found.rows}
-    return {**rows, "curves": curves}
+    return result
 
 
 def _every_request(request: Request, screen: Screen) -> list[SearchRequest]:
@@ -70,17 +66,17 @@ def _every_request(request: Request, screen: Screen) -> list[SearchRequest]:
 
     asked = given(request)
     constants = asked.pop("constants")
-    known = {name: loops.names_of(name) for name in request.loops}
+    names_of = {loop: loops.names_of(loop) for loop in request.loops}
     for constant in constants:
-        if not any(constant in names for names in known.values()):
-            raise InputError(f"none of {', '.join(known) or 'no loops'} has {constant}")
+        if not any(constant in names for names in names_of.values()):
+            raise InputError(f"none of {', '.join(names_of) or 'no loops'} has {constant}")
     return [
         complete(
             {
                 **asked,
                 "loop": loop,
                 "proxy": proxy,
-                "constants": {k: v for k, v in constants.items() if k in known[loop]},
+                "constants": {k: v for k, v in constants.items() if k in names_of[loop]},
                 "constraints": dict(asked["constraints"]),
             },
             request,
@@ -93,14 +89,14 @@ def _every_request(request: Request, screen: Screen) -> list[SearchRequest]:
 
 def read(config: StoredConfig) -> Run:
     """The comparison with that config."""
-    from lpzero.search.comparison_record import read
+    from lpzero.search import comparison
 
-    return read(config)
+    return comparison.read(config)
 
 
 def follow(config: StoredConfig) -> LiveRun:
     """The comparison while it works."""
-    from lpzero.search.live_comparison import LiveComparison
+    from lpzero.search.comparison import LiveComparison
 
     return LiveComparison(config)
 
@@ -110,8 +106,8 @@ def line(config: StoredConfig) -> Line:
     arms = list_of(config.request.get("arms"))
     rows = list_of((read_file(config, RESULT, []) or {}).get("rows"))
     asked = len(arms) * whole(config.request.get("seeds"))
-    done = sum(whole(field(row, "seeds")) for row in rows)
-    space = str(field(arms[0], "table") or field(arms[0], "space") or "") if arms else ""
+    done = sum(whole(nested(row, "seeds")) for row in rows)
+    space = str(nested(arms[0], "table") or nested(arms[0], "space") or "") if arms else ""
     progress = f"{len(arms):,} arms, {asked:,} searches"
     return Line(FINISHED if rows and done == asked else STOPPED, space, progress)
 

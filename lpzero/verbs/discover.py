@@ -17,7 +17,6 @@ from lpzero.options import (
     FOLDER,
     OneOf,
     Option,
-    Real,
     Repeated,
     Switch,
     Whole,
@@ -33,24 +32,23 @@ from lpzero.runs.run import (
     STOPPED,
     Line,
     Run,
-    field,
     last_record,
     last_row,
     named_number,
+    nested,
     read_file,
     tables,
     test_rho,
     whole,
 )
 from lpzero.verbs import Outcome, Screen, groups
-from lpzero.verbs.exhaust import page, permutations
+from lpzero.verbs.exhaust import page as page
+from lpzero.verbs.exhaust import permutations
 
 if TYPE_CHECKING:
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.live_run import LiveRun
+    from lpzero.runs.run import LiveRun
     from lpzero.trackers import Tracker
-
-__all__ = ["KIND", "Request", "follow", "line", "page", "read", "run"]
 
 KIND = "campaign"
 SEARCHED = "no result yet"  # every generation is done: its winner is being judged, or never was
@@ -78,7 +76,7 @@ class Request:
     out: str | None = option(
         None, "The campaign's directory.  [default: a new one in runs]", FOLDER
     )
-    resume: bool = option(False, "Continue the campaign in --out, if there is one.", Switch())
+    resume: bool = groups.resume()
     preset: str | None = option(
         None,
         "The settings to start from; other options override them. paper is Algorithm 1 of LPZero."
@@ -86,24 +84,18 @@ class Request:
         OneOf("preset", PRESETS),
     )
     settings: dict[str, Any] = given_of(_settings_options)
-    file: groups.TableFile = group(groups.TableFile)
+    file: groups.NetworkTable = group(groups.NetworkTable)
     forward_only: bool = option(
         False, "Exclude the statistics that need gradients, G and J.", Switch()
     )
     is_random: bool = option(False, "Same as --method random.", Switch(), "--random")
-    time_limit: float | None = option(
-        None,
-        "Stop after this many seconds; --resume continues.  [default: no limit]",
-        Real(0, is_open=True),
-        is_local=True,
-    )
+    time_limit: float | None = groups.time_limit()
     split_seed: int | None = option(
         None, "The seed of the train/valid/test split.  [default: 0]", Whole()
     )
     sketch_seed: int | None = option(
         None, "The seed of untrained networks and batches.  [default: 0]", Whole()
     )
-    upstream_dims: bool = groups.upstream_dims()
     splits: int | None = option(
         None,
         "A table without networks: also search on this many splits, and print the medians over"
@@ -117,8 +109,7 @@ class Request:
         Repeated("TOOL:FOLDER"),
         is_local=True,
     )
-    shown: groups.Quiet = group(groups.Quiet)
-    directory: groups.Directory = group(groups.Directory)
+    work: groups.LongRun = group(groups.LongRun)
     networks: groups.Statistics = group(groups.Statistics)
     running: groups.Running = group(groups.Running)
 
@@ -155,7 +146,7 @@ def run(request: Request, screen: Screen) -> Outcome:
             out=folder,
             resume=request.resume,
             data=running.data,
-            space=groups.UPSTREAM_SPACE if request.upstream_dims else request.file.space,
+            space=request.file.chosen_space,
             cache=running.cache,
             device=running.device,
             jobs=running.workers,
@@ -169,7 +160,7 @@ def run(request: Request, screen: Screen) -> Outcome:
             permutations=request.permutations,
             callbacks=[*screen.watch, *trackers],
             progress=screen.progress,
-            lock=not request.directory.no_lock,
+            lock=request.work.lock,
             **_settings(request),
         )
         campaign.search()
@@ -230,7 +221,7 @@ class _ProxyScores:
 
     def __call__(self, table: Any, names: Any, options: Any) -> Any:
         from lpzero.proxies import Context
-        from lpzero.proxies.columns import ProxyColumns
+        from lpzero.proxies.ranking import ProxyColumns
 
         running = self.request.running
         context = Context(
@@ -276,7 +267,7 @@ def line(config: StoredConfig) -> Line:
     result, names = read_file(config, RESULT, []), tables(config.request)
     last = last_record(config.folder / JOURNAL)
     tried = whole(last.get("id"), -1) + 1
-    generation, asked = last.get("generation"), field(config.request, "settings", "generations")
+    generation, asked = last.get("generation"), nested(config.request, "settings", "generations")
     progress = f"generation {whole(generation):,} of {whole(asked):,}" if last else "generation -"
     if result is not None and result.get("tried") == tried:
         return Line(FINISHED, names, progress, test_rho(result))

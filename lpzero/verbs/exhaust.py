@@ -8,20 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.exhaust.results import Query
-from lpzero.exhaust.run import KIND, ExhaustSettings
+from lpzero.exhaust.run import KIND as KIND
+from lpzero.exhaust.run import ExhaustSettings
 from lpzero.options import FOLDER, Switch, Whole, argument, group, option
 from lpzero.runs.layout import RESULT, SHARDS
 from lpzero.runs.run import FINISHED, STOPPED, Line, Run, n_files, read_file, tables, test_rho
 from lpzero.scores.floor import PERMUTATIONS
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
     from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.live_run import LiveRun
-
-__all__ = ["KIND", "Request", "follow", "line", "page", "permutations", "read", "run"]
+    from lpzero.runs.run import LiveRun
 
 
 def permutations() -> int:
@@ -46,7 +45,6 @@ class Request:
     table: Any = argument("TABLE")
     settings: ExhaustSettings = group(ExhaustSettings)
     split_seed: int = groups.split_seed()
-    upstream_dims: bool = groups.upstream_dims()
     out: str | None = option(
         None, "The run's directory.  [default: runs/exhaust-TABLE-...]", FOLDER
     )
@@ -55,7 +53,7 @@ class Request:
         False, "Same as --without GJ: no statistics that need gradients.", Switch()
     )
     permutations: int = permutations()
-    file: groups.TableFile = group(groups.TableFile)
+    file: groups.NetworkTable = group(groups.NetworkTable)
     networks: groups.Statistics = group(groups.Statistics)
     running: groups.Running = group(groups.Running)
     directory: groups.Directory = group(groups.Directory)
@@ -84,10 +82,9 @@ def run(request: Request, screen: Screen) -> Outcome:
         request.settings,
         workers=running.workers,
         progress=screen.progress,
-        lock=not request.directory.no_lock,
+        lock=request.directory.lock,
     )
-    space = groups.UPSTREAM_SPACE if request.upstream_dims else None
-    table = request.file.load_networks(request.table, running.data, space)
+    table = request.file.load_networks(request.table, running.data)
     sketch = request.networks.sketch(request.seed)
     builder = Builder(
         sketch,
@@ -105,12 +102,12 @@ def run(request: Request, screen: Screen) -> Outcome:
     folder = Path(request.out or _default_folder(request, table.name))
     measured = engine.exhaust(table, first, parts, folder, settings, sketch)
     count = best_count(table, parts.train)
-    result = engine.report(table, parts, first, measured, settings, query, count, second)
+    result = engine.report(table, parts, measured, settings, query, count, second)
     result |= {
         "permutations": request.permutations,
         "floor": floors(table, parts, measured[0], request.permutations, settings),
     }
-    sheet = engine.scores(table, parts, first, measured[1], result, settings.workers)
+    sheet = engine.scores(table, parts, measured[1], result, settings.workers)
     seconds = time.perf_counter() - start
     config = exhaustive_config(table, parts, settings, sketch)
     with RunDirectory(folder, config, True, lock=settings.lock) as directory:
@@ -121,7 +118,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 def _default_folder(request: Request, table: str) -> Path:
     settings, networks = request.settings, request.networks
     name = f"exhaust-{table}"
-    name += "-upstream" if request.upstream_dims else ""
+    name += "-upstream" if request.file.upstream_dims else ""
     name += f"-{settings.unaries}"
     name += "-terms2" if settings.terms == 2 else ""
     name += "-same" if settings.same_statistic else ""

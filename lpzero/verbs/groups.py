@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.options import FOLDER, OneOf, Place, Switch, Text, Whole, option
-from lpzero.statistics.definitions import DEFINITIONS, OURS
-from lpzero.statistics.losses import LOSSES
+from lpzero.options import FOLDER, OneOf, Place, Real, Switch, Text, Whole, option
+from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
@@ -63,10 +62,15 @@ class TableFile:
         """How the file is read, or None if no option says anything about it."""
         from spaces.tables.readers import Reading
 
-        found = Reading(self.target, self.smaller_is_better, self.ids, self.task)
-        return None if found == Reading() else found
+        reading = Reading(self.target, self.smaller_is_better, self.ids, self.task)
+        return None if reading == Reading() else reading
 
-    def load(self, table: Any, data: str | None, space: str | None = None) -> Any:
+    @property
+    def chosen_space(self) -> str | None:
+        """The space that was asked for; None if it is the table's own."""
+        return self.space
+
+    def load(self, table: Any, data: str | None) -> Any:
         """The table of that name or in that file, with networks or without; values as they are."""
         from lpzero.discover.table_sources import TableSources
         from spaces.tables import load_any
@@ -74,16 +78,32 @@ class TableFile:
         if not isinstance(table, (str, Path)):
             return table
         sources = TableSources(lambda name, space: load_any(name, data, space), self.reading)
-        return sources.load(str(table), space or self.space)
+        return sources.load(str(table), self.chosen_space)
 
-    def load_networks(self, table: Any, data: str | None, space: str | None = None) -> Any:
+    def load_networks(self, table: Any, data: str | None) -> Any:
         """The table; raise InputError if it has no networks."""
-        found = self.load(table, data, space)
-        if found.space is None:
+        loaded = self.load(table, data)
+        if loaded.space is None:
             raise InputError(
                 f"{table} names no space, so there are no networks: give --space my_module:SPACE"
             )
-        return found
+        return loaded
+
+
+@dataclass(frozen=True)
+class NetworkTable(TableFile):
+    """How a file is read as a table, and the space that its networks are built in."""
+
+    upstream_dims: bool = option(
+        False,
+        "Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
+        Switch(),
+    )
+
+    @property
+    def chosen_space(self) -> str | None:
+        """The space that was asked for; None if it is the table's own."""
+        return UPSTREAM_SPACE if self.upstream_dims else self.space
 
 
 @dataclass(frozen=True)
@@ -221,12 +241,32 @@ class Directory:
         is_local=True,
     )
 
+    @property
+    def lock(self) -> bool:
+        """Whether the directory is locked."""
+        return not self.no_lock
+
 
 @dataclass(frozen=True)
-class Quiet:
-    """Whether progress is shown."""
+class LongRun(Directory):
+    """The lock of a run's directory, and whether progress is shown."""
 
     quiet: bool = option(False, "Show no progress.", Switch(), is_local=True)
+
+
+def resume() -> bool:
+    """The field that continues a run."""
+    return option(False, "Continue the run in --out, if there is one.", Switch())
+
+
+def time_limit() -> float | None:
+    """The field of the seconds after which a run stops."""
+    return option(
+        None,
+        "Stop after this many seconds; --resume continues.  [default: no limit]",
+        Real(0, is_open=True),
+        is_local=True,
+    )
 
 
 def seed() -> int:
@@ -254,13 +294,4 @@ def chunk() -> int | None:
         None,
         "The number of sequences per pass; fewer need less memory.  [default: all]",
         Whole(1),
-    )
-
-
-def upstream_dims() -> bool:
-    """The field that builds FlexiBERT as published."""
-    return option(
-        False,
-        "Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
-        Switch(),
     )

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.options import FOLDER, Repeated, Switch, Whole, argument, group, option
-from lpzero.runs.live_run import OpenedAgain
-from lpzero.runs.run import Line, line_of_result
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
     from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.run import Run
-
-__all__ = ["KIND", "Request", "follow", "line", "page", "read", "run"]
 
 KIND = "ranking"
 logger = logging.getLogger(__name__)
@@ -46,7 +42,6 @@ class Request:
     released: bool = option(
         False, "Without --proxy: also rank the authors' released recipes.", Switch()
     )
-    upstream_dims: bool = groups.upstream_dims()
     seeds: int = option(1, "The number of weight seeds to compare.", Whole(1))
     batches: int = option(1, "The number of batches to compare.", Whole(1))
     loss: str = groups.loss()
@@ -58,14 +53,9 @@ class Request:
     out: str | None = option(None, "Save the ranking and its page here.", FOLDER)
     directory: groups.Directory = group(groups.Directory)
     networks: groups.Statistics = group(groups.Statistics)
-    file: groups.TableFile = group(groups.TableFile)
+    file: groups.NetworkTable = group(groups.NetworkTable)
     running: groups.Running = group(groups.Running)
     seed: int = groups.seed()
-
-    @property
-    def space(self) -> str | None:
-        """The space that was asked for."""
-        return groups.UPSTREAM_SPACE if self.upstream_dims else self.file.space
 
     def context(self, label: str | None = None) -> Context:
         """How networks are run."""
@@ -88,16 +78,15 @@ class Request:
 def run(request: Request, screen: Screen) -> Outcome:
     """The rows of the proxies, best first; they are saved in `out` if it is given."""
     from lpzero.discover.table_sources import has_no_networks
-    from lpzero.proxies import find
-    from lpzero.proxies.columns import column_proxy, rank_columns
-    from lpzero.proxies.ranking import Ranking, rank_with_scores, ranked_by_default
+    from lpzero.proxies.lookup import column_proxy, find
+    from lpzero.proxies.ranking import Ranking, rank_columns, rank_with_scores, ranked_by_default
 
     start = time.monotonic()
     is_named = isinstance(request.table, (str, Path))
     # Columns of a table without networks are proxies by name, too.
-    has_networks = not (is_named and has_no_networks(str(request.table), request.space))
+    has_networks = not (is_named and has_no_networks(str(request.table), request.file.chosen_space))
     proxies: Sequence[Proxy] = [find(text) for text in request.proxies] if has_networks else []
-    table = request.file.load(request.table, request.running.data, request.space)
+    table = request.file.load(request.table, request.running.data)
     ranking, scores = None, dict[str, Any]()
     if table.space is None:
         columns = [column_proxy(text, table) for text in request.proxies]
@@ -127,7 +116,7 @@ def _saved(
     table: Any, request: Request, rows: list[Any], scores: dict[str, Any], seconds: float
 ) -> Path:
     """Write the ranking and its page, and return the page."""
-    from lpzero.proxies.ranking_record import ranking_config, result_of
+    from lpzero.proxies.ranking import ranking_config, result_of
     from lpzero.report import write
     from lpzero.runs.directory import RunDirectory
     from lpzero.runs.run import open_run
@@ -136,13 +125,13 @@ def _saved(
     names = ("seed", "split_seed", "seeds", "batches", "loss", "exact", "chunk", "released")
     options = {name: getattr(request, name) for name in names}
     options |= {} if definitions in (None, OURS) else {"definitions": definitions}
-    space = request.space if table.space is not None else None
+    space = request.file.chosen_space if table.space is not None else None
     asked = str(request.table) if isinstance(request.table, (str, Path)) else table.name
     options |= {"asked": asked, "space": space, "proxies": list(request.proxies)}
     options |= {"batch": None if batch is None else batch.to_json()}
     folder, config = Path(str(request.out)), ranking_config(table, options)
     result, sheet = result_of(table, request.split_seed, rows, scores)
-    with RunDirectory(folder, config, True, lock=not request.directory.no_lock) as directory:
+    with RunDirectory(folder, config, True, lock=request.directory.lock) as directory:
         directory.write_result(result, seconds, sheet)
     return write(open_run(folder)).page
 
@@ -152,9 +141,7 @@ def _seen_test_rows(table: Any, proxies: Sequence[Proxy], split_seed: int) -> It
     from lpzero.proxies.ranking import chosen_on
 
     for proxy in proxies:
-        # Columns of a table without networks are no proxies.
-        found = dict(proxy.chosen_on) if table.space is None else chosen_on(proxy)
-        seed = found.get(table.name)
+        seed = chosen_on(proxy, table).get(table.name)
         if seed not in (None, split_seed):
             yield (
                 f"{proxy.name} was chosen on split {seed} of {table.name}, so it has seen test rows"
@@ -164,19 +151,9 @@ def _seen_test_rows(table: Any, proxies: Sequence[Proxy], split_seed: int) -> It
 
 def read(config: StoredConfig) -> Run:
     """The ranking with that config."""
-    from lpzero.proxies.ranking_record import read
+    from lpzero.proxies.ranking import read
 
     return read(config)
-
-
-def follow(config: StoredConfig) -> OpenedAgain:
-    """The run while it works: it has no journal that is shown."""
-    return OpenedAgain(config)
-
-
-def line(config: StoredConfig) -> Line:
-    """The ranking in a list."""
-    return line_of_result(config)
 
 
 def page(run: Any, *others: Any) -> Content:

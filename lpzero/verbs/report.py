@@ -87,7 +87,7 @@ def _transferred(runs: Sequence[Any], running: groups.Running) -> Transfer:
 
 
 def _rows(path: Path, run: Any) -> list[dict[str, Any]]:
-    from lpzero.proxies.ranking_record import RankingRun
+    from lpzero.proxies.ranking import RankingRun
     from lpzero.report.ranking_page import compared
     from lpzero.runs.run import open_run
     from spaces.regular_files import NotRegularError, read_regular

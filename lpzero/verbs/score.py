@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.options import FILE, OneOf, Repeated, Switch, Text, Whole, argument, group, option
-from lpzero.statistics.definitions import DEFINITIONS, OURS
-from lpzero.statistics.losses import LOSSES
+from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ def _layout(path: str | None) -> Layout | None:
 
 
 def _batch(model: nn.Module, request: Request) -> Any:
-    from lpzero.hf.batches import batch
+    from lpzero.hf import batch
     from spaces.minibatch import Minibatch
 
     text = Minibatch.chosen(None, None, request.text.corpus, request.text.tokenizer)

@@ -33,31 +33,27 @@ from lpzero.runs.run import (
     STOPPED,
     Line,
     Run,
-    field,
     last_record,
     named_number,
+    nested,
     read_file,
     whole,
 )
-from lpzero.search import evaluators
+from lpzero.search import NETWORKS, evaluators
 from lpzero.search.constraints import COSTS, bound_option
 from lpzero.search.loops import LOOPS
-from lpzero.search.networks import NETWORKS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
     from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.live_run import LiveRun
+    from lpzero.runs.run import LiveRun
     from lpzero.search import Resources
     from lpzero.search.environment import Entry
     from lpzero.search.request import Request as SearchRequest
     from spaces.base import Space
 
-__all__ = ["KIND", "Request", "follow", "kind", "line", "page", "read", "resources", "run"]
-
 KIND = "search"
-_SECONDS = Real(0, is_open=True)
 _USUAL_PROXIES = "".join(
     f"; {name}: {loop.usual_proxy}" for name, loop in LOOPS.items() if loop.usual_proxy is not None
 )
@@ -148,20 +144,15 @@ class Request:
         False, "Run every --loop with every --proxy over several seeds.", Switch()
     )
     seeds: int | None = option(None, "The number of seeds for --compare.  [default: 20]", Whole(2))
-    time_limit: float | None = option(
-        None,
-        "Stop after this many seconds with the best so far; --resume continues.  [default: none]",
-        _SECONDS,
-        is_local=True,
-    )
+    time_limit: float | None = groups.time_limit()
     watts: float | None = option(
         None,
         "Also print the energy and the CO2 of these seconds on a machine that draws this many.",
-        _SECONDS,
+        Real(0, is_open=True),
         is_local=True,
     )
     out: str | None = option(None, "Save the search in this directory.", FOLDER)
-    resume: bool = option(False, "Continue the search in --out, if there is one.", Switch())
+    resume: bool = groups.resume()
     seed: int | None = option(None, "The seed of the loop.  [default: 0]", Whole())
     weights_seed: int | None = option(
         None, "The seed of untrained networks.  [default: 0]", Whole()
@@ -172,8 +163,7 @@ class Request:
         " scores.  [default: quick; those of a table as-ranked]",
         OneOf("kind of networks", NETWORKS),
     )
-    shown: groups.Quiet = group(groups.Quiet)
-    directory: groups.Directory = group(groups.Directory)
+    work: groups.LongRun = group(groups.LongRun)
     inputs: groups.Batch = group(groups.Batch)
     running: Running = group(Running)
 
@@ -199,7 +189,7 @@ def kind(request: Request) -> str:
 def run(request: Request, screen: Screen) -> Outcome:
     """The best architecture and the trace; with `compare` a row per loop and proxy."""
     from lpzero.search import run as search
-    from lpzero.search.footprint import Footprint
+    from lpzero.search.cost import Footprint
 
     if request.compare:
         from lpzero.verbs import compare
@@ -282,14 +272,14 @@ def resources(request: Request, label: str | None) -> Resources:
         backend=running.backend,
         scheduler=running.scheduler,
         label=label,
-        lock=not request.directory.no_lock,
+        lock=request.work.lock,
     )
 
 
 def _one_request(request: Request, screen: Screen) -> SearchRequest:
     """The request for one search; on resuming, options not given keep their stored values."""
-    from lpzero.search.defaults import known_space
-    from lpzero.search.storage import resumed, stored_request
+    from lpzero.search.request import space_of_rows
+    from lpzero.search.search_run import resumed, stored_request
 
     asked = given(request)
     for name, values in (("loop", request.loops), ("proxy", request.proxies)):
@@ -306,7 +296,7 @@ def _one_request(request: Request, screen: Screen) -> SearchRequest:
         asked["inside_table"] = False
     elif "space" in asked and stored.get("inside_table"):
         # The search began in the part of the space that its table knows.
-        asked["space"] = known_space(asked["space"], stored.get("table"))
+        asked["space"] = space_of_rows(asked["space"], stored.get("table"))
     return resumed(folder, stored, asked)
 
 
@@ -341,13 +331,14 @@ def _hf_space(path: str) -> str:
 def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchRequest:
     """The request with a loop, a proxy, an evaluator and bounds where none are named."""
     import spaces
-    from lpzero.search import Constraints, defaults, loops
+    from lpzero.search import Constraints, loops
     from lpzero.search import Request as SearchRequest
+    from lpzero.search.request import DEFAULT_LOOP, default_proxy
 
     if "space" not in asked:
         raise InputError("no space given: lpzero search SPACE")
     space = spaces.get(asked["space"])
-    loop = loops.get(asked.setdefault("loop", defaults.LOOP))
+    loop = loops.get(asked.setdefault("loop", DEFAULT_LOOP))
     if "evaluator" not in asked:
         table = asked.get("table")
         alone = loop.by_proxy and table is None and not request.compare
@@ -359,7 +350,7 @@ def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchR
         _keep_to_table(asked, space, screen)
     elif request.beyond_table and asked["evaluator"] != evaluators.SURROGATE:
         raise InputError("--beyond-table is for --evaluator surrogate")
-    if "proxy" not in asked and (proxy := defaults.proxy(space, loop)) is not None:
+    if "proxy" not in asked and (proxy := default_proxy(space, loop)) is not None:
         asked["proxy"] = proxy
     limits = {cost: (low, high) for cost, (low, high) in asked.pop("constraints").items()}
     return SearchRequest(**asked, constraints=Constraints(limits))
@@ -367,10 +358,10 @@ def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchR
 
 def _keep_to_table(asked: dict[str, Any], space: Space[Any], screen: Screen) -> None:
     """Search the part of the space that the table was drawn from, and say so."""
-    from lpzero.search import defaults
+    from lpzero.search.request import space_of_rows
 
     table = asked.get("table") or evaluators.table_of(space)
-    part = defaults.known_space(asked["space"], table)
+    part = space_of_rows(asked["space"], table)
     if part != asked["space"]:
         screen.say(
             f"{table} was drawn from {part}, a part of {space.name}: searching there"
@@ -382,14 +373,14 @@ def _keep_to_table(asked: dict[str, Any], space: Space[Any], screen: Screen) -> 
 
 def read(config: StoredConfig) -> Run:
     """The search with that config."""
-    from lpzero.search.record import read
+    from lpzero.search import search_run
 
-    return read(config)
+    return search_run.read(config)
 
 
 def follow(config: StoredConfig) -> LiveRun:
     """The search while it works."""
-    from lpzero.search.live_search import LiveSearch
+    from lpzero.search.search_run import LiveSearch
 
     return LiveSearch(config)
 
@@ -408,9 +399,9 @@ def line(config: StoredConfig) -> Line:
 
 
 def _best(result: Mapping[str, Any]) -> str:
-    target = field(result, "best", "target")
+    target = nested(result, "best", "target")
     if target is None:
-        return named_number("score", field(result, "best", "score"))
+        return named_number("score", nested(result, "best", "score"))
     return named_number("target", target)
 
 

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.runs.live_run import OpenedAgain
-from lpzero.runs.run import Line, line_of_result
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
     from lpzero.runs.config import StoredConfig
     from lpzero.runs.run import Run
     from lpzero.verbs.train import Request
-
-__all__ = ["KIND", "follow", "line", "page", "read", "run"]
 
 KIND = "supernet training"
 
@@ -48,7 +44,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 
     folder = Path(request.out or Path("runs", f"supernet-{request.space}"))
     quiet = {"show": show} if screen.progress else {}
-    result = train_supernet(asked, folder, start, lock=not request.directory.no_lock, **quiet)
+    result = train_supernet(asked, folder, start, lock=request.work.lock, **quiet)
     seconds = round(time.perf_counter() - began, 3)
     return Outcome({**result, "directory": str(folder), "seconds": seconds})
 
@@ -70,16 +66,6 @@ def read(config: StoredConfig) -> Run:
     from lpzero.supernet.trained import read
 
     return read(config)
-
-
-def follow(config: StoredConfig) -> OpenedAgain:
-    """The run while it works: it has no journal that is shown."""
-    return OpenedAgain(config)
-
-
-def line(config: StoredConfig) -> Line:
-    """The training in a list."""
-    return line_of_result(config)
 
 
 def page(run: Any, *others: Any) -> Content:

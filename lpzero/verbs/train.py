@@ -22,19 +22,16 @@ from lpzero.options import (
     options,
 )
 from lpzero.runs.layout import JOURNAL, TABLE
-from lpzero.runs.run import FINISHED, STOPPED, Line, field, n_lines
-from lpzero.supernet.settings import SupernetSettings
-from lpzero.training.table_build import KIND
+from lpzero.runs.run import FINISHED, STOPPED, Line, n_lines, nested
+from lpzero.supernet.one_shot import SupernetSettings
+from lpzero.training.table_build import KIND as KIND
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
     from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.live_run import LiveRun
-    from lpzero.runs.run import Run
+    from lpzero.runs.run import LiveRun, Run
     from spaces.training.recipes import Plan
-
-__all__ = ["KIND", "Request", "follow", "kind", "line", "page", "read", "run"]
 
 _FILE = ".json"
 
@@ -80,7 +77,6 @@ class Request:
     steps: int | None = option(
         None, "The number of training steps.  [default: the recipe's]", Whole(1)
     )
-    shown: groups.Quiet = group(groups.Quiet)
     supernet: bool = option(False, "Train one supernet of the SPACE instead.", Switch())
     dataset: str | None = option(
         None, "characters, digits (needs scikit-learn) or text.  [for --supernet]", Text()
@@ -98,7 +94,7 @@ class Request:
         Place(),
     )
     settings: dict[str, Any] = given_of(_supernet_options)
-    directory: groups.Directory = group(groups.Directory)
+    work: groups.LongRun = group(groups.LongRun)
     where: groups.Where = group(groups.Where)
 
 
@@ -127,8 +123,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     is_file = asked.suffix == _FILE
     folder = asked.with_suffix(".run") if is_file else asked
     label = screen.label(f"training {plan.name}")
-    lock = not request.directory.no_lock
-    path = build_table(plan, folder, request.where.workers, label, lock=lock)
+    path = build_table(plan, folder, request.where.workers, label, lock=request.work.lock)
     if is_file:
         files.write_text(asked, path.read_text(encoding="utf-8"))
         path = asked
@@ -181,7 +176,7 @@ def follow(config: StoredConfig) -> LiveRun:
 
 def line(config: StoredConfig) -> Line:
     """The build in a list."""
-    name = str(field(config.request, "plan", "name") or "")
+    name = str(nested(config.request, "plan", "name") or "")
     is_finished = (config.folder / TABLE).is_file()
     done = n_lines(config.folder / JOURNAL)
     return Line(FINISHED if is_finished else STOPPED, name, f"{done:,} trainings")

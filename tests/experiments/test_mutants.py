@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +45,6 @@ def test_tests_see_the_packages_of_the_copy(
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("")
     (tmp_path / "lpzero" / "__init__.py").write_text(start_of_lpzero)
-    shutil.copy(ROOT / "lpzero" / "siblings.py", tmp_path / "lpzero")
     (tmp_path / "lpzero" / "version.py").write_text("VERSION = 'with a bug'\n")
     text = "import lpzero.version\ndef test_it(): assert lpzero.version.VERSION == 'with a bug'\n"
     (tmp_path / "test_it.py").write_text(text)

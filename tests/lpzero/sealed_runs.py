@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lpzero.files import SEAL, write_sealed
 from lpzero.runs import layout
 from lpzero.runs.directory import file_digest
 from lpzero.runs.journal import Journal
-from lpzero.seals import SEAL, write_sealed
 
 
 def content(folder: Path, name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lpzero.cli.main import cli, commands
-from lpzero.cli.options import given_settings
+from lpzero.cli.options import given as given_in
 from lpzero.cli.verb import command
 from lpzero.discover.settings import PRESETS, Settings
 from lpzero.errors import InputError
@@ -73,7 +73,8 @@ def changes(of: Any) -> st.SearchStrategy[dict[str, Any]]:
 def parsed(verb: str, words: list[str], entries: Iterable[Option]) -> dict[str, Any]:
     """The settings that a command line gives."""
     context = command(verb).make_context("lpzero", list(words))
-    return given_settings(context, entries)
+    names = {entry.name for entry in entries}
+    return {name: value for name, value in given_in(context).items() if name in names}
 
 
 @given(st.sampled_from(sorted(PRESETS)), changes(Settings))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lpzero.scores.score_trees import formula_values
 from lpzero.scores.terms import reduce_blocks
+from lpzero.scores.values import Values
 from primitives import FormulaError, Rejected, parse, score
 from primitives.canonical import canonical
 from primitives.errors import DeclarationError
@@ -23,6 +23,7 @@ from primitives.pruning import check
 from primitives.ranges import range_of
 from primitives.reductions import POSITION_REDUCTIONS, forget_reduction, reduction
 from primitives.symbolic import score_sympy, to_sympy
+from tests.lpzero.export.network_tensors import exported, module_of
 from tests.primitives.conftest import make_network
 
 
@@ -45,8 +46,12 @@ def raised() -> Iterator[None]:
 @pytest.fixture
 def early() -> Iterator[None]:
     """A reduction that reads the first two blocks."""
-    reduction("early", "the mean of the first two blocks", r"\operatorname{early} ", r"\ell",
-              reads=lambda n: slice(2), divisor=lambda n: min(2, n))  # fmt: skip
+
+    @reduction(sign=r"\operatorname{early} ")
+    def early(n: int) -> tuple[slice, int]:
+        """the mean of the first two blocks"""
+        return slice(2), min(2, n)
+
     yield
     forget_reduction("early")
 
@@ -67,8 +72,9 @@ def test_a_new_outer_operation_is_known_everywhere() -> None:
     assert not isinstance(inside, Rejected)
     assert value == pytest.approx(3 / (abs(inside) + 1))
     assert score_sympy(to_sympy(formula), network, {"a": 3.0}) == pytest.approx(value)
-    columns = {"a": np.array([3.0]), "sum(W)": np.array([inside])}
-    assert formula_values(formula, lambda atom: columns[str(atom)]) == pytest.approx([value])
+    values = Values(columns={"a": np.array([3.0]), "b": np.array([inside])})
+    assert values.score(parse("mul(a, inverse(raised(b)))")) == pytest.approx([value])
+    assert module_of(exported(formula)).main() == 0
 
 
 @pytest.mark.usefixtures("early")
@@ -86,6 +92,23 @@ def test_a_new_reduction_is_known_everywhere() -> None:
     assert score_sympy(to_sympy(formula), network, {"depth": 2.0}) == pytest.approx(expected)
     blocks = np.array([[1.0, 2.0, 4.0], [8.0, 0.0, 0.0]])
     assert reduce_blocks(blocks, np.array([3, 1]), "early").tolist() == [1.5, 8.0]
+    assert_exported_as_declared("early")
+
+
+def assert_exported_as_declared(name: str) -> None:
+    """The exported module reduces blocks as the declaration says, whatever their number."""
+    declared, module = POSITION_REDUCTIONS[name], module_of(exported(f"{name}(params)"))
+    values = np.random.default_rng(1).uniform(1, 50, size=9).tolist()
+    for n in range(1, len(values) + 1):
+        read = declared.select(values[:n]) if declared.end is None else values[-1:]
+        ends = {} if declared.end is None else {"ends": {declared.end: {"params": values[-1]}}}
+        found = module.score([{"params": value} for value in values[:n]], **ends)
+        assert found == pytest.approx(declared.combine(read, n), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", list(POSITION_REDUCTIONS))
+def test_exported_reductions_are_those_declared(name: str) -> None:
+    assert_exported_as_declared(name)
 
 
 @pytest.mark.parametrize("name", list(POSITION_REDUCTIONS))
@@ -113,4 +136,4 @@ def test_a_forgotten_or_wrong_declaration_is_refused() -> None:
     with pytest.raises(DeclarationError, match="taken"):
         outer(sympy=lambda x, s: x, image=lambda x: x, latex="{x}")(OUTER["log"].body)
     with pytest.raises(DeclarationError, match="must read"):
-        reduction("none", "nothing", "", "", reads=lambda n: slice(0))
+        reduction()(lambda n: (slice(0), 1))

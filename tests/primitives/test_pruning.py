@@ -155,7 +155,7 @@ def _outputs(expression: Expression, architectures: list[Any]) -> NDArray[np.flo
     parts = []
     for blocks in architectures:
         for block in blocks:
-            values = evaluate(expression, block).items
+            values = evaluate(expression, block)
             parts.append(np.concatenate([np.broadcast_to(v.values, (4, 6)) for v in values]))
     return np.stack(parts)
 
@@ -247,7 +247,7 @@ def test_every_pruned_formula_with_chains_of_one_is_represented(make_architectur
 
 def _outputs_one(statistic: str, operation: str, architectures: list[Any]) -> list[Any]:
     chain = [operation] if operation else []
-    return [evaluate(branch(statistic, *chain), blocks[0]).items[0] for blocks in architectures]
+    return [evaluate(branch(statistic, *chain), blocks[0])[0] for blocks in architectures]
 
 
 def _quick(branches: Any, formula: Formula, aligned: bool, architectures: list[Any]) -> list[Any]:

@@ -80,7 +80,7 @@ def _spread_is_noise(x: Doubles) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLABLE)
 def test_the_lambdified_sympy_form_agrees_with_numpy(name: str) -> None:
-    form = as_numpy(unary_form(name, symbol("W")), ["W"])
+    form = as_numpy(unary_form(name, symbol("W")), "W")
 
     @SETTINGS
     @given(matrices(gentle))

@@ -22,7 +22,7 @@ from lpzero.proxies.flow import FlowedMatrix
 from lpzero.proxies.network import Network
 from lpzero.proxies.passes import train_mode_dropout
 from lpzero.proxies.registry import get, proxy, register
-from lpzero.statistics.default_loss import next_token
+from lpzero.statistics.objective import next_token
 from lpzero.statistics.trace import by_token
 from spaces.taps import Tap
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lpzero.errors import InputError
 from lpzero.judgement.table import TableJudge
 from lpzero.runs.formula_run import FormulaRun
-from lpzero.statistics.definitions import OURS
+from lpzero.statistics import OURS
 from primitives.parser import parse
 from spaces.minibatch import Minibatch
 

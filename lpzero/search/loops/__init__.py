@@ -2,21 +2,22 @@
 
 A loop is one module here that defines `LOOP = ItsClass`: it is registered automatically, and the
 options of `lpzero search` are derived from the fields of the class. The defaults are those of the
-paper; `of_space` may choose others if the paper does.
+paper; `of_space` may choose others if the paper does. A plug-in's loop has the same parts, whether
+it is a `Loop` or not.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from lpzero import plugins
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
-from lpzero.options import options, to_json
+from lpzero.options import check, options, to_json
 from spaces.declarations import declared, load_group
 from spaces.errors import UnknownNameError
 
@@ -25,29 +26,37 @@ if TYPE_CHECKING:
     from spaces.base import Space
 
 
-class Loop(Protocol):
-    """A search loop with its constants."""
+class Loop:
+    """A search loop with its constants, a frozen dataclass."""
 
+    __slots__ = ()
     name: ClassVar[str]
     # Whether it compares single blocks, and whether it uses the proxy alone.
-    needs_blocks: ClassVar[bool]
-    by_proxy: ClassVar[bool]
+    needs_blocks: ClassVar[bool] = False
+    by_proxy: ClassVar[bool] = False
     # The proxy used if none is named.
-    usual_proxy: ClassVar[str | None]
+    usual_proxy: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> Loop:
         """The loop with the paper's constants for this space."""
+        return cls()
 
     @property
     def last_step(self) -> int | None:
         """The number of the last step if the loop does not stop earlier; None if unknown."""
+        return None
 
     def most_scored(self, is_evaluated: bool) -> int | None:
         """How many architectures it scores at most, with an evaluator or not; None if unknown."""
+        return None
 
     def run(self, environment: Environment) -> Any:
         """The best architecture found."""
+        raise NotImplementedError
 
 
 def best(archs: Sequence[Any], values: FloatArray, n: int) -> list[Any]:
@@ -56,7 +65,7 @@ def best(archs: Sequence[Any], values: FloatArray, n: int) -> list[Any]:
     return [archs[i] for i in order]
 
 
-# After `best`, which the loops import from here.
+# After `best` and `Loop`, which the loops import from here.
 LOOPS: dict[str, type[Loop]] = {loop.name: loop for loop in declared(__name__, __path__, "LOOP")}
 
 
@@ -87,12 +96,12 @@ def get(name: str) -> type[Loop]:
 def make(name: str, space: Space[Any], given: Mapping[str, Any]) -> Loop:
     """The loop with its paper's constants, except for those given."""
     loop: Any = get(name).of_space(space)
-    known = names_of(name)
+    names = names_of(name)
     for option in given:
-        if option not in known:
+        if option not in names:
             raise InputError(
                 f"loop {name} has no {option.replace('_', '-')}; its constants are "
-                + ", ".join(constant.replace("_", "-") for constant in known)
+                + ", ".join(constant.replace("_", "-") for constant in names)
             )
     made: Loop = dataclasses.replace(loop, **given)
     return made

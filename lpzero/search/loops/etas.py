@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lpzero.options import SHARE, Whole, check, option
-from lpzero.search.loops import best
+from lpzero.options import SHARE, Whole, option
+from lpzero.search.loops import Loop, best
 from spaces.images import ImageSpace
 
 if TYPE_CHECKING:
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Etas:
+class Etas(Loop):
     """The constants for GPT-2; for vision 500 samples and probability 0.4."""
 
     name: ClassVar[str] = "etas"
-    needs_blocks: ClassVar[bool] = False
-    by_proxy: ClassVar[bool] = False
-    usual_proxy: ClassVar[str | None] = None
 
     samples: int = option(300, "The number of architectures drawn first", Whole(1))
     parents: int = option(3, "The number of best architectures so far that are mutated", Whole(1))
@@ -38,9 +35,6 @@ class Etas:
     probability: float = option(0.3, "The probability that a field mutates", SHARE)
     iterations: int = option(10, "The number of iterations", Whole(0))
     patience: int = option(5, "Stop after this many iterations without improvement", Whole(1))
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @classmethod
     def of_space(cls, space: Space[Any]) -> Etas:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.errors import InputError
 from lpzero.options import OneOf, Whole, check, option
-from lpzero.search.loops import best
+from lpzero.search.loops import Loop, best
 from lpzero.supernet import candidates, has_supernet
 from lpzero.supernet.isomers import GROUPINGS, MULTISET, likeness
 from lpzero.supernet.saliency import Gains
@@ -28,11 +28,10 @@ RELEASED_PROXY = "supernet-snip-released"
 
 
 @dataclass(frozen=True, slots=True)
-class PreNas:
+class PreNas(Loop):
     """How many architectures are preferred per bin, and the width of a bin in parameters."""
 
     name: ClassVar[str] = "prenas"
-    needs_blocks: ClassVar[bool] = False
     by_proxy: ClassVar[bool] = True
     usual_proxy: ClassVar[str | None] = "supernet-snip"
 
@@ -75,66 +74,51 @@ class PreNas:
         return cls()
 
     @property
-    def last_step(self) -> int | None:
-        return None
-
-    def most_scored(self, is_evaluated: bool) -> int | None:
-        return None  # the supernet's pass says how many groups of isomers there are
-
-    @property
     def default_proxy(self) -> str | None:
         """What scores the elected isomers unless another proxy is named."""
         return RELEASED_PROXY if self.selector == "released" else self.usual_proxy
 
     def run(self, environment: Environment) -> Any:
-        if self.selector == "released":
-            return self._run_released(environment)
-        gains = self._gains(environment)
-        found = candidates(gains, self.grouping)
-        elected = dict.fromkeys(map(environment.sampler.snap_to_pool, found))
+        """The best elected isomer; of the released bins the best of the largest."""
+        is_released = self.selector == "released"
+        if is_released:
+            selector = environment.scorer.measurements.released_selector(environment.space)
+            elected = selector.candidates()
+        else:
+            gains = self._gains(environment)
+            snapped = map(environment.sampler.snap_to_pool, candidates(gains, self.grouping))
+            elected = list(dict.fromkeys(snapped))
+            if self.weights_seeds > 1 and gains.sharing.parts:
+                environment.about = lambda arch: {"alike": likeness(gains, arch, self.grouping)}
         allowed = [arch for arch in elected if environment.sampler.allows(arch)]
         if not allowed:
             raise InputError("no elected isomer is within the bounds; choose wider ones")
         order = best(allowed, environment.scores(allowed), len(allowed))
-        if self.weights_seeds > 1 and gains.sharing.parts:
-            environment.about = lambda arch: {"alike": likeness(gains, arch, self.grouping)}
         bins: dict[int, list[Any]] = {}
         for arch in order:
-            bins.setdefault(environment.space.parameters(arch) // self.margin, []).append(arch)
-        for size in sorted(bins):
-            preferred = bins[size][: self.per_bin]
-            if environment.evaluator is None:
-                for arch in preferred:
-                    environment.note(size, arch)
-            else:
-                environment.observe(preferred, size)
-        return order[0] if environment.evaluator is None else environment.best_observed()[0]
+            size = environment.space.parameters(arch)
+            if not is_released:
+                bins.setdefault(size // self.margin, []).append(arch)
+            for low, high in selector.bins if is_released else ():
+                if low <= size < high:
+                    bins.setdefault(low // 1_000_000, []).append(arch)
+        for step in sorted(bins):
+            preferred = bins[step][: self.per_bin]
+            if environment.evaluator is not None:
+                environment.observe(preferred, step)
+                continue
+            for arch in preferred:
+                environment.note(step, arch)
+        if environment.evaluator is not None:
+            return environment.best_observed()[0]
+        return bins[max(bins)][0] if is_released and bins else order[0]
 
     def _gains(self, environment: Environment) -> Gains:
         """The passes: the search's own weights, and those of the seeds after it."""
         first = environment.scorer.measurements
-        contexts = [
-            replace(first.context, seed=first.context.seed + i) for i in range(self.weights_seeds)
-        ]
-        return Gains(tuple(first.at(one).saliency(environment.space) for one in contexts))
-
-    def _run_released(self, environment: Environment) -> Any:
-        """The best of each bin of the public code; the result is the best of the largest bin."""
-        selector = environment.scorer.measurements.released_selector(environment.space)
-        allowed = [arch for arch in selector.candidates() if environment.sampler.allows(arch)]
-        if not allowed:
-            raise InputError("no elected isomer is within the bounds; choose wider ones")
-        order = best(allowed, environment.scores(allowed), len(allowed))
-        winner = order[0]
-        for low, high in selector.bins:
-            inside = [arch for arch in order if low <= environment.space.parameters(arch) < high]
-            if inside and environment.evaluator is None:
-                for arch in inside[: self.per_bin]:
-                    environment.note(low // 1_000_000, arch)
-            elif inside:
-                environment.observe(inside[: self.per_bin], low // 1_000_000)
-            winner = inside[0] if inside else winner
-        return winner if environment.evaluator is None else environment.best_observed()[0]
+        seeds = range(first.context.seed, first.context.seed + self.weights_seeds)
+        contexts = (replace(first.context, seed=seed) for seed in seeds)
+        return Gains(tuple(first.at(context).saliency(environment.space) for context in contexts))
 
 
 LOOP = PreNas

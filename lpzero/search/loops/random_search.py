@@ -10,34 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lpzero.options import Whole, check, option
-from lpzero.search.loops import best
+from lpzero.options import Whole, option
+from lpzero.search.loops import Loop, best
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
-    from spaces.base import Space
 
 _AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
-class RandomSearch:
+class RandomSearch(Loop):
     """How many are drawn and how many evaluated; by default as many as ETAS evaluates."""
 
     name: ClassVar[str] = "random"
-    needs_blocks: ClassVar[bool] = False
-    by_proxy: ClassVar[bool] = False
-    usual_proxy: ClassVar[str | None] = None
 
     samples: int = option(1000, "The number of architectures drawn first", Whole(1))
     evaluations: int = option(33, "The number of architectures evaluated", Whole(1))
-
-    def __post_init__(self) -> None:
-        check(self)
-
-    @classmethod
-    def of_space(cls, space: Space[Any]) -> RandomSearch:
-        return cls()
 
     @property
     def last_step(self) -> int:
@@ -50,10 +39,10 @@ class RandomSearch:
         drawn = environment.sample(self.samples)
         n_steps = -(-len(drawn) // _AT_ONCE)
         for step in range(1, n_steps + 1):
-            known = drawn[: step * _AT_ONCE]
-            scores = environment.scores(known)
+            scored = drawn[: step * _AT_ONCE]
+            scores = environment.scores(scored)
             if environment.evaluator is None:
-                environment.note(step, best(known, scores, 1)[0])
+                environment.note(step, best(scored, scores, 1)[0])
         order = best(drawn, environment.scores(drawn), len(drawn))
         if environment.evaluator is None:
             return order[0]

@@ -17,21 +17,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lpzero.errors import InputError
 from lpzero.options import SHARE, Whole, check, option
-from lpzero.search.loops import best
+from lpzero.search.loops import Loop, best
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
-    from spaces.base import Space
 
 
 @dataclass(frozen=True, slots=True)
-class Regularised:
+class Regularised(Loop):
     """The paper's population and tournament; a field mutates with the given probability."""
 
     name: ClassVar[str] = "regularised"
-    needs_blocks: ClassVar[bool] = False
-    by_proxy: ClassVar[bool] = False
-    usual_proxy: ClassVar[str | None] = None
 
     population: int = option(100, "The size of the population", Whole(1))
     tournament: int = option(
@@ -47,10 +43,6 @@ class Regularised:
                 f"a population of {self.population} needs as many evaluations, not"
                 f" {self.evaluations}: lower --population or raise --evaluations"
             )
-
-    @classmethod
-    def of_space(cls, space: Space[Any]) -> Regularised:
-        return cls()
 
     @property
     def last_step(self) -> int:

@@ -33,7 +33,7 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.options import SHARE, Real, Whole, check, option
-from lpzero.search.loops import best
+from lpzero.search.loops import Loop, best
 
 if TYPE_CHECKING:
     from lpzero.search.environment import Environment
@@ -55,13 +55,12 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class TRazor:
+class TRazor(Loop):
     """The paper's constants: 8,050 architectures are scored."""
 
     name: ClassVar[str] = "trazor"
     needs_blocks: ClassVar[bool] = True
     by_proxy: ClassVar[bool] = True
-    usual_proxy: ClassVar[str | None] = None
 
     population: int = option(50, "The size of the population", Whole(2))
     mutations: int = option(25, "The number of mutants per step", Whole(0))
@@ -84,10 +83,6 @@ class TRazor:
         check(self)
         if self.steps and not self.mutations + self.crossovers:
             raise InputError("mutations and crossovers are both 0: there would be no offspring")
-
-    @classmethod
-    def of_space(cls, space: Space[Any]) -> TRazor:
-        return cls()
 
     @property
     def last_step(self) -> int:

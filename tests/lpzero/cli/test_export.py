@@ -59,7 +59,7 @@ def test_the_forms_are_those_of_the_modules() -> None:
 
 
 def test_no_form_needs_torch_to_be_listed() -> None:
-    code = "import sys, lpzero.cli.export; print('torch' in sys.modules)"
+    code = "import sys, lpzero.verbs.export; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import click
 import pytest
 
-from lpzero.cli.interruption import handling, same_command, terminable
 from lpzero.cli.main import run
+from lpzero.cli.screens import handling, same_command, terminable
 from lpzero.sketches.sketch import Sketch, SketchOptions, address, encode, identity
 from lpzero.sketches.store import Store
 from spaces.tables import load

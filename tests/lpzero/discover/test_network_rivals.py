@@ -13,7 +13,7 @@ from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.table import TableJudge
 from lpzero.proxies import Context, Measurements, get
-from lpzero.proxies.columns import ProxyColumns
+from lpzero.proxies.ranking import ProxyColumns
 from lpzero.runs import layout
 from lpzero.sketches.sketch import SketchOptions
 from spaces.tables import split

@@ -35,7 +35,7 @@ from tests.lpzero.export.network_tensors import (
 )
 from tests.random_formulas import random_formula, random_tree
 
-N = 200
+N = 1000
 PARTS = 4  # for as many workers
 
 

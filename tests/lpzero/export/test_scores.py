@@ -16,9 +16,10 @@ from torch import nn
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.export import Selection, export, json_form, runtime, synthetic_networks
+from lpzero.export import Selection, export, json_form, synthetic_networks
 from lpzero.export.synthetic_networks import TOLERANCE
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import FormulaError
@@ -27,14 +28,13 @@ from primitives.formula import Formula
 from primitives.naive import score
 from primitives.outer import NUMBERS, OUTER
 from primitives.parser import parse
-from primitives.reductions import POSITION_REDUCTIONS, Reduction
 from primitives.rejection import Rejected
 from tests.lpzero.export.network_tensors import exported, module_of, written
 from tests.random_formulas import random_score
 
 pytestmark = pytest.mark.slow
 
-N = 100
+N = 300
 PARTS = 4  # for as many workers
 WINNER = (
     "mul(inner(l1(abslog(J))), sqrt(inner(sqrt(params))), inverse(sqrt(sum(sqrt(softmax(S))))))"
@@ -103,7 +103,7 @@ def test_models_score_as_in_the_engine(name: str, text: str) -> None:
     space = spaces.get(name)
     arch = space.sample(random.Random(4))
     options = SketchOptions(limit=500, batch_seed=2)
-    expected = FormulaEvaluator([build_sketch(space, arch, options)]).score(parse(text))
+    expected = Values(branch_table([build_sketch(space, arch, options)])).score(parse(text))
     assert not isinstance(expected, Rejected)
     model = space.build(arch, options.seed)
     before = {key: value.clone() for key, value in model.state_dict().items()}
@@ -197,17 +197,6 @@ def test_a_table_of_scores_tells_its_letters() -> None:
     assert r"$E$ is the embedding" in text
     assert r"\sum_{\ell<L}" in text
     assert r"$E$ is the embedding" not in export(Selection(both[1:] * 2), "latex")
-
-
-@pytest.mark.parametrize("name", POSITION_REDUCTIONS)
-def test_reductions_are_those_of_the_language(name: Reduction) -> None:
-    declared = POSITION_REDUCTIONS[name]
-    values = [0.1, 0.2, 0.7]
-    for n in range(1, 4):
-        read = declared.select(values[:n]) if declared.end is None else values[:1]
-        expected = declared.combine(read, n)
-        over: Any = getattr(runtime, f"over_{'first' if declared.end else name}")
-        assert float(over(torch.tensor, values[:n])) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", OUTER)

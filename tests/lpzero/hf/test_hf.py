@@ -19,8 +19,8 @@ from lpzero.errors import InputError
 from lpzero.proxies import names
 from lpzero.proxies.model_scores import given_network
 from lpzero.proxies.network import Network
-from lpzero.statistics.default_loss import next_token, own_loss
 from lpzero.statistics.extraction import extract
+from lpzero.statistics.objective import next_token, own_loss
 from spaces.gpt2 import Gpt2Arch
 from tests.lpzero.hf.families import CAUSAL, FAMILIES
 

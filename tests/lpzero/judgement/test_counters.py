@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -43,6 +45,14 @@ def test_sept_equals_exact_arithmetic() -> None:
     expected = math.log(L * d) + math.log(float(inside))
     assert counters.sept(spaces.NANO_GPT2, ARCH, T) == pytest.approx(expected, rel=1e-12)
     assert math.isfinite(counters.sept(spaces.NANO_GPT2, ARCH, 100_000))
+
+
+@pytest.mark.parametrize("widths", [(1,), (1, 1), (3, 1)])
+def test_sept_of_width_1_is_the_sum_of_its_powers(widths: tuple[int, ...]) -> None:
+    T = 5
+    space: Any = SimpleNamespace(block_widths=lambda arch: widths)
+    powers = sum(d**t for d in widths for t in range(T + 1))
+    assert counters.sept(space, None, T) == pytest.approx(math.log(sum(widths) * powers), rel=1e-12)
 
 
 def test_sept_takes_the_width_of_each_block() -> None:

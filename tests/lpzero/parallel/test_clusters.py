@@ -21,7 +21,8 @@ import pytest
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.parallel import Lost, payload, stream
+from lpzero.parallel import Lost, stream
+from lpzero.parallel.tasks import Payload
 from lpzero.sketches.builder import Builder, build
 from lpzero.sketches.store import Store
 from tests.lpzero.parallel import loopback
@@ -91,7 +92,7 @@ def test_a_function_goes_to_each_worker_once_and_its_arrays_are_shared(
             return os.getpid(), unpacked, float(self.numbers[x]), self.numbers.flags.writeable
 
     counted = Counted()
-    size = payload.Payload.of(counted).nbytes
+    size = Payload.of(counted).nbytes
     found = dict(stream(counted, range(40), cluster.workers))
     assert Counted.pickled == 2  # once above
     answers = [one for one in found.values() if not isinstance(one, Lost)]

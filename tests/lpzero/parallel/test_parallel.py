@@ -13,7 +13,7 @@ import pytest
 
 from lpzero.errors import InputError
 from lpzero.parallel import Lost, Workers, progress, stream
-from lpzero.parallel.payload import dumps
+from lpzero.parallel.tasks import dumps
 
 # Functions for workers are local ones on purpose: they are sent by value, and a worker cannot
 # import a test module.

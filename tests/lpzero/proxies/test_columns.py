@@ -12,9 +12,9 @@ from lpzero.judgement.correlation import spearman
 from lpzero.judgement.counters import score as count
 from lpzero.judgement.ranks import rank as ranks
 from lpzero.proxies import Context
-from lpzero.proxies.columns import ProxyColumns, column_proxy, rank_columns
 from lpzero.proxies.formula import FormulaProxy
-from lpzero.proxies.ranking import rank
+from lpzero.proxies.lookup import column_proxy
+from lpzero.proxies.ranking import ProxyColumns, chosen_on, rank, rank_columns
 from lpzero.sketches.sketch import SketchOptions
 from primitives.parser import parse
 from spaces.tables.column_table import make_column_table
@@ -33,6 +33,11 @@ def test_a_formula_may_name_a_column_of_the_table_it_is_ranked_on() -> None:
     assert row["rho"] == spearman(count("depth", TABLE) * LATENCY, TABLE.targets)
     with pytest.raises(InputError, match="has a column 'latency_ms', and no counter or proxy"):
         rank(table(), [formula("mul(depth, latency_ms)")])
+
+
+def test_a_column_of_the_table_is_not_looked_up_as_a_proxy_that_was_chosen_somewhere() -> None:
+    assert chosen_on(formula("mul(depth, latency_ms)"), TABLE) == {}
+    assert "autoformer-c100" in chosen_on(formula("mul(depth, auto-prox)"), TABLE)
 
 
 def test_ranks_of_columns_are_ranks_among_the_rows() -> None:

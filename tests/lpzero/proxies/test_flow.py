@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lpzero.proxies import Network
-from lpzero.proxies.families import trazor
+from lpzero.proxies.families import pruning
 from spaces.initialisation import ByName
 from tests.lpzero.proxies.test_conformance import IMAGES, TINY_VISION, vision
 from tests.lpzero.proxies.test_saliency import value
@@ -119,16 +119,16 @@ def test_a_quick_network_has_nearly_the_same_flow() -> None:
 
 
 def test_looked_up_norms_are_those_that_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trazor, "_NORMS", {})
+    monkeypatch.setattr(pruning, "_NORMS", {})
     model, images = TINY_VISION.build(IMAGES, ByName(2)), TINY_VISION.batch(0)
     first = value("dss-diversity", Network(model, images))
-    n_known = len(trazor._NORMS)
+    n_known = len(pruning._NORMS)
     assert n_known == sum(m.part == "attention" for b in Network(model, images).matrices for m in b)
     plain = copy.deepcopy(model)  # copies are not as drawn
     assert value("dss-diversity", Network(plain, images)) == first
-    assert len(trazor._NORMS) == n_known
-    for drawn in trazor._NORMS:
-        trazor._NORMS[drawn] *= 2
+    assert len(pruning._NORMS) == n_known
+    for drawn in pruning._NORMS:
+        pruning._NORMS[drawn] *= 2
     assert value("dss-diversity", Network(model, images)) == pytest.approx(2 * first)
 
 
@@ -140,7 +140,7 @@ def test_quick_products_are_within_a_thousandth() -> None:
         size * torch.randn(*shape, generator=rng) for size, shape in zip(sizes, shapes, strict=True)
     ]
     exact = [2.0 * float(torch.linalg.svdvals(matrix.double()).sum()) for matrix in matrices]
-    found = trazor.quick_products([2.0] * 5, matrices)
+    found = pruning.quick_products([2.0] * 5, matrices)
     assert found[:3] == pytest.approx(exact[:3], rel=1e-6)
     assert found[3] == pytest.approx(2 * float(matrices[3].norm()))  # smaller than it is
     assert sum(found) == pytest.approx(sum(exact), rel=1e-6)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lpzero.proxies import Network, evaluate, get
-from lpzero.proxies.families.hidden import unit_spectrum
+from lpzero.proxies.families.covariances import unit_spectrum
 from spaces.nlp_rnn import RnnSpace
 
 SPACE = RnnSpace(

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 import spaces
 from lpzero.errors import InputError
 from lpzero.proxies import Context, Measurements, Network, get
+from lpzero.proxies.families.activations import distinct, size_factor
 from lpzero.proxies.families.attention import _norm
 from lpzero.proxies.families.covariances import count_components, spectrum
-from lpzero.proxies.families.patterns import distinct, size_factor
 from lpzero.proxies.passes import _SIGNS, Affine, block_jacobians, entropy
 from spaces.flexibert.model import FeedForward
 from tests.lpzero.proxies.test_saliency import value

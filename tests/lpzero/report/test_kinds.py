@@ -16,16 +16,14 @@ import pytest
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.judgement.differences import paired_difference
-from lpzero.proxies.ranking_record import RankingRun
+from lpzero.proxies.ranking import RankingRun
 from lpzero.report import notebook, plotly_chart, style, write
 from lpzero.report.contents import content_of
 from lpzero.report.figures import front, rivals, trainings
 from lpzero.report.ranking_page import compared
 from lpzero.runs import layout
-from lpzero.runs.command import kind_of
 from lpzero.runs.directory import RunDirectory
-from lpzero.runs.live_run import watch
-from lpzero.runs.run import open_run
+from lpzero.runs.run import kind_of, open_run
 from lpzero.training.table_build import build_config, is_training
 from spaces.training.recipes import plan_named
 from tests.lpzero.report.test_report import HOSTILE, read
@@ -133,7 +131,7 @@ def test_a_comparison_has_a_page_with_its_curves(tmp_path: Path) -> None:
     (out / layout.RESULT).unlink()
     last = max(path.parent for path in (out / "runs").rglob(layout.RESULT))
     shutil.move(last / layout.RESULT, tmp_path / "kept.json")
-    run, live = open_run(out), watch(run.config)
+    run, live = open_run(out), kind_of(run.config).follow(run.config)
     assert live.update(1.0) is not None
     assert live.now().facts == {"searches": "3 of 4"}
     assert kind_of(run.config).line(run.config).state == "stopped"

@@ -33,11 +33,12 @@ from lpzero.runs import layout
 from lpzero.runs.config import RunConfig, read_config
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.run import Run, open_run
+from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.values import Values
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
-from lpzero.search.record import SearchRun
+from lpzero.search.search_run import SearchRun
 from spaces.tables import split
 from tests.lpzero.column_file import write_csv
 from tests.lpzero.sealed_runs import content, rewrite, rewrite_hall, rewrite_journal
@@ -269,7 +270,7 @@ def test_a_torn_journal_is_said_and_left_alone(copy: Path) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"id": 99999, "gen')
     written = write(open_run(copy))
-    assert "are torn or were changed" in written.remarks[0]
+    assert "are torn and were ignored" in written.remarks[0]
     assert path.read_bytes().endswith(b'"gen')
 
 
@@ -363,14 +364,19 @@ _LINE = {
 
 
 @pytest.mark.parametrize("line", [{"train": {"made-up": {}}}, {"train": 3}, {"formula": 7}])
-def test_a_journal_of_something_else_is_ignored_with_a_remark(
-    copy: Path, line: dict[str, Any], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_journal_of_something_else_is_one_line(
+    copy: Path, line: dict[str, Any], number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rewrite_journal(copy, [_LINE | line])
-    assert command(["report", str(copy)]) == 0
-    said = "from line 1, are torn or were changed, and were ignored"
-    assert said in capsys.readouterr().err
-    assert said in read(copy / "report" / "index.html").text
+    wrong = _LINE | line | {"id": number}
+    rewrite_journal(copy, [*([_LINE] if number else []), wrong, _LINE | {"id": number + 1}])
+    assert command(["report", str(copy)]) == 2
+    error = capsys.readouterr().err.strip()
+    assert (
+        f"line {number + 1} of {copy / layout.JOURNAL} was changed or is not of this run" in error
+    )
+    assert "\n" not in error
+    assert not (copy / "report").exists()
 
 
 def test_a_journal_with_a_formula_of_another_language_is_one_line(
@@ -521,7 +527,7 @@ def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables by name are the made-up ones, and formulas are scored on their drawn sketches."""
 
     def score(self: FormulaProxy, space: Any, archs: Any, context: Any) -> Any:
-        return FormulaEvaluator(sketches(len(archs)), surviving(1)).score(self.formula)
+        return Values(branch_table(sketches(len(archs)), surviving(1))).score(self.formula)
 
     monkeypatch.setattr("spaces.tables.load", lambda name, data, space: table(name=name))
     monkeypatch.setattr(FormulaProxy, "score", score)

@@ -37,17 +37,32 @@ def test_lines_are_json_and_are_read_back(path: Path) -> None:
         assert found == record
 
 
-def test_every_changed_byte_cuts_the_journal_at_its_line(path: Path) -> None:
+def test_every_changed_byte_is_found_at_its_line(path: Path) -> None:
     whole = path.read_bytes()
+    before_last = whole.rfind(b"\n", 0, -1)
     rng = random.Random(0)
-    for at in rng.sample(range(len(whole)), 200):
+    for at in (*rng.sample(range(len(whole)), 200), len(whole) - 1, len(whole) - 20):
         changed = bytearray(whole)
         changed[at] ^= 1 << rng.randrange(8)
         path.write_bytes(changed)
         line = whole[:at].count(b"\n")
-        records, torn = read_journal(path, fits, PLACE)
-        assert records == RECORDS[:line]
-        assert torn > 0
+        if at < before_last:
+            with pytest.raises(RunError, match=rf"line {line + 1} of .* was changed"):
+                read_journal(path, fits, PLACE)
+        else:  # as a killed run may leave it
+            records, torn = read_journal(path, fits, PLACE)
+            assert records == RECORDS[:line]
+            assert torn > 0
+        with Journal(path, fits, PLACE) as journal:
+            assert len(journal) == line
+
+
+def test_a_last_line_with_its_seal_but_another_content_is_refused(path: Path) -> None:
+    with Journal(path, any_number, PLACE) as journal:
+        journal.go_to(len(RECORDS))
+        journal.append([{"n": 77}])
+    with pytest.raises(RunError, match=rf"line {len(RECORDS) + 1} of .* is not of this run"):
+        read_journal(path, fits, PLACE)
 
 
 @pytest.mark.parametrize("move", ["swap", "drop", "twice"])
@@ -59,8 +74,8 @@ def test_lines_that_were_moved_do_not_fit(path: Path, move: str) -> None:
         "twice": [*lines[:4], lines[3], *lines[4:]],
     }[move]
     path.write_bytes(b"".join(changed))
-    always = read_journal(path, lambda record, number: True, PLACE)
-    assert always.records == RECORDS[:4]
+    with pytest.raises(RunError, match="line 5 of"):
+        read_journal(path, lambda record, number: True, PLACE)
 
 
 def test_a_cut_journal_says_where_and_is_written_again(path: Path) -> None:
@@ -75,8 +90,9 @@ def test_a_cut_journal_says_where_and_is_written_again(path: Path) -> None:
     assert path.read_bytes() == whole
 
 
-def test_a_journal_of_another_run_is_cut_at_its_start(path: Path) -> None:
-    assert read_journal(path, fits, "another run/journal.jsonl").records == []
+def test_a_journal_of_another_run_is_refused(path: Path) -> None:
+    with pytest.raises(RunError, match=r"line 1 of .* is not of this run"):
+        read_journal(path, fits, "another run/journal.jsonl")
 
 
 @pytest.mark.parametrize("value", ["1" * 6000, "[" * 100_000])

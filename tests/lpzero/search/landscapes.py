@@ -13,9 +13,8 @@ from lpzero.arrays import FloatArray
 from lpzero.proxies import Measurements, Proxy
 from lpzero.proxies.base import SizeProxy
 from lpzero.search.constraints import Constraints
-from lpzero.search.environment import Environment
+from lpzero.search.environment import Environment, Sampler
 from lpzero.search.ledger import Ledger
-from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
 from spaces.base import Space
 from spaces.flexibert import FlexiBertSpace

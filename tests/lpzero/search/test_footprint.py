@@ -8,7 +8,7 @@ import pytest
 
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
-from lpzero.search.footprint import Footprint
+from lpzero.search.cost import Footprint
 
 
 def test_an_hour_at_a_kilowatt() -> None:

@@ -17,14 +17,13 @@ from lpzero.proxies import Measurements, find
 from lpzero.proxies.combined import rank_sum
 from lpzero.search import loops
 from lpzero.search.constraints import Constraints
-from lpzero.search.environment import Environment
+from lpzero.search.environment import Environment, Sampler
 from lpzero.search.ledger import Ledger
 from lpzero.search.loops.etas import Etas
 from lpzero.search.loops.prenas import PreNas
 from lpzero.search.loops.random_search import RandomSearch
 from lpzero.search.loops.regularised import Regularised
 from lpzero.search.loops.trazor import Member, TRazor, exchanged
-from lpzero.search.sampler import Sampler
 from lpzero.search.scorer import Scorer
 from lpzero.supernet import Saliency, select
 from spaces.flexibert import FlexiBertArch, Layer
@@ -210,7 +209,7 @@ def test_trazor_does_not_run_dry_and_says_what_it_drew_afresh() -> None:
     place = environment(BlockProxy(), constraints=limit)
     loop.run(place)
     n = place.scorer.n_scored
-    assert n == len(set(place.ledger.known("score"))) == loop.most_scored(False)
+    assert n == len(set(place.ledger.archs("score"))) == loop.most_scored(False)
     [remark] = place.remarks
     assert re.match(rf"\d+ of {n} architectures were drawn afresh, from step \d+ on", remark)
     # A pool that has been scored to its end ends the search, with a word of it.
@@ -228,7 +227,7 @@ def test_the_trace_of_ranks_is_ranked_in_one_set() -> None:
     growing = [entry["score"] for entry in place.trace]
     assert growing[-1] > 2 * growing[0]  # most of it only because more are ranked
     place.settle_trace()
-    known = place.ledger.known("score")
+    known = place.ledger.archs("score")
     ranks = sum(
         rankdata([v[i] for v in (place.ledger.get("score", a) for a in known)]) for i in (0, 1)
     )
@@ -321,7 +320,7 @@ def test_random_search_evaluates_the_best_by_proxy_in_that_order() -> None:
     landscape = Landscape()
     place = environment(proxy(noisy), landscape)
     RandomSearch(samples=120, evaluations=7).run(place)
-    drawn = sorted(place.ledger.known("score"), key=lambda a: -noisy(SPACE, a))
+    drawn = sorted(place.ledger.archs("score"), key=lambda a: -noisy(SPACE, a))
     assert place.scorer.n_scored == 120
     assert landscape.asked == drawn[:7]
 
@@ -329,7 +328,7 @@ def test_random_search_evaluates_the_best_by_proxy_in_that_order() -> None:
 def test_random_search_by_proxy_alone_gives_the_best_drawn() -> None:
     place = environment(proxy())
     winner = RandomSearch(samples=120).run(place)
-    assert height(SPACE, winner) == max(height(SPACE, a) for a in place.ledger.known("score"))
+    assert height(SPACE, winner) == max(height(SPACE, a) for a in place.ledger.archs("score"))
     assert [entry["scored"] for entry in place.trace] == [50, 100, 120]
 
 
@@ -370,7 +369,7 @@ def test_every_loop_keeps_to_constraints_and_pool(name: str, with_pool: bool) ->
     pool = [SPACE.sample(rng) for _ in range(200)] if with_pool else None
     place = environment(BlockProxy(), Landscape(), constraints=limit, pool=pool)
     winner = loop.run(place)
-    scored = {*place.ledger.known("score"), *place.observed, winner}
+    scored = {*place.ledger.archs("score"), *place.observed, winner}
     assert scored
     assert all(SPACE.parameters(arch) <= 24_000 for arch in scored)
     assert pool is None or scored <= set(pool)

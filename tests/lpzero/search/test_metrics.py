@@ -17,16 +17,19 @@ from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.report.drawn_chart import draw
 from lpzero.report.figures.convergence import search_curves
-from lpzero.search import Request, Resources, comparison
-from lpzero.search.comparison import compare, curve_rows, label, run_folder
-from lpzero.search.environment import Environment
-from lpzero.search.evaluators import training
-from lpzero.search.metrics import (
+from lpzero.search import Request, Resources, comparison, evaluators
+from lpzero.search.comparison import (
     best_after,
+    compare,
+    curve_rows,
     evaluations_to_reach,
+    label,
     mean_interval,
+    run_folder,
     top_threshold,
 )
+from lpzero.search.environment import Environment
+from lpzero.supernet import trained
 from tests.lpzero.search.landscapes import SPACE, Landscape, environment, height, proxy
 
 TRACE = [
@@ -83,7 +86,9 @@ def test_a_comparison_is_its_runs(tmp_path: Path) -> None:
     for arm, row in zip(arms("none", "parameters"), found.rows, strict=True):
         results = [
             json.loads(
-                (run_folder(tmp_path / "kept", label(arm), seed) / "result.json").read_text()
+                (
+                    run_folder(tmp_path / "kept", label(arm.loop, arm.proxy), seed) / "result.json"
+                ).read_text()
             )
             for seed in range(3)
         ]
@@ -230,9 +235,9 @@ def test_a_supernet_measures_architectures_of_its_own_space_only(
         def measure(self, arch: int) -> SimpleNamespace:
             return SimpleNamespace(value=arch / 10)
 
-    monkeypatch.setattr(training, "open_supernet", lambda folder: Trained())
-    made = training.SupernetEvaluator(spaces.get("nano-autoformer"), "runs/x")
+    monkeypatch.setattr(trained, "open_supernet", lambda folder: Trained())
+    made = evaluators.SupernetEvaluator(spaces.get("nano-autoformer"), "runs/x")
     assert made.target == "accuracy in the supernet"
     assert list(made.evaluate([1, 3])) == [0.1, 0.3]
     with pytest.raises(InputError, match="a supernet of space nano-autoformer, not nano-gpt2"):
-        training.SupernetEvaluator(spaces.get("nano-gpt2"), "runs/x")
+        evaluators.SupernetEvaluator(spaces.get("nano-gpt2"), "runs/x")

@@ -10,7 +10,7 @@ import pytest
 
 import spaces
 from lpzero.search import Constraints
-from lpzero.search.sampler import Sampler
+from lpzero.search.environment import Sampler
 
 SPACE = spaces.get("autoformer-tiny")
 

@@ -22,16 +22,16 @@ from lpzero.cli.verb import command
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.proxies import Context, Measurements, find
-from lpzero.search import Constraints, Request, Resources, defaults, loops, run
+from lpzero.search import Constraints, Request, Resources, loops, run
 from lpzero.search import evaluators as evaluating
 from lpzero.search import search as searching
 from lpzero.search.constraints import Stopwatch
 from lpzero.search.cost import Cost
-from lpzero.search.evaluators.table import Surrogate
-from lpzero.search.evaluators.training import Training
-from lpzero.search.gaussian import Kernel, Process, likelihood
+from lpzero.search.evaluators import Training
 from lpzero.search.ledger import Deadline, Ledger, TimeUpError
+from lpzero.search.request import default_proxy, space_of_rows
 from lpzero.search.scorer import NoProxy, Scorer
+from lpzero.search.surrogate import Kernel, Process, Surrogate, likelihood
 from spaces.initialisation import ByName
 from spaces.tables import load
 from spaces.training.recipes import PLANS
@@ -401,9 +401,9 @@ def test_a_search_inside_its_table_draws_nothing_outside() -> None:
     surrogate = Surrogate(table.space, table)
     tried = [table.space.from_json(entry["arch"]) for entry in run(request).trace]
     assert tried
-    assert all(surrogate.knows(arch) for arch in tried)
+    assert all(surrogate.is_inside(arch) for arch in tried)
     anywhere = run(replace(request, inside_table=False))
-    assert any(not surrogate.knows(table.space.from_json(e["arch"])) for e in anywhere.trace)
+    assert any(not surrogate.is_inside(table.space.from_json(e["arch"])) for e in anywhere.trace)
     with pytest.raises(InputError, match="inside_table is for surrogates"):
         asked(evaluator="table", inside_table=True)
 
@@ -447,14 +447,14 @@ def test_no_loop_scores_more_than_it_says(name: str) -> None:
     ],
 )
 def test_the_proxy_that_a_search_uses_by_default(space: str, loop: str, proxy: str | None) -> None:
-    assert defaults.proxy(spaces.get(space), loops.get(loop)) == proxy
+    assert default_proxy(spaces.get(space), loops.get(loop)) == proxy
 
 
 def test_the_part_of_a_space_that_a_table_knows() -> None:
-    assert defaults.known_space("gpt2", "gpt2-wt103") == "gpt2-released"
-    assert defaults.known_space("gpt2-etas", "gpt2-wt103") == "gpt2-etas"
-    assert defaults.known_space("nano-gpt2", "nano-gpt2") == "nano-gpt2"
-    assert defaults.known_space("gpt2", None) == "gpt2"
+    assert space_of_rows("gpt2", "gpt2-wt103") == "gpt2-released"
+    assert space_of_rows("gpt2-etas", "gpt2-wt103") == "gpt2-etas"
+    assert space_of_rows("nano-gpt2", "nano-gpt2") == "nano-gpt2"
+    assert space_of_rows("gpt2", None) == "gpt2"
     assert evaluating.table_of(spaces.get("gpt2-released")) == "gpt2-wt103"
 
 

@@ -12,11 +12,18 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import spaces
-from lpzero.search import evaluators, gaussian
-from lpzero.search.evaluators import table as evaluator
-from lpzero.search.evaluators.table import LOGARITHM, PLAIN, Surrogate, cross_validated
-from lpzero.search.features import Features
-from lpzero.search.gaussian import GRID, Kernel, Process, likelihood
+from lpzero.search import evaluators, surrogate
+from lpzero.search.surrogate import (
+    GRID,
+    LOGARITHM,
+    PLAIN,
+    Features,
+    Kernel,
+    Process,
+    Surrogate,
+    cross_validated,
+    likelihood,
+)
 from spaces import user_modules
 from spaces.errors import TableError
 from spaces.tables import load
@@ -49,7 +56,7 @@ def test_features_and_constants_are_fitted_without_the_held_out_rows(
             asked.append((set(archs), len(fitted) - 1))
             return super().__call__(archs)
 
-    monkeypatch.setattr(evaluator, "Features", Watched)
+    monkeypatch.setattr(surrogate, "Features", Watched)
     predictions = cross_validated(table, PLAIN)
     assert np.isfinite(predictions).all()
     assert len(fitted) == 10
@@ -102,7 +109,7 @@ def test_a_fit_uses_one_blas_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
         return likelihood(*words)
 
-    monkeypatch.setattr(gaussian, "likelihood", watched)
+    monkeypatch.setattr(surrogate, "likelihood", watched)
     table = made()
     with threadpool_limits(2, "blas"):
         Surrogate(SPACE, table)

@@ -22,7 +22,7 @@ from lpzero.sketches.builder import Builder, build, build_sketch, sketches
 from lpzero.sketches.maintenance import listing, prune
 from lpzero.sketches.sketch import SketchError, SketchOptions, encode
 from lpzero.sketches.store import Store
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from spaces.flexibert import FlexiBertSpace
 
 ROOT = Path(__file__).parents[3]
@@ -170,7 +170,7 @@ from pathlib import Path
 import spaces
 from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from lpzero.sketches.builder import Builder, build
 from lpzero.sketches.store import Store
 if __name__ == "__main__":

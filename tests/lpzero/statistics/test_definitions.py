@@ -21,7 +21,7 @@ from lpzero.proxies.formula import FormulaProxy
 from lpzero.runs.run import open_run
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions, address
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from lpzero.statistics.extraction import extract
 from lpzero.untrusted import Fields
 from primitives.parser import parse

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import spaces
 from lpzero.export import export, select
-from lpzero.statistics.errors import StatisticsError
+from lpzero.statistics import StatisticsError
 from lpzero.statistics.extraction import (
     NetworkStatistics,
     PositionStatistics,

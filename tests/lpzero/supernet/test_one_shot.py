@@ -21,10 +21,8 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.runs.run import open_run
 from lpzero.supernet import load_network, open_supernet, sharing_of
-from lpzero.supernet.one_shot import WEIGHTS, SupernetRequest, train_supernet
-from lpzero.supernet.samplers import SAMPLERS, sampler_named
-from lpzero.supernet.selection import read_preferred, usual_preferred
-from lpzero.supernet.settings import SupernetSettings
+from lpzero.supernet.one_shot import WEIGHTS, SupernetRequest, SupernetSettings, train_supernet
+from lpzero.supernet.selection import SAMPLERS, read_preferred, sampler_named, usual_preferred
 from lpzero.supernet.trained import of_architecture, specialise, write
 from lpzero.supernet.trainer import Trainer, rate
 from spaces.errors import UnknownNameError
