@@ -19,9 +19,9 @@ from typing import Any
 
 from lpzero.discover.candidate import Candidate, best_first, order
 from primitives.canonical import canonical
-from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.parser import parse
+from primitives.properties import on_change
 
 SIZE = 50
 _TOGETHER = 100  # candidates that enter at a time
