@@ -10,7 +10,7 @@ import spaces
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.export import export, select
-from lpzero.export.exporter import write_file
+from lpzero.export.record import write_file
 from lpzero.python.functions import context, load_table
 from primitives.latex import right_side, to_latex
 from primitives.parser import parse

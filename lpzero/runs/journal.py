@@ -36,6 +36,7 @@ _DIGITS = 32  # hexadecimal, of a SHA-256
 PIECE = 4 << 20  # bytes read at a time
 _LONGEST = 1 << 20  # bytes of a line; a longer one is not of a run
 _WITNESS = 64  # bytes; they hold the last seal, which stands for everything before it
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _TAIL = len(_MARK) + _DIGITS + len(_END)
 # Whether a record is valid at that line number.
 Check = Callable[[dict[str, Any], int], bool]
@@ -276,7 +277,7 @@ def _record(line: bytes) -> dict[str, Any]:
 
 def _body(record: dict[str, Any]) -> bytes:
     """The record as JSON without its closing brace."""
-    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode()[:-1]
+    return _ENCODER.encode(record).encode()[:-1]
 
 
 class Piece(NamedTuple):
