@@ -173,7 +173,7 @@ BUGS = (
     Bugs("lpzero/discover/hall_of_fame.py", [_T + "discover/test_hall_of_fame.py"], [
         ("return other.complexity <= candidate.complexity and all(", "return other.complexity < candidate.complexity and all(", "the hall's cover with < for ≤"),
         ("return not any(_dominates(entry, candidate) for entry in self.front)", "return False", "a full hall that admits no simpler formula"),
-        ("a >= b for a, b in zip", "a > b for a, b in zip", "equal fitness is not covered"),
+        ("map(operator.ge, other", "map(operator.gt, other", "equal fitness is not covered"),
         ("if candidate.fitness[0] >= self._worst:", "if candidate.fitness[0] > self._worst:", "a full hall admits no equal"),
         ("candidate.key not in keys and", "", "a formula has two entries"),
     ]),

@@ -108,6 +108,7 @@ BUGS = (
     ]),
     Bugs("primitives/formula.py", [_T + "products.py", _T + "score_canonical.py", _T + "naive_score.py"], [
         ("return exponent.denominator == 1 or is_odd", "return True", "the root of a square is its base"),
+        ("and self.depth > MAX_DEPTH", "and self.depth > MAX_DEPTH + 1", "formulas that operations make may be a level too deep"),
         ("ordered = [part for of in (sign, -sign) for part in parts if part.sign == of]", "ordered = parts",
          "a sum begins with what it subtracts"),
         ("exponents.get(power.base, Fraction(0)) + power.exponent", "power.exponent", "x·x is x"),

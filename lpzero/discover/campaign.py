@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lpzero.discover.candidate import Candidate
@@ -15,10 +13,10 @@ from lpzero.discover.evolution import Evolution, State
 from lpzero.discover.hall_of_fame import HallOfFame, Tally
 from lpzero.discover.objective import Objective
 from lpzero.discover.storage import Storage
+from lpzero.runs.journal import rare_collections
 
 _SAVE_SECONDS = 0.5
 _PUBLISH_SECONDS = 10.0
-_YOUNG_OBJECTS = 20_000  # Python's own is 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +80,9 @@ def run(
     objective.known_verdicts = evolution.replayed(unsaved)
     objective.prepare()
     loop = _Loop(evolution, objective, storage, outcome, rng)
-    with _rare_collections():
+    with rare_collections():
         loop.run(callbacks, time_limit)
     return outcome
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Let cyclic garbage be looked for less often.
-
-    A campaign keeps every formula it has met and makes next to no cycles, so looking for them takes
-    longer the longer it runs (experiments/growth).
-    """
-    usual = gc.get_threshold()
-    gc.set_threshold(max(usual[0], _YOUNG_OBJECTS) if usual[0] else 0, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 class _Loop:

@@ -98,7 +98,9 @@ class Candidate(NamedTuple):
             get("complexity", 0),
             get("rejected"),
             get("repeats"),
-            tuple([Measures(**measures) for measures in get("train", {}).values()]),
+            tuple([Measures(**measures) for measures in line["train"].values()])
+            if "fitness" in line
+            else (),
             tuple(get("fitness", ())),
         )
 

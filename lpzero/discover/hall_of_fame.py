@@ -9,6 +9,7 @@ running campaign or from the lines of a journal; no text is parsed before rows a
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -106,7 +107,7 @@ def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
 def _dominates(other: Candidate, candidate: Candidate) -> bool:
     """Whether the other is at least as good in every objective and in simplicity."""
     return other.complexity <= candidate.complexity and all(
-        a >= b for a, b in zip(other.fitness, candidate.fitness, strict=False)
+        map(operator.ge, other.fitness, candidate.fitness)
     )
 
 

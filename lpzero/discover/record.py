@@ -23,7 +23,7 @@ from lpzero.errors import InputError
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
-from lpzero.runs.journal import JournalFollower, read_journal
+from lpzero.runs.journal import JournalFollower, rare_collections, read_journal
 from lpzero.runs.layout import CONFIG, DIGESTED, HALL, HISTORY, JOURNAL, RESULT, SCORES, place
 from lpzero.runs.run import Now, Stamp, read_file, report_unexpected_content, stamp
 from primitives.parser import parse
@@ -86,7 +86,10 @@ def read(config: StoredConfig) -> CampaignRun:
     """The campaign with that config."""
     folder = config.folder
     remarks: list[str] = []
-    lines, torn = read_journal(folder / JOURNAL, is_candidate, place(config.hash, JOURNAL))
+    with rare_collections():
+        lines, torn = read_journal(folder / JOURNAL, is_candidate, place(config.hash, JOURNAL))
+        tally = Tally()
+        tally.count([Candidate.from_json(line) for line in lines])
     if torn:
         remarks.append(
             f"The last {torn} bytes of {JOURNAL}, line {len(lines) + 1}, are torn and were ignored."
@@ -98,8 +101,6 @@ def read(config: StoredConfig) -> CampaignRun:
             f"{name} is missing or was changed; it was rebuilt from {JOURNAL}."
             for name in _changed(folder, result)
         ]
-    tally = Tally()
-    tally.count([Candidate.from_json(line) for line in lines])
     return _from_tally(config, result, remarks, tally, lines)
 
 

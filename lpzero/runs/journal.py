@@ -15,13 +15,14 @@ beginning again. Nothing is written or locked, and links are not followed.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
 import stat
 from array import array
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +37,7 @@ _DIGITS = 32  # hexadecimal, of a SHA-256
 PIECE = 4 << 20  # bytes read at a time
 _LONGEST = 1 << 20  # bytes of a line; a longer one is not of a run
 _WITNESS = 64  # bytes; they hold the last seal, which stands for everything before it
+_YOUNG_OBJECTS = 100_000  # Python's own is 700
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _TAIL = len(_MARK) + _DIGITS + len(_END)
 # Whether a record is valid at that line number.
@@ -187,6 +189,21 @@ def read_journal(path: Path, fits: Check, place: str = "") -> JournalText:
     return JournalText(whole.records, len(rest))
 
 
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """A context in which cyclic garbage is looked for less often.
+
+    Campaigns and journals keep every record and make next to no cycles, so looking for them takes
+    longer the more records there are (experiments/growth).
+    """
+    usual = gc.get_threshold()
+    gc.set_threshold(max(usual[0], _YOUNG_OBJECTS) if usual[0] else 0, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
 def read_bytes(path: Path) -> bytes:
     """The file's bytes, none if there is no file; raise RunError if it is not a regular file."""
     try:
@@ -219,16 +236,21 @@ def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLine
     lines: list[bytes] = []
     seal = before
     for line in data.splitlines(keepends=True):
-        if line[-_TAIL:] != _tail(seal, line[:-_TAIL]):
+        tail = _tail(seal, line[:-_TAIL])
+        if not line.endswith(tail):
             break
-        seal = seal_in(line)
+        seal = seal_in(tail)
         lines.append(line)
-    records = _records(lines)
-    for place, record in enumerate(records):
-        if not _is_fitting(record, number + place, fits):
-            del records[place:]
-            break
-    whole = lines[: len(records)]
+    with rare_collections():
+        records = _records(lines)
+    n_fitting = 0
+    with suppress(ValueError, TypeError, LookupError, AttributeError):
+        for record in records:
+            if not (isinstance(record, dict) and fits(record, number + n_fitting)):
+                break
+            n_fitting += 1
+    del records[n_fitting:]
+    whole = lines[:n_fitting]
     return NextLines(records, whole, seal_in(whole[-1]) if whole else before)
 
 
@@ -247,13 +269,6 @@ def _records(lines: list[bytes]) -> list[Any]:
         for line in lines:
             records.append(_record(line))
     return records
-
-
-def _is_fitting(record: Any, number: int, fits: Check) -> bool:
-    try:
-        return isinstance(record, dict) and fits(record, number)
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return False
 
 
 def first_seal(place: str) -> bytes:

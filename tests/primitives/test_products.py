@@ -115,6 +115,17 @@ def test_depth_is_limited_on_both_sides_of_the_border() -> None:
             parse(text)
 
 
+def test_depth_is_limited_for_formulas_that_operations_make() -> None:
+    formula = parse("sum(W)")
+    for _ in range(MAX_DEPTH - 1):
+        formula = formula.apply("log")
+    assert formula.depth == MAX_DEPTH
+    with pytest.raises(FormulaError, match=f"deeper than {MAX_DEPTH} levels"):
+        formula.apply("log")
+    wide = multiply(parse(f"log(column-{number})") for number in range(MAX_DEPTH + 1))
+    assert wide.depth == 3, "many brackets, none of them deep"
+
+
 @pytest.mark.slow
 def test_30_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
     rng = random.Random(1)
