@@ -53,11 +53,6 @@ def given() -> list[str]:
     return list(_GIVEN)
 
 
-def arguments() -> list[str]:
-    """The arguments that name them on the command line."""
-    return [word for name in _GIVEN for word in ("--plugin", name)]
-
-
 def own_primitives() -> dict[str, str]:
     """The digest of the source of every primitive that is not the package's own, by name."""
     return {name: digest for name, (_, digest) in sorted(primitives.foreign().items())}

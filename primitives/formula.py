@@ -16,13 +16,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
 from primitives.expressions import Combine, Expression, Leaf, branch, depth, drop_dead, walk
 from primitives.outer import JOINS, OUTER, get_outer, is_dyadic
 from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
 from primitives.registry import BINARIES, UNARIES
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 MAX_DEPTH = 60  # of an expression, and above the terms; far from Python's limit of recursion
 SCHEMA = 1

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, children, drop_dead
 from primitives.formula import Base, Column, Formula, Outer, Sum, Term
 from primitives.outer import OUTER
 from primitives.reductions import PAPER_REDUCTIONS
 from primitives.registry import get_binary, get_unary
+from primitives.statistics import SIZES
 
 Names = Mapping[Expression, str]
 _BARS = (r"\left|", r"\left\|")

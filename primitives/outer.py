@@ -14,9 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from primitives.changes import announce_change
 from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
-from primitives.properties import NON_NEGATIVE, NON_POSITIVE, REALS, Blind, Interval
+from primitives.properties import (
+    NON_NEGATIVE,
+    NON_POSITIVE,
+    REALS,
+    Blind,
+    Interval,
+    announce_change,
+)
 
 Body = Callable[[Any, Any], Any]
 JOINS = ("mul", "add", "sub")

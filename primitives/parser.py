@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import re
 
-from primitives import entry_points
-from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError, UnknownPrimitiveError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import (
@@ -31,8 +29,8 @@ from primitives.formula import (
 )
 from primitives.outer import JOINS, OUTER
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, check_reduction
-from primitives.registry import BINARIES, UNARIES
-from primitives.statistics import STATISTICS
+from primitives.registry import BINARIES, UNARIES, load_entry_points
+from primitives.statistics import SIZES, STATISTICS
 
 MAX_LENGTH = 20_000
 
@@ -64,7 +62,7 @@ def parse_paper_formula(text: str) -> Formula:
 def _has_new_names() -> bool:
     """Whether other packages offer primitives that were not loaded yet; they are now."""
     before = len(UNARIES) + len(BINARIES)
-    entry_points.load()
+    load_entry_points()
     return len(UNARIES) + len(BINARIES) > before
 
 

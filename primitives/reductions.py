@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from primitives.changes import announce_change
 from primitives.errors import DeclarationError, FormulaError, did_you_mean
-from primitives.properties import Interval
+from primitives.properties import Interval, announce_change
 
 Reduction = str
 End = Literal["embedding", "head"]

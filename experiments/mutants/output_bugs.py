@@ -39,7 +39,7 @@ BUGS = (
         ("number(line.get(\"rho\", {}).get(\"valid\"))", "number(line.get(\"rho\", {}).get(\"train\"))", "train printed as valid"),
         ("for key in (RHO, RHO_GIVEN_PARAMS)]", "for key in (RHO_GIVEN_PARAMS, RHO)]", "two columns are swapped"),
     ]),
-    Bugs("lpzero/report/verdict.py", _REPORT, [
+    Bugs("lpzero/report/formulas.py", _REPORT, [
         ("winner = run.judged(name)[\"test\"]", "winner = run.judged(name)[\"valid\"]", "the verdict prints valid for test"),
         ("cells.append(with_interval(line.get(\"tau\"), line.get(\"tau_ci\")))", "cells.append(with_interval(line.get(\"tau\"), line.get(\"rho_ci\")))", "tau with rho's interval"),
         ("(\"rho_untied\", \"rho_given_params\", \"rho_within\", \"top_precision\")", "(\"rho_untied\", \"rho_within\", \"rho_given_params\", \"top_precision\")", "two columns are swapped"),

@@ -21,7 +21,6 @@ from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
 from lpzero.scores.products import COLUMN_EXPONENTS, EXPONENTS
 from lpzero.scores.sums import is_summand, parts_of, sum_of
 from primitives import pruning
-from primitives.block_sizes import SIZES
 from primitives.canonical import Factor, Product, as_product, canonical, product_of
 from primitives.deap_set import build_set
 from primitives.errors import FormulaError
@@ -40,7 +39,7 @@ from primitives.parser import parse, parse_paper_formula
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, Reduction
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 # How often the authors' code draws each binary operation; any other is never drawn.
 _RELEASED_WEIGHTS = {"add": 0.6, "sub": 0.3, "matmul": 0.05, "mul": 0.05}

@@ -21,7 +21,7 @@ from lpzero.errors import LPZeroError
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
 from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import TableJudge
-from lpzero.runs.scoresheet import column, sheet
+from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.columns import RANK_OF
 from lpzero.scores.published_formulas import formula_rivals
 from primitives.canonical import canonical

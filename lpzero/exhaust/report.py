@@ -14,7 +14,7 @@ from lpzero.judgement.stability import stability
 from lpzero.judgement.table import TableJudge
 from lpzero.options import to_json
 from lpzero.parallel import Workers
-from lpzero.runs.scoresheet import column, sheet
+from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import bare_chains
 from lpzero.scores.floor import ProductFloor, permutation_floor

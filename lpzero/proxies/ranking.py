@@ -25,9 +25,9 @@ from lpzero.proxies.measurements import Context, Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import get, names
 from lpzero.runs.config import RunConfig, StoredConfig
+from lpzero.runs.formula_run import column
 from lpzero.runs.layout import RESULT, SCORES
 from lpzero.runs.run import Run, read_file
-from lpzero.runs.scoresheet import column
 from lpzero.scores.columns import RANK_OF, as_ranks, select
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import SketchOptions

@@ -13,9 +13,8 @@ from lpzero.discover.discovery import Campaign
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.python.formula import FormulaObject
-from lpzero.python.functions import flat
-from lpzero.python.rows import Rows
-from lpzero.runs.command import Command, started_by
+from lpzero.python.functions import Rows, flat
+from lpzero.runs.config import Command, started_by
 from lpzero.verbs.call import command, request_of
 
 if TYPE_CHECKING:

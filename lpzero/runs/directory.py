@@ -17,8 +17,7 @@ from typing import Any
 
 from lpzero import files
 from lpzero.errors import EnvelopeError, RunError
-from lpzero.runs import command
-from lpzero.runs.config import SCHEMA, RunConfig, read_config, versions, write_config
+from lpzero.runs.config import SCHEMA, RunConfig, read_config, store_command, versions, write_config
 from lpzero.runs.journal import Check, Journal
 from lpzero.runs.layout import (
     CHECKPOINT,
@@ -138,7 +137,7 @@ class RunDirectory:
                 )
             found.check_same(self.config)
             self.remarks += found.changed_versions()
-            command.store(self.folder, kind, found.hash)
+            store_command(self.folder, kind, found.hash)
             return
         foreign = sorted(
             path.name
@@ -150,7 +149,7 @@ class RunDirectory:
                 f"{self.folder} contains {foreign[0]} but no {kind}: choose another --out"
             )
         write_config(self.folder, self.config)
-        command.store(self.folder, kind, self.config.hash)
+        store_command(self.folder, kind, self.config.hash)
 
     def _place(self, name: str) -> str:
         return place(self.config.hash, name)

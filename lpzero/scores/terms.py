@@ -23,12 +23,11 @@ from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.judgement.stability import agreement
 from lpzero.scores.branch_table import BranchTable, over_blocks
 from lpzero.scores.columns import Columns
-from primitives.block_sizes import SIZES
 from primitives.expressions import Expression, branch
 from primitives.formula import Atom, Column, Term
 from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
 from primitives.registry import get_unary
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 if TYPE_CHECKING:
     from lpzero.scores.values import Values

@@ -28,13 +28,12 @@ from primitives.expressions import Apply, Combine, Expression, Leaf, chain_of, d
 from primitives.facts import facts
 from primitives.formula import Atom, Formula, Power, Term, chains, fold_base
 from primitives.naive import block_values
-from primitives.network import Block, number
 from primitives.outer import OUTER
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
 from primitives.statistics import STATISTICS
-from primitives.tensors import Matrix
+from primitives.tensors import Block, Matrix, number
 
 _OVERFLOW = Rejected(NON_FINITE, "an operation overflowed float64 on these tensors")
 _UNDEFINED = Rejected(NON_FINITE, "an operation is not defined for a value of a column")

@@ -41,8 +41,7 @@ def run(request: Request, screen: Screen) -> Outcome:
         raise InputError(
             f"the dashboard needs {error.name}: install it with pip install 'lpzero[dashboard]'"
         ) from None
-    from lpzero.dashboard.guard import new_token
-    from lpzero.dashboard.server import application, listen, serve
+    from lpzero.dashboard.server import application, listen, new_token, serve
 
     root = Path(request.folder)
     if not root.is_dir():

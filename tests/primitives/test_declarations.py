@@ -14,13 +14,13 @@ from lpzero.scores.values import Values
 from primitives import FormulaError, Rejected, parse, score
 from primitives.canonical import canonical
 from primitives.errors import DeclarationError
+from primitives.facts import range_of
 from primitives.formula import Term
 from primitives.latex import right_side
 from primitives.mathml import to_mathml
 from primitives.outer import OUTER, forget_outer, outer
 from primitives.properties import Interval
 from primitives.pruning import check
-from primitives.ranges import range_of
 from primitives.reductions import POSITION_REDUCTIONS, forget_reduction, reduction
 from primitives.symbolic import score_sympy, to_sympy
 from tests.lpzero.export.network_tensors import exported, module_of

@@ -17,13 +17,12 @@ from primitives import (
     Term,
     parse,
 )
-from primitives.block_sizes import SIZES
+from primitives.facts import range_of
 from primitives.formula import MAX_DEPTH, Outer, Sum, chains, multiply
 from primitives.parser import parse_paper_formula
-from primitives.ranges import range_of
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES, unary
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 from tests.random_formulas import COLUMNS, random_score
 
 PAPER = "mul(inner(l1(abslog(J))), sqrt(inner(sqrt(params))), inverse(sqrt(sum(sqrt(softmax(S))))))"

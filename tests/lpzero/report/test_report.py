@@ -25,10 +25,10 @@ from lpzero.judgement.measures import Measures
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.report import search_page, style, write
 from lpzero.report.chart import Line
-from lpzero.report.contents import content_of
 from lpzero.report.figures import convergence
 from lpzero.report.figures import transfer as transferring
 from lpzero.report.markup import Markup, element
+from lpzero.report.page import content_of
 from lpzero.runs import layout
 from lpzero.runs.config import RunConfig, read_config
 from lpzero.runs.directory import RunDirectory

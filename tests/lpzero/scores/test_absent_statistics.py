@@ -33,9 +33,9 @@ from lpzero.sketches.sketch import (
     encode as write,
 )
 from primitives.naive import score
-from primitives.network import number
 from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.tensors import number
 from spaces.nlp_rnn import RnnSpace
 
 SPACE = RnnSpace(name="small", embedding=4, hidden=6, vocabulary=12, batch_shape=(3, 5))

@@ -16,9 +16,9 @@ from lpzero.scores.sums import parts_of, search_sums, sum_of
 from lpzero.scores.terms import term_table
 from lpzero.scores.values import Values
 from primitives.naive import score as naive_score
-from primitives.network import NetworkValues
 from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.tensors import NetworkValues
 
 RNG = np.random.default_rng(5)
 N = 60
