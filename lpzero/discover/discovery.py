@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 from lpzero import plugins
 from lpzero.discover import report
 from lpzero.discover.campaign import Callback, CampaignOutcome, run
-from lpzero.discover.campaign_columns import ProxyScores, table_columns
+from lpzero.discover.campaign_columns import NetworkRivals, ProxyScores, table_columns
 from lpzero.discover.candidate import is_candidate
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.first_population import first_formulas
-from lpzero.discover.floor import floors
-from lpzero.discover.network_rivals import NetworkRivals
-from lpzero.discover.objective import Objective
+from lpzero.discover.objective import Objective, floors
 from lpzero.discover.settings import Settings, preset
 from lpzero.discover.storage import (
     KIND,
@@ -33,15 +31,15 @@ from lpzero.discover.storage import (
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
+from lpzero.judgement.correlation import Stability, stability
 from lpzero.judgement.rivals import MeasureStability
-from lpzero.judgement.stability import Stability, stability
 from lpzero.parallel import Workers
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
-from lpzero.scores.best_count import best_count
 from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.floor import PERMUTATIONS, check_permutations
+from lpzero.scores.formula_rivals import best_count
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.statistics import OURS
 from primitives.formula import Formula

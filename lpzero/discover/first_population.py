@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from lpzero.discover.table_fitness import TableFitness
-from lpzero.judgement.across import Across
+from lpzero.judgement.measures import Across
 from lpzero.scores.columns import ColumnFacts
 from lpzero.scores.products import search_tables
 from lpzero.scores.terms import stable_term_tables

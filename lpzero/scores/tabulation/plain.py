@@ -25,9 +25,9 @@ def tabulate_plainly(sketch: Sketch, chains: ChainSet) -> Tabulated:
 
 
 def sizes_of_sums(sketch: Sketch, chains: ChainSet) -> Tabulated:
-    """The table with absolute values in place of what is summed: rounding errors are relative to it.
+    """The table with absolute values in place of what is summed: rounding is relative to it.
 
-    `tabulate` sums products of matrices less their means, so the means of absolute values are added.
+    `tabulate` sums products of matrices less their means, hence the means of absolute values too.
     """
 
     def size(matrix: Matrix) -> Matrix:

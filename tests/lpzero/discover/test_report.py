@@ -10,7 +10,7 @@ import pytest
 
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.report import _ScoredCandidate, choose, choose_stable, passed_over
-from lpzero.judgement.across import Across
+from lpzero.judgement.measures import Across
 
 TEXTS = ("sum(W)", "sum(A)", "sum(G)")
 

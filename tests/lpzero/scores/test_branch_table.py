@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from lpzero.parallel import Workers
-from lpzero.scores import branch_files as files
+from lpzero.scores import branch_table as files
 from lpzero.scores import stacks
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.matrices import Piece
+from lpzero.scores.stacks import aligned_tensors, gather
 from lpzero.scores.tabulation import Tabulated, tabulate, tabulator
 from lpzero.scores.tabulation.basis import Basis
 from lpzero.scores.tabulation.plain import sizes_of_sums, tabulate_plainly
-from lpzero.scores.tensors import aligned_tensors, gather
 from lpzero.sketches.builder import BuildReport, Sketches
 from lpzero.sketches.sketch import SCHEMA, Sketch, SketchError, address_of, encode
 from lpzero.sketches.store import Store
