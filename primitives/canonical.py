@@ -333,6 +333,7 @@ def _plain(base: Base, exponent: Fraction) -> list[Power]:
     return [Power(base, exponent)]
 
 
+@lru_cache(maxsize=8192)
 def as_product(formula: Formula, positive: Names = NO_NAMES) -> Product:
     """The formula as a product of powers of canonical bases, of the same value."""
     sign = Product(formula.sign, ())
@@ -407,6 +408,7 @@ def _of_term(term: Term) -> Product:
 
 
 on_change(_of_term.cache_clear)
+on_change(as_product.cache_clear)
 
 
 def ranking(value: Product, positive: Names = NO_NAMES) -> Product:

@@ -126,6 +126,11 @@ class Outer(_Text):
             raise FormulaError(f"{self.operand} has a sign; a formula has one sign, in front")
         object.__setattr__(self, "text", f"{self.operation}({self.operand})")
 
+    @property
+    def complexity(self) -> int:
+        """The nodes of the operand and one more."""
+        return 1 + self.operand.complexity
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sum(_Text):
@@ -139,6 +144,11 @@ class Sum(_Text):
             raise FormulaError("a sum has two or more parts, one of them with sign +1")
         object.__setattr__(self, "text", _sum(self, str, _call))
 
+    @property
+    def complexity(self) -> int:
+        """The nodes of the parts, and those that add and subtract them."""
+        return _sum(self, lambda part: part.complexity, lambda _, nodes: 1 + sum(nodes))
+
     def signed(self, sign: int) -> list[Formula]:
         """The parts that have that sign."""
         return [part for part in self.parts if part.sign == sign]
@@ -150,14 +160,22 @@ Base = Term | Column | Sum | Outer
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """A base to an exponent that squares, roots and inverses make."""
+    """A base to an exponent that squares, roots and inverses make; `texts` are its factors."""
 
     base: Base
     exponent: Fraction = _ONE
+    texts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_dyadic(self.exponent):
             raise FormulaError(f"no squares and roots make a power of {self.exponent}")
+        texts, base = [], str(self.base)
+        for chain in chains(self.exponent):
+            text = base
+            for operation in chain:
+                text = f"{operation}({text})"
+            texts.append(text)
+        object.__setattr__(self, "texts", tuple(texts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +192,8 @@ class Formula(_Text):
         n = len(self.powers)
         if (n != 1 and len({power.base for power in self.powers}) != n) or not n:
             raise FormulaError("a formula has one power or more, each of another base")
-        text = fold(self, str, _apply, _call)
+        texts = [text for power in self.powers for text in power.texts]
+        text = texts[0] if len(texts) == 1 else _call("mul", texts)
         # A level has a bracket: most texts have too few of them to be counted level by level.
         if text.count("(") >= MAX_DEPTH and self.depth > MAX_DEPTH:
             raise FormulaError(f"the formula is deeper than {MAX_DEPTH} levels; shorten it")
@@ -264,7 +283,10 @@ class Formula(_Text):
     @property
     def complexity(self) -> int:
         """The nodes above the terms, and those in the terms' expressions."""
-        return fold(self, _complexity, lambda _, x: 1 + x, lambda _, values: 1 + sum(values))
+        nodes = [
+            p.base.complexity + len(chain) for p in self.powers for chain in chains(p.exponent)
+        ]
+        return nodes[0] if len(nodes) == 1 else 1 + sum(nodes)
 
     @property
     def depth(self) -> int:
@@ -425,10 +447,6 @@ def _atoms(formula: Formula) -> Iterator[Atom]:
                     yield from _atoms(part)
         else:
             yield power.base
-
-
-def _complexity(atom: Atom) -> int:
-    return atom.complexity
 
 
 def _apply(operation: str, text: str) -> str:

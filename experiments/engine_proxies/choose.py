@@ -103,7 +103,7 @@ def choose(sides: Sequence[Side], rows: Sequence[IntArray]) -> list[Found]:
     across = Across()
     if len(sides) > 1:
         across = Across("regret", [search(*table)[0].value for table in searched])
-    found = search_tables(searched, across)
+    found = list(search_tables(searched, across))
     above = []
     for side in sides:
         scores, again = (
@@ -154,7 +154,7 @@ def joint_count(tables: Sequence[Table], rows: Sequence[IntArray]) -> list[Float
         for of, known, table in zip(logs, rows, tables, strict=True)
     ]
     across = Across("regret", [search(*table)[0].value for table in searched])
-    best = search_tables(searched, across)[0]
+    best = next(search_tables(searched, across))
     return [best.sign * best.factors.logs(of) for of in logs]
 
 

@@ -100,9 +100,10 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/products.py", [_T + "scores/test_products.py", _T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
         ("        below = below + 2 * exponent * self._by_terms\n", "", "the variance of a product without its covariance"),
-        ("return -one.value, len(one.factors.powers)", "return -one.value, -len(one.factors.powers)", "the longer of equal products comes first"),
+        ("return -product.value, len(product.factors.powers)", "return -product.value, -len(product.factors.powers)", "the longer of equal products comes first"),
         ("first < second if abs(exponent) == 1 else first != second", "first < second", "half of the products with a root are left out"),
-        ("Found(one, float(values[i]), int(signs[i]),", "Found(one, float(values[i]), 1,", "products that rank in reverse have no sign"),
+        ("Found(factors, value, sign, tuple(on_tables))", "Found(factors, value, 1, tuple(on_tables))", "products that rank in reverse have no sign"),
+        ("rank_many(signs * product_logs(factors, table.logs))", "rank_many(product_logs(factors, table.logs))", "products that rank in reverse are compared without their sign"),
     ]),
     Bugs("lpzero/judgement/ranks.py", [_T + "judgement/test_ranks.py"], [
         ("DIGITS = 6", "DIGITS = 7", "seven digits decide a tie"),
@@ -185,7 +186,7 @@ BUGS = (
         ("if earlier is None and form.key in self.fresh:", "if False:", "a formula is tried twice in one generation"),
     ]),
     Bugs("lpzero/discover/candidate.py", [_T + "discover/test_evolution.py"], [
-        ("(-c.fitness[0], c.complexity, c.id)", "(-c.fitness[0], -c.complexity, c.id)", "the more complex of equals comes first"),
+        ("-candidate.fitness[0], candidate.complexity, candidate.id", "-candidate.fitness[0], -candidate.complexity, candidate.id", "the more complex of equals comes first"),
     ]),
     Bugs("lpzero/discover/evolution.py", [_T + "discover/test_evolution.py"], [
         ("(*candidate.fitness, -float(candidate.complexity))", "(*candidate.fitness, float(candidate.complexity))", "the front prefers the complex"),

@@ -21,7 +21,7 @@ BUGS = (
         ("figures.rho_ci.get(\"test\")", "figures.rho_ci.get(\"train\")", "the interval of train"),
         ("given = None if line.name == \"parameters\" else line.rho_given_params", "given = line.rho_given_params", "parameters given parameters are printed"),
     ]),
-    Bugs("lpzero/export/run_records.py", _EXPORT, [
+    Bugs("lpzero/export/source.py", _EXPORT, [
         ("rho={\"train\": row[f\"{name} {RHO}\"]}", "rho={\"train\": row[\"fitness\"]}", "rho exported as fitness"),
         ("rho_given_params={\"train\": row[f\"{name} {RHO_GIVEN_PARAMS}\"]}", "rho_given_params={\"train\": row[f\"{name} {RHO}\"]}", "rho exported as rho given parameters"),
         ("rhos = line[\"rho_by_table\"] if len(names) > 1 else {names[0]: line[\"rho\"]}", "rhos = dict.fromkeys(names, line[\"rho\"])", "the lowest rho is exported for every table"),

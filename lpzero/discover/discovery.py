@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,8 +193,8 @@ class Campaign:
         if not self.settings.starts_from_beam:
             return []
         tables = self.objective.tables_fitness
-        found = first_formulas(tables, self._column_facts, self.objective.across())
-        return found[: self.settings.population // 2]
+        formulas = first_formulas(tables, self._column_facts, self.objective.across())
+        return list(islice(formulas, self.settings.population // 2))
 
     def _stability(self) -> MeasureStability | None:
         """What measures how far a formula's scores repeat; None without other seeds."""

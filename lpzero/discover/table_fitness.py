@@ -33,7 +33,7 @@ from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.columns import ColumnFacts, Columns
 from lpzero.scores.products import Beam, Found, Searched, of_columns, search
-from lpzero.scores.sums import FoundSum, search_sums
+from lpzero.scores.sums import search_sums
 from lpzero.scores.terms import TermLanguage, TermTable, stable_term_tables
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
@@ -164,7 +164,7 @@ class TableFitness:
             return np.zeros((1, len(self.table)))
         return np.stack([one.sign * one.factors.logs(self.terms.logs) for one in self.products])
 
-    def sums(self, columns: ColumnFacts) -> list[FoundSum]:
+    def sums(self, columns: ColumnFacts) -> Iterator[tuple[float, Formula]]:
         """The sums of columns that a beam search finds on the fitness rows, best first."""
         targets, most = self.table.targets, self.settings.terms
         return search_sums(self.columns, columns, targets, self.rows, most)

@@ -264,7 +264,7 @@ class Variation:
             if isinstance(atom, Term):
                 beside: Iterator[Atom] = self._terms_beside(atom)
             else:
-                beside = (Column(n) for n in self.language.columns.factors if n != atom.name)
+                beside = (column for column in self.language.column_factors if column != atom)
             for changed in beside:
                 yield _with(factors, at, (changed, exponent))
 

@@ -16,8 +16,7 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
-from lpzero.export.exported import Batch, Exported, Figures, Formulas, Provenance
-from lpzero.export.exporter import Exporter
+from lpzero.export.record import Batch, Exported, Exporter, Figures, Formulas, Provenance
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS

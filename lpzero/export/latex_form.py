@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lpzero.export.exported import Exported, Figures, Pair, is_papers
-from lpzero.export.exporter import Exporter
+from lpzero.export.record import Exported, Exporter, Figures, Pair, is_papers
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.options import Switch, option
 from primitives.formula import Formula

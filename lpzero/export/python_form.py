@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
-from lpzero.export.exported import Exported
-from lpzero.export.exporter import Exporter
 from lpzero.export.json_form import to_value
 from lpzero.export.primitive_source import Sources
+from lpzero.export.record import Exported, Exporter
 from lpzero.statistics import OURS
 from lpzero.version import VERSION
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead

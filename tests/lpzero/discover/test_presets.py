@@ -17,7 +17,7 @@ from lpzero.discover.evolution import Evolution, State
 from lpzero.discover.language import Language
 from lpzero.discover.settings import PRESETS, Settings, preset
 from lpzero.errors import InputError
-from lpzero.export.run_records import RunRecords
+from lpzero.export.source import RunRecords
 from lpzero.judgement.correlation import spearman
 from lpzero.runs.run import open_run
 from primitives.expressions import Combine, chain_of
