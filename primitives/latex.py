@@ -49,7 +49,7 @@ def left_side(formula: Formula) -> str:
 def right_side(formula: Formula, names: Names | None = None) -> str:
     r"""What stands right of the equation's sign; parts that have names appear by them."""
     sign = "-" if formula.sign < 0 else ""
-    if _is_papers(formula):
+    if is_papers(formula):
         term = formula.term
         body = render(alive(term), names or {})
         return rf"{sign}{_REDUCTIONS[term.reduction]} \left( {body} \right)"
@@ -71,7 +71,7 @@ def in_parts(formula: Formula, size: int) -> list[tuple[str, str]]:
             _name_parts(alive(term), size, names)
     if formula.is_term:
         names.pop(alive(formula.term), None)
-    index = None if _is_papers(formula) else min(indices, default=None)
+    index = None if is_papers(formula) else min(indices, default=None)
     lines = [(left_side(formula), right_side(formula, names))]
     for part, name in names.items():
         others = {node: other for node, other in names.items() if node != part}
@@ -79,7 +79,8 @@ def in_parts(formula: Formula, size: int) -> list[tuple[str, str]]:
     return lines
 
 
-def _is_papers(formula: Formula) -> bool:
+def is_papers(formula: Formula) -> bool:
+    """Whether it has the paper's form: one sum or mean over blocks, of statistics alone."""
     return formula.is_term and formula.term.reduction in PAPER_REDUCTIONS and not formula.sizes
 
 

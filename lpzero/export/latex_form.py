@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lpzero.export.record import Exported, Exporter, Figures, Pair, is_papers
+from lpzero.export.record import Exported, Exporter, Figures, Pair
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.options import Switch, option
 from primitives.formula import Formula
-from primitives.latex import in_parts, right_side
+from primitives.latex import in_parts, is_papers, right_side
 
 if TYPE_CHECKING:
     from lpzero.export.source import Selection
