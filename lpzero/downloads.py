@@ -76,10 +76,10 @@ def fetch(
     if root is None:
         raise TableError(f"no data root for {name}: set {DATA_VARIABLE} or give --data FOLDER")
     wanted = [Further(entry.path, entry.origin), *entry.further]
-    missing = [one for one in wanted if not _is_installed(root / one.path, one.origin, force)]
-    for one in missing:
-        address = _address(one.origin, files, archives)
-        _obtain(entry, one.origin, root / one.path, address, timeout, progress)
+    missing = [part for part in wanted if not _is_installed(root / part.path, part.origin, force)]
+    for part in missing:
+        address = _address(part.origin, files, archives)
+        _obtain(entry, part.origin, root / part.path, address, timeout, progress)
     return Fetched(name, root / entry.path, downloaded=bool(missing))
 
 

@@ -239,10 +239,10 @@ class Bytes(ValueKind):
         Whole(1).check(name, value)
 
     def read(self, text: str) -> int:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Z]*)", text.strip().upper())
-        if found is None or found[2] not in _UNITS or not float(found[1]):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Z]*)", text.strip().upper())
+        if match is None or match[2] not in _UNITS or not float(match[1]):
             raise InputError(f"{text!r} is not an amount of memory; write 4GB or 512MB")
-        return int(float(found[1]) * _UNITS[found[2]])
+        return int(float(match[1]) * _UNITS[match[2]])
 
     def words(self, flag: str, value: Any) -> list[str]:
         unit = next(name for name in ("GB", "MB", "B") if value % _UNITS[name] == 0)
@@ -267,8 +267,8 @@ def option(
     if isinstance(kind, Switch) and default:
         raise TypeError("a switch that is on by default could not be turned off")
     about = {"help": help, "kind": kind, "flag": flag, "is_local": is_local, "variable": variable}
-    found: T = dataclasses.field(default=default, metadata={_KEY: about})
-    return found
+    made: T = dataclasses.field(default=default, metadata={_KEY: about})
+    return made
 
 
 def argument(metavar: str, default: Any = MISSING) -> Any:
@@ -287,8 +287,8 @@ def group(kind: type[T]) -> T:
 
 def given_of(entries: Callable[[], Sequence[Option]]) -> dict[str, Any]:
     """A field that holds, by name, the values of those of the options that were given."""
-    found: dict[str, Any] = dataclasses.field(default_factory=dict, metadata={_GIVEN: entries})
-    return found
+    made: dict[str, Any] = dataclasses.field(default_factory=dict, metadata={_GIVEN: entries})
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,17 +316,17 @@ class Option:
 
 def options(settings: Any) -> list[Option]:
     """The options of a dataclass or an instance of it, in the order of its fields."""
-    found: list[Option] = []
+    entries: list[Option] = []
     for field in dataclasses.fields(settings):
         if _KEY in field.metadata:
             about = dict(field.metadata[_KEY])
             spelled = about.pop("flag", None) or "--" + field.name.replace("_", "-")
-            found.append(Option(field.name, flag=spelled, default=field.default, **about))
+            entries.append(Option(field.name, flag=spelled, default=field.default, **about))
         elif _GROUP in field.metadata:
-            found += options(field.metadata[_GROUP])
+            entries += options(field.metadata[_GROUP])
         elif _GIVEN in field.metadata:
-            found += field.metadata[_GIVEN]()
-    return found
+            entries += field.metadata[_GIVEN]()
+    return entries
 
 
 def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
@@ -335,7 +335,7 @@ def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
     Values of the other presets, by name, follow where they differ.
     """
     (_, first), *others = presets.items()
-    found = []
+    entries = []
     for entry in options(settings):
         value = getattr(first, entry.name)
         shown = [_shown(entry, value)]
@@ -344,8 +344,8 @@ def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
                 shown.append(f"{name}: {_shown(entry, getattr(other, entry.name))}")
         is_plain = isinstance(entry.kind, Switch) and len(shown) == 1
         text = "" if is_plain or shown == [""] else f"  [default: {'; '.join(shown)}]"
-        found.append(dataclasses.replace(entry, help=entry.help + text, default=None))
-    return found
+        entries.append(dataclasses.replace(entry, help=entry.help + text, default=None))
+    return entries
 
 
 def _shown(entry: Option, value: Any) -> str:
@@ -410,16 +410,16 @@ def _made(kind: type[T], given: Mapping[str, Any]) -> T:
 
 def chosen(request: Any) -> dict[str, Any]:
     """The values of a request that are not its defaults, by the names of its options, as JSON."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in dataclasses.fields(request):
         value = getattr(request, field.name)
         if _GROUP in field.metadata:
-            found |= chosen(value)
+            values |= chosen(value)
         elif _GIVEN in field.metadata:
-            found |= {name: _plain(entry) for name, entry in value.items()}
+            values |= {name: _plain(entry) for name, entry in value.items()}
         elif _KEY in field.metadata and (field.default is MISSING or value != field.default):
-            found[field.name] = _plain(value)
-    return found
+            values[field.name] = _plain(value)
+    return values
 
 
 def check(settings: Any) -> None:

@@ -79,13 +79,13 @@ def each(constant: str, take: Callable[[str, Any], None]) -> None:
 
 
 def _offer(name: str, constant: str, take: Callable[[str, Any], None]) -> None:
-    for one in _constant(user_modules.load(name), constant):
+    for offered in _constant(user_modules.load(name), constant):
         try:
-            take(name, one)
+            take(name, offered)
         except InputError as error:  # stops only what asks for it
             logger.warning("%s", error)
 
 
 def _constant(module: ModuleType, name: str) -> tuple[Any, ...]:
-    found = getattr(module, name, ())
-    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+    value = getattr(module, name, ())
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)

@@ -46,7 +46,7 @@ def list_page(lines: Sequence[Summary], notes: Sequence[str], folder: str, base:
         element("th", name, scope="col", data_column=name) for name in COLUMNS
     ))  # fmt: skip
     rows = [_row(line, base) for line in ordered]
-    found = element(
+    runs = element(
         "table",
         element("caption", f"{len(lines):,} runs"),
         element("thead", head),
@@ -63,7 +63,7 @@ def list_page(lines: Sequence[Summary], notes: Sequence[str], folder: str, base:
         element(
             "main",
             element("div", search, button, class_="controls", id="controls", hidden=True),
-            element("div", found, class_="scroll", tabindex=0, role="region", aria_label="Runs"),
+            element("div", runs, class_="scroll", tabindex=0, role="region", aria_label="Runs"),
             element("p", "There is no run yet.", id="nothing", hidden=bool(lines)),
         ),
     ]
@@ -163,12 +163,12 @@ def _formula(run: Run | None) -> Child:
 
 def _figures(runs: Sequence[Pair]) -> list[Chart]:
     """The best so far of the runs of each kind that have a history."""
-    found: dict[str, dict[str, Any]] = {}
+    histories_of: dict[str, dict[str, Any]] = {}
     for line, run in runs:
         history = getattr(run, "history", None)
         if run is not None and history:
-            found.setdefault(run.kind, {})[line.name] = [history]
-    return [_figure(kind, histories) for kind, histories in found.items()]
+            histories_of.setdefault(run.kind, {})[line.name] = [history]
+    return [_figure(kind, histories) for kind, histories in histories_of.items()]
 
 
 def _figure(kind: str, histories: Mapping[str, Any]) -> Chart:
@@ -185,10 +185,10 @@ def _figure(kind: str, histories: Mapping[str, Any]) -> Chart:
 def _differences(runs: Sequence[Pair]) -> Markup | None:
     """The settings that are not the same in all runs; None if all are."""
     settings = [_settings(run) for _, run in runs]
-    keys = dict.fromkeys(key for found in settings for key in found)
+    keys = dict.fromkeys(key for of_run in settings for key in of_run)
     rows: list[list[Child | Cell]] = []
     for key in keys:
-        values = [found.get(key, NOTHING) for found in settings]
+        values = [of_run.get(key, NOTHING) for of_run in settings]
         if len(set(values)) > 1:
             rows.append([key, *values])
     if not rows:
@@ -199,13 +199,13 @@ def _differences(runs: Sequence[Pair]) -> Markup | None:
 
 def _settings(run: Run | None) -> dict[str, str]:
     """Every field of the request as text, nested ones by their last name."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting: list[tuple[str, Any]] = [] if run is None else list(run.request.items())
     for name, value in waiting:
         if isinstance(value, Mapping):
-            found |= {str(key): str(entry)[:200] for key, entry in value.items()}
+            texts |= {str(key): str(entry)[:200] for key, entry in value.items()}
         elif isinstance(value, list) and all(isinstance(entry, Mapping) for entry in value):
-            found[name] = ", ".join(str(entry.get("name", "")) for entry in value)[:200]
+            texts[name] = ", ".join(str(entry.get("name", "")) for entry in value)[:200]
         else:
-            found[name] = str(value)[:200]
-    return found
+            texts[name] = str(value)[:200]
+    return texts

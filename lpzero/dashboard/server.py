@@ -301,6 +301,6 @@ class Library:
     def _find(self, fresh: float) -> None:
         if time.monotonic() - self._looked < fresh:
             return
-        found = find_runs(self.root)
-        self._places, self._is_cut = found.places, found.is_cut
+        listing = find_runs(self.root)
+        self._places, self._is_cut = listing.places, listing.is_cut
         self._looked = time.monotonic()

@@ -1,6 +1,6 @@
 """A run as the dashboard shows it: a line of the list, and a page that follows it.
 
-The line is made again only when a file of the run has changed; only small files and the ends of
+The line is rebuilt only when a file of the run has changed; only small files and the ends of
 large ones are read for it. The page is the one that `lpzero report` writes, after a section on the
 run's progress.
 """

@@ -78,13 +78,13 @@ class FormulaObject:
         """Spearman's rho of the scores with the targets of a table, by name, file or value."""
         from lpzero.proxies.ranking import Ranking, rank, rank_columns
 
-        found = load_table(table) if isinstance(table, str) else table
-        if found.space is None:
+        loaded = load_table(table) if isinstance(table, str) else table
+        if loaded.space is None:
             from lpzero.proxies.lookup import column_proxy
 
-            [row] = rank_columns(found, [column_proxy(self.text, found)], 0)
+            [row] = rank_columns(loaded, [column_proxy(self.text, loaded)], 0)
         else:
-            [row] = rank(found, [self._proxy], Ranking(context(**options)))
+            [row] = rank(loaded, [self._proxy], Ranking(context(**options)))
         return float(row["rho"])
 
     @property

@@ -38,8 +38,8 @@ def load_table(name: str | Path, *, data: str | Path | None = None, **options: A
 
 def context(**options: Any) -> Context:
     """How networks are run, from the options that `rank` and `predict` share."""
-    found: Context = request_of("rank", None, **flat(options)).context()
-    return found
+    made: Context = request_of("rank", None, **flat(options)).context()
+    return made
 
 
 def rank(

@@ -134,13 +134,13 @@ class StoredConfig:
 
 def versions() -> dict[str, str]:
     """The versions of the engine and of the libraries that results may depend on."""
-    found = {"lpzero": VERSION, "python": platform.python_version()}
+    by_name = {"lpzero": VERSION, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
-            found[name] = version(name)
+            by_name[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            by_name[name] = "unknown"
+    return by_name
 
 
 def write_config(folder: Path, config: RunConfig) -> None:
@@ -156,28 +156,28 @@ def read_config(folder: Path) -> StoredConfig | None:
         if old is not None and "schema" in old:
             _check_schema(folder / _OLD_CONFIG, old)
         return None
-    found = files.read_object(path)
-    if found is not None:
-        _check_schema(path, found)
+    content = files.read_object(path)
+    if content is not None:
+        _check_schema(path, content)
     try:
-        found = files.unsealed(CONFIG, found)
+        content = files.unsealed(CONFIG, content)
     except EnvelopeError as error:
         raise RunError(
             f"{path} is broken: {error}; restore it, or start again in another directory"
         ) from None
-    if not found.keys() >= _FIELDS or not isinstance(found["request"], dict):
+    if not content.keys() >= _FIELDS or not isinstance(content["request"], dict):
         raise RunError(f"{path} is broken: restore it, or start again in another directory")
-    stored = found["versions"] if isinstance(found["versions"], dict) else {}
-    kind, name = str(found["kind"]), str(found["hash"])
-    return StoredConfig(folder, kind, name, stored, found["request"])
+    stored = content["versions"] if isinstance(content["versions"], dict) else {}
+    kind, name = str(content["kind"]), str(content["hash"])
+    return StoredConfig(folder, kind, name, stored, content["request"])
 
 
-def _check_schema(path: Path, found: Mapping[str, Any]) -> None:
-    schema = found.get("schema")
+def _check_schema(path: Path, content: Mapping[str, Any]) -> None:
+    schema = content.get("schema")
     if schema == SCHEMA and not isinstance(schema, bool):
         return
-    stored = found.get("versions")
-    engine = stored.get("lpzero") if isinstance(stored, dict) else found.get("version")
+    stored = content.get("versions")
+    engine = stored.get("lpzero") if isinstance(stored, dict) else content.get("version")
     writer = f"lpzero {engine}" if engine else "an unknown version of lpzero"
     raise RunError(
         f"{path} was written by {writer} with schema {schema!r:.40}, but this version reads schema"
@@ -245,9 +245,9 @@ def command_of(kind: str, name: str, request: Any) -> Command | None:
     """The command of a verb's request; None if a value is not one that can be written down."""
     given = chosen(request)
     kept = [e.name for e in options(request) if not e.is_local and e.name not in _NOT_STORED]
-    found = {name: given[name] for name in kept if name in given}
-    found |= {"plugins": plugins.given()} if plugins.given() else {}
-    return Command(kind, name, found) if _is_plain(found) else None
+    kept_values = {name: given[name] for name in kept if name in given}
+    kept_values |= {"plugins": plugins.given()} if plugins.given() else {}
+    return Command(kind, name, kept_values) if _is_plain(kept_values) else None
 
 
 def _is_plain(value: Any) -> bool:
@@ -282,10 +282,10 @@ def store_command(folder: Path, kind: str, run: str) -> None:
 def stored_command(config: StoredConfig) -> Command | None:
     """The command of the run with that config; None if it was not stored, or is not readable."""
     try:
-        found = files.read_sealed(config.folder / COMMAND, place(config.hash, COMMAND))
+        content = files.read_sealed(config.folder / COMMAND, place(config.hash, COMMAND))
     except (FileNotFoundError, EnvelopeError):
         return None
-    name, given = found.get("verb"), found.get("options")
+    name, given = content.get("verb"), content.get("options")
     if (
         name not in import_module(VERBS).commands()
         or not isinstance(given, dict)

@@ -84,13 +84,13 @@ class FormulaRun(Run, ABC):
     def judged(self, table: str) -> Mapping[str, Mapping[str, Any]]:
         """The winner's judgement on each part of a table."""
         assert self.best is not None, "there is a winner"
-        found: Mapping[str, Mapping[str, Any]] = self.best["judged"][table]
-        return found
+        parts: Mapping[str, Mapping[str, Any]] = self.best["judged"][table]
+        return parts
 
     def summary(self, table: str) -> Mapping[str, Any]:
         """The result's entry for a table; empty without a result."""
-        found = [] if self.result is None else self.result["tables"]
-        return next((entry for entry in found if entry["name"] == table), {})
+        entries = [] if self.result is None else self.result["tables"]
+        return next((entry for entry in entries if entry["name"] == table), {})
 
     @property
     def count(self) -> Mapping[str, Any] | None:
@@ -99,8 +99,8 @@ class FormulaRun(Run, ABC):
 
     def verdict(self, table: str) -> str | None:
         """The sentence on the winner on a table; None if the result holds none."""
-        found = {} if self.result is None else self.result
-        text = found.get("verdict_by_table", {}).get(table) or found.get("verdict")
+        result = {} if self.result is None else self.result
+        text = result.get("verdict_by_table", {}).get(table) or result.get("verdict")
         return None if text is None else str(text)
 
     def floor(self, table: str) -> Mapping[str, Any] | None:
@@ -148,7 +148,7 @@ def column(
     (`lpzero.judgement.rivals.rival_lines`).
     """
     labels = {int(row): part for part, rows in parts.items() for row in rows}
-    found = {
+    columns = {
         "id": list(table.ids),
         "part": [labels[row] for row in range(len(table))],
         "target": table.targets.tolist(),
@@ -156,9 +156,9 @@ def column(
         "rivals": list(rivals),
     }
     if table.space is None:
-        return found
+        return columns
     space = table.space
-    return found | {
+    return columns | {
         "arch": [space.to_json(arch) for arch in table.archs],
         "sizes": {
             "depth": [space.depth(arch) for arch in table.archs],

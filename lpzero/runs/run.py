@@ -187,8 +187,8 @@ def last_record(path: Path) -> dict[str, Any]:
     for line in reversed(_tail(path).splitlines(keepends=True)):
         if line.endswith(b"\n"):
             with suppress(ValueError, RecursionError):
-                found = json.loads(line)
-                return found if isinstance(found, dict) else {}
+                record = json.loads(line)
+                return record if isinstance(record, dict) else {}
     return {}
 
 

@@ -58,12 +58,12 @@ class Screen:
 @cache
 def commands() -> dict[str, str]:
     """The line of `lpzero --help` of every verb, by name; no verb is imported for it."""
-    found = {}
+    lines = {}
     for name in _names():
         first = _first_line(name)
         if first.startswith(f'"""{name}: '):
-            found[name] = first.removeprefix(f'"""{name}: ').removesuffix('"""')
-    return found
+            lines[name] = first.removeprefix(f'"""{name}: ').removesuffix('"""')
+    return lines
 
 
 def _first_line(name: str) -> str:

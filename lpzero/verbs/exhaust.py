@@ -34,7 +34,7 @@ def permutations() -> int:
     return option(
         PERMUTATIONS,
         "How often the search of products is repeated on permuted targets, to show what it fits to"
-        " noise; 0 does not.",
+        " noise; 0 turns it off.",
         Whole(0),
     )
 

@@ -36,8 +36,8 @@ class Request:
     proxies: tuple[str, ...] = option(
         (),
         "A proxy, rank-mean(A, B), a formula, an exported file or a run's directory; repeatable."
-        "  [default: all that apply, but for -released and what runs on more inputs: v-pca, w-pca,"
-        " swap, az-]",
+        "  [default: all that apply, except the -released ones and those that run on more inputs:"
+        " v-pca, w-pca, swap, az-]",
         Repeated("NAME|FORMULA|FILE"),
         "--proxy",
     )

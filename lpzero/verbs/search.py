@@ -71,15 +71,15 @@ def constants() -> list[Option]:
 
 def bounds() -> list[Option]:
     """A lower and an upper bound of every cost."""
-    found = []
+    entries = []
     for cost in COSTS:
         unit = "milliseconds per forward pass on this machine" if cost == "latency" else cost
         for word, text in (("min", "At least"), ("max", "At most")):
             flag = bound_option(word, cost)
             name = flag.removeprefix("--").replace("-", "_")
             help = f"{text} this many {unit.replace('-', ' ')}."
-            found.append(Option(name, help, Real(0), flag, None))
-    return found
+            entries.append(Option(name, help, Real(0), flag, None))
+    return entries
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 
 @contextmanager
 def _display(request: Request, asked: SearchRequest, screen: Screen) -> Iterator[Resources]:
-    """What the search runs on, and one bar or, where stderr is no terminal, a line per step."""
+    """What the search runs on, and one bar or, where stderr is not a terminal, a line per step."""
     from dataclasses import replace
 
     from lpzero.parallel import whole_bar

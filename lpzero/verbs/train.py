@@ -43,12 +43,12 @@ _FILE = ".json"
 
 def _supernet_options() -> list[Option]:
     """The options of one-shot training; --steps is one of the command already."""
-    found = []
+    entries = []
     for entry in options(SupernetSettings):
         if entry.name != "steps":
             text = f"{entry.help}.  [default: {entry.default}; for --supernet]"
-            found.append(dataclasses.replace(entry, help=text, default=None))
-    return found
+            entries.append(dataclasses.replace(entry, help=text, default=None))
+    return entries
 
 
 @dataclass(frozen=True, kw_only=True)
