@@ -19,7 +19,12 @@ from typing import TypeVar
 from primitives.errors import FormulaError
 from primitives.expressions import Combine, Expression, Leaf, branch, depth, drop_dead, walk
 from primitives.outer import JOINS, OUTER, get_outer, is_dyadic
-from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
+from primitives.reductions import (
+    PAPER_REDUCTIONS,
+    POSITION_REDUCTIONS,
+    Reduction,
+    ReductionFacts,
+)
 from primitives.registry import BINARIES, UNARIES
 from primitives.statistics import SIZES, STATISTICS
 
@@ -245,6 +250,11 @@ class Formula(_Text):
         """True if the formula is a single term, as in the paper's form."""
         first = self.powers[0]
         return len(self.powers) == 1 and type(first.base) is Term and first.exponent == 1
+
+    @property
+    def is_papers(self) -> bool:
+        """True for the paper's form: one sum or mean over blocks, of statistics alone."""
+        return self.is_term and self.term.reduction in PAPER_REDUCTIONS and not self.sizes
 
     @property
     def term(self) -> Term:
