@@ -285,12 +285,12 @@ def write_sealed(
 def read_sealed(path: Path, place: str) -> dict[str, Any]:
     """The verified object; raise FileNotFoundError, or EnvelopeError if it is not as written."""
     try:
-        found = json.loads(read_regular(path))
+        value = json.loads(read_regular(path))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, RecursionError):
         raise EnvelopeError("it cannot be read as JSON") from None
-    return unsealed(place, found)
+    return unsealed(place, value)
 
 
 def array_seal(place: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:

@@ -5,8 +5,8 @@
         population: int = option(100, "Formulas that survive.", Whole(2, 100_000))
 
 The command line's options (`lpzero.cli.options`), the validation (`check`), the JSON (`to_json`,
-`from_json`) and the arguments that reproduce the settings (`to_arguments`) are all derived from
-these fields, so no second list has to be maintained.
+`from_json`) and the words of a printed command (`Option.words`) are all derived from these fields,
+so no second list has to be maintained.
 
 A request of a verb is such a dataclass too. It may have positional arguments (`argument`), other
 dataclasses whose options become its own (`group`), and settings of which only the given ones are
@@ -22,7 +22,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from lpzero.errors import InputError
 from primitives.errors import did_you_mean
@@ -31,21 +31,25 @@ _KEY, _GROUP, _GIVEN = "option", "group", "given"
 T = TypeVar("T")
 
 
-class ValueKind(Protocol):
+@dataclass(frozen=True, slots=True)
+class ValueKind:
     """How a setting's values are validated, and how the command line spells them."""
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError unless the value is allowed."""
+        raise NotImplementedError
 
     def read(self, text: str) -> Any:
         """The value of a command line argument, not yet validated by `check`."""
+        return text
 
     def words(self, flag: str, value: Any) -> list[str]:
         """The command line arguments that set the value."""
+        return [flag, str(value)]
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(ValueKind):
     """A whole number within bounds; `none`, if given, is the argument that means None."""
 
     least: int | None = None
@@ -67,7 +71,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Real:
+class Real(ValueKind):
     """A finite number within bounds; `is_open` excludes the lower one."""
 
     least: float | None = None
@@ -86,15 +90,12 @@ class Real:
     def read(self, text: str) -> float:
         return float(text)
 
-    def words(self, flag: str, value: Any) -> list[str]:
-        return [flag, str(value)]
-
 
 SHARE = Real(0, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(ValueKind):
     """Any text; `metavar` says in a usage line what it is."""
 
     metavar: str | None = None
@@ -102,12 +103,6 @@ class Text:
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, (str, Path)):
             raise InputError(f"{name} is {value!r:.60}, expected text")
-
-    def read(self, text: str) -> str:
-        return text
-
-    def words(self, flag: str, value: Any) -> list[str]:
-        return [flag, str(value)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +117,7 @@ FOLDER, FILE = Place(may_be_file=False), Place(may_be_folder=False)
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(ValueKind):
     """One of the known names; `what` describes in error messages what is being named.
 
     `reads`, if given, translates the user's spelling, such as an abbreviation, into a known name.
@@ -145,7 +140,7 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
-class SomeOf:
+class SomeOf(ValueKind):
     """Several of the known names in one argument, separated by commas or, for letters, by nothing.
 
     `shorthand` maps words to whole tuples, such as "off" to the empty one.
@@ -165,8 +160,7 @@ class SomeOf:
         _check_known(self.what, names, self.known)
         if not names and not self.may_be_empty:
             raise InputError(f"no {self.what} is given; {did_you_mean('', self.known)}")
-        if len(set(names)) < len(names):
-            raise InputError(f"a {self.what} is repeated: {', '.join(names)}")
+        _check_distinct(self.what, names)
 
     def read(self, text: str) -> tuple[str, ...]:
         for word, value in self.shorthand:
@@ -184,7 +178,7 @@ class SomeOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class Names(ValueKind):
     """Several names in one argument, separated by commas; what they name is checked later."""
 
     what: str
@@ -193,10 +187,9 @@ class Names:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise InputError(f"{name} is {value!r}, expected a list of names")
         names = list(value)
-        if not all(isinstance(one, str) and one for one in names):
+        if not all(isinstance(entry, str) and entry for entry in names):
             raise InputError(f"{name}: a {self.what} has no name")
-        if len(set(names)) < len(names):
-            raise InputError(f"a {self.what} is repeated: {', '.join(names)}")
+        _check_distinct(self.what, names)
 
     def read(self, text: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in text.split(","))
@@ -206,7 +199,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(ValueKind):
     """A list of strings; the option is repeated for each of them."""
 
     metavar: str
@@ -215,15 +208,12 @@ class Repeated:
         if isinstance(value, str) or not all(isinstance(text, str) for text in value):
             raise InputError(f"{name} is {value!r}, expected a list of strings")
 
-    def read(self, text: str) -> str:
-        return text
-
     def words(self, flag: str, value: Any) -> list[str]:
         return [word for text in value for word in (flag, text)]
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(ValueKind):
     """False unless the option is given; `off` is the one that undoes what a preset turned on."""
 
     off: str | None = None
@@ -231,9 +221,6 @@ class Switch:
     def check(self, name: str, value: Any) -> None:
         if not isinstance(value, bool):
             raise InputError(f"{name} is {value!r}, expected true or false")
-
-    def read(self, text: str) -> bool:
-        return bool(text)
 
     def words(self, flag: str, value: Any) -> list[str]:
         if value:
@@ -245,17 +232,17 @@ _UNITS = {"": 1 << 30, "GB": 1 << 30, "G": 1 << 30, "MB": 1 << 20, "M": 1 << 20,
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class Bytes(ValueKind):
     """An amount of memory in bytes, spelled 4GB, 512MB or 4 (gigabytes)."""
 
     def check(self, name: str, value: Any) -> None:
         Whole(1).check(name, value)
 
     def read(self, text: str) -> int:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Z]*)", text.strip().upper())
-        if found is None or found[2] not in _UNITS or not float(found[1]):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Z]*)", text.strip().upper())
+        if match is None or match[2] not in _UNITS or not float(match[1]):
             raise InputError(f"{text!r} is not an amount of memory; write 4GB or 512MB")
-        return int(float(found[1]) * _UNITS[found[2]])
+        return int(float(match[1]) * _UNITS[match[2]])
 
     def words(self, flag: str, value: Any) -> list[str]:
         unit = next(name for name in ("GB", "MB", "B") if value % _UNITS[name] == 0)
@@ -280,8 +267,8 @@ def option(
     if isinstance(kind, Switch) and default:
         raise TypeError("a switch that is on by default could not be turned off")
     about = {"help": help, "kind": kind, "flag": flag, "is_local": is_local, "variable": variable}
-    found: T = dataclasses.field(default=default, metadata={_KEY: about})
-    return found
+    made: T = dataclasses.field(default=default, metadata={_KEY: about})
+    return made
 
 
 def argument(metavar: str, default: Any = MISSING) -> Any:
@@ -292,16 +279,16 @@ def argument(metavar: str, default: Any = MISSING) -> Any:
     )
 
 
-def group(kind: type[T], without: Collection[str] = ()) -> T:
-    """A field that holds a dataclass whose options belong to the outer one; some left out."""
-    found: T = dataclasses.field(default_factory=kind, metadata={_GROUP: (kind, without)})
-    return found
+def group(kind: type[T]) -> T:
+    """A field that holds a dataclass whose options belong to the outer one."""
+    made: T = dataclasses.field(default_factory=kind, metadata={_GROUP: kind})
+    return made
 
 
 def given_of(entries: Callable[[], Sequence[Option]]) -> dict[str, Any]:
     """A field that holds, by name, the values of those of the options that were given."""
-    found: dict[str, Any] = dataclasses.field(default_factory=dict, metadata={_GIVEN: entries})
-    return found
+    made: dict[str, Any] = dataclasses.field(default_factory=dict, metadata={_GIVEN: entries})
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,18 +316,17 @@ class Option:
 
 def options(settings: Any) -> list[Option]:
     """The options of a dataclass or an instance of it, in the order of its fields."""
-    found: list[Option] = []
+    entries: list[Option] = []
     for field in dataclasses.fields(settings):
         if _KEY in field.metadata:
             about = dict(field.metadata[_KEY])
             spelled = about.pop("flag", None) or "--" + field.name.replace("_", "-")
-            found.append(Option(field.name, flag=spelled, default=field.default, **about))
+            entries.append(Option(field.name, flag=spelled, default=field.default, **about))
         elif _GROUP in field.metadata:
-            kind, without = field.metadata[_GROUP]
-            found += [entry for entry in options(kind) if entry.name not in without]
+            entries += options(field.metadata[_GROUP])
         elif _GIVEN in field.metadata:
-            found += field.metadata[_GIVEN]()
-    return found
+            entries += field.metadata[_GIVEN]()
+    return entries
 
 
 def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
@@ -349,7 +335,7 @@ def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
     Values of the other presets, by name, follow where they differ.
     """
     (_, first), *others = presets.items()
-    found = []
+    entries = []
     for entry in options(settings):
         value = getattr(first, entry.name)
         shown = [_shown(entry, value)]
@@ -358,8 +344,8 @@ def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
                 shown.append(f"{name}: {_shown(entry, getattr(other, entry.name))}")
         is_plain = isinstance(entry.kind, Switch) and len(shown) == 1
         text = "" if is_plain or shown == [""] else f"  [default: {'; '.join(shown)}]"
-        found.append(dataclasses.replace(entry, help=entry.help + text, default=None))
-    return found
+        entries.append(dataclasses.replace(entry, help=entry.help + text, default=None))
+    return entries
 
 
 def _shown(entry: Option, value: Any) -> str:
@@ -409,8 +395,8 @@ def _made(kind: type[T], given: Mapping[str, Any]) -> T:
     values: dict[str, Any] = {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         if _GROUP in field.metadata:
-            inner, without = field.metadata[_GROUP]
-            names = {entry.name for entry in options(inner)} - set(without)
+            inner = field.metadata[_GROUP]
+            names = {entry.name for entry in options(inner)}
             values[field.name] = _made(inner, {k: v for k, v in given.items() if k in names})
         elif _GIVEN in field.metadata:
             names = {entry.name for entry in field.metadata[_GIVEN]()}
@@ -424,16 +410,16 @@ def _made(kind: type[T], given: Mapping[str, Any]) -> T:
 
 def chosen(request: Any) -> dict[str, Any]:
     """The values of a request that are not its defaults, by the names of its options, as JSON."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in dataclasses.fields(request):
         value = getattr(request, field.name)
         if _GROUP in field.metadata:
-            found |= chosen(value)
+            values |= chosen(value)
         elif _GIVEN in field.metadata:
-            found |= {name: _plain(entry) for name, entry in value.items()}
+            values |= {name: _plain(entry) for name, entry in value.items()}
         elif _KEY in field.metadata and (field.default is MISSING or value != field.default):
-            found[field.name] = _plain(value)
-    return found
+            values[field.name] = _plain(value)
+    return values
 
 
 def check(settings: Any) -> None:
@@ -461,26 +447,17 @@ def from_json(kind: type[T], value: Mapping[str, Any]) -> T:
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
 
 
-def to_arguments(kind: Any, values: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
-    """The command line arguments that set the values that differ from the defaults.
-
-    Both map fields of the dataclass `kind` to JSON values; fields not in `values` are skipped.
-    """
-    words = []
-    for entry in options(kind):
-        if entry.name in values and not (
-            entry.name in defaults and values[entry.name] == defaults[entry.name]
-        ):
-            words += entry.words(values[entry.name])
-    return words
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Set):
         return sorted(value)
     if isinstance(value, Path):
         return str(value)
     return [_plain(entry) for entry in value] if isinstance(value, tuple) else value
+
+
+def _check_distinct(what: str, names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        raise InputError(f"a {what} is repeated: {', '.join(names)}")
 
 
 def _check_known(what: str, names: Iterable[Any], known: Collection[str]) -> None:

@@ -53,11 +53,6 @@ def given() -> list[str]:
     return list(_GIVEN)
 
 
-def arguments() -> list[str]:
-    """The arguments that name them on the command line."""
-    return [word for name in _GIVEN for word in ("--plugin", name)]
-
-
 def own_primitives() -> dict[str, str]:
     """The digest of the source of every primitive that is not the package's own, by name."""
     return {name: digest for name, (_, digest) in sorted(primitives.foreign().items())}
@@ -84,13 +79,13 @@ def each(constant: str, take: Callable[[str, Any], None]) -> None:
 
 
 def _offer(name: str, constant: str, take: Callable[[str, Any], None]) -> None:
-    for one in _constant(user_modules.load(name), constant):
+    for offered in _constant(user_modules.load(name), constant):
         try:
-            take(name, one)
+            take(name, offered)
         except InputError as error:  # stops only what asks for it
             logger.warning("%s", error)
 
 
 def _constant(module: ModuleType, name: str) -> tuple[Any, ...]:
-    found = getattr(module, name, ())
-    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+    value = getattr(module, name, ())
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)

@@ -121,8 +121,8 @@ class MLflowTracker:
         """Write the generation."""
         run = self._run = self._run or self._start()
         now = int(time.time() * 1000)
-        found = numbers(progress).items()
-        metrics = [self._metric(name, value, now, progress.generation) for name, value in found]
+        tracked = numbers(progress).items()
+        metrics = [self._metric(name, value, now, progress.generation) for name, value in tracked]
         self._client.log_batch(run, metrics=metrics)
         formula = str(progress.best.formula)
         if formula != self._formula:
@@ -138,9 +138,13 @@ class MLflowTracker:
             self._run = None
 
     def _start(self) -> str:
-        found = self._client.get_experiment_by_name(self._experiment)
-        known = found.experiment_id if found else self._client.create_experiment(self._experiment)
-        return str(self._client.create_run(known, run_name=self._run_name).info.run_id)
+        experiment = self._client.get_experiment_by_name(self._experiment)
+        number = (
+            experiment.experiment_id
+            if experiment
+            else self._client.create_experiment(self._experiment)
+        )
+        return str(self._client.create_run(number, run_name=self._run_name).info.run_id)
 
 
 TRACKERS: Mapping[str, Callable[[str], Tracker]] = {

@@ -4,9 +4,7 @@ Importing this package loads NumPy only; sympy, LaTeX and DEAP live in modules o
 (`primitives.symbolic`, `primitives.latex`, `primitives.deap_set`).
 """
 
-from primitives import binary as _binary  # noqa: F401  declares the binaries
-from primitives import unary as _unary  # noqa: F401  declares the unaries
-from primitives.block_sizes import SIZES
+from primitives import operations as _operations  # noqa: F401  declares the primitives
 from primitives.errors import (
     DeclarationError,
     FormulaError,
@@ -17,12 +15,11 @@ from primitives.errors import (
 from primitives.expressions import Apply, Combine, Expression, Leaf, branch
 from primitives.formula import Column, Formula, Power, Term
 from primitives.naive import score
-from primitives.network import NetworkValues
 from primitives.parser import parse
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
-from primitives.statistics import STATISTICS
-from primitives.tensors import Matrix, cut, kept_columns, whole
+from primitives.statistics import SIZES, STATISTICS
+from primitives.tensors import Matrix, NetworkValues, cut, kept_columns, whole
 
 __all__ = [
     "BINARIES",

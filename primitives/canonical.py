@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, depth, drop_dead
-from primitives.facts import Meeting, facts, meeting
+from primitives.facts import NO_NAMES, Meeting, Names, facts, keeps_sign, meeting, range_of_base
 from primitives.formula import (
     MAX_DEPTH,
     Atom,
@@ -35,8 +34,15 @@ from primitives.formula import (
 )
 from primitives.guards import INVERSE_FLOOR
 from primitives.outer import OUTER
-from primitives.properties import NON_NEGATIVE, NON_POSITIVE, Blind, Interval, Kind, Symmetry
-from primitives.ranges import NO_NAMES, Names, keeps_sign, range_of_base
+from primitives.properties import (
+    NON_NEGATIVE,
+    NON_POSITIVE,
+    Blind,
+    Interval,
+    Kind,
+    Symmetry,
+    on_change,
+)
 from primitives.registry import get_binary, get_unary
 from primitives.rewrites import rewrites
 
@@ -327,6 +333,7 @@ def _plain(base: Base, exponent: Fraction) -> list[Power]:
     return [Power(base, exponent)]
 
 
+@lru_cache(maxsize=8192)
 def as_product(formula: Formula, positive: Names = NO_NAMES) -> Product:
     """The formula as a product of powers of canonical bases, of the same value."""
     sign = Product(formula.sign, ())
@@ -401,6 +408,7 @@ def _of_term(term: Term) -> Product:
 
 
 on_change(_of_term.cache_clear)
+on_change(as_product.cache_clear)
 
 
 def ranking(value: Product, positive: Names = NO_NAMES) -> Product:

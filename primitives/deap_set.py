@@ -15,15 +15,13 @@ from typing import Any
 
 from deap import gp
 
-from primitives.block_sizes import SIZES
-from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import Term
-from primitives.properties import Gives
+from primitives.properties import Gives, on_change
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 
 class _NodeType(type):

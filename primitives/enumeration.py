@@ -13,12 +13,11 @@ from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 
 from primitives.canonical import canonical_part
-from primitives.changes import on_change
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, branch, chain_of, drop_dead
 from primitives.facts import Meeting, facts, meeting
 from primitives.formula import Formula, Term
-from primitives.properties import Kind
+from primitives.properties import Kind, on_change
 from primitives.pruning import DEFAULT_RULES, check_expression, check_term, has_zero_mean
 from primitives.reductions import Reduction
 from primitives.registry import UNARIES, get_binary

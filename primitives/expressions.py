@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
 from primitives.properties import REALS, Gives
 from primitives.registry import get_binary, get_unary
-from primitives.statistics import get_statistic
+from primitives.statistics import SIZES, get_statistic
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,35 @@
-"""What is known of an expression before any tensor is seen, and how two branches meet.
+"""What is known of an expression or formula before any tensor is seen, and how two branches meet.
 
 Derived from the declared properties alone: kind, range of the elements, alignment group, exact
-zeros, and reductions whose result only the shape decides.
+zeros, and reductions whose result only the shape decides. Of a column nothing is known but what the
+caller says: the names in `positive` are above zero.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 
 import numpy as np
 
-from primitives.block_sizes import get_size
-from primitives.changes import on_change
-from primitives.expressions import Apply, Combine, Expression, Leaf, walk
-from primitives.properties import REALS, Blind, Gives, Interval, Kind
+from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
+from primitives.formula import Atom, Base, Column, Formula, Term, fold, fold_base
+from primitives.outer import OUTER
+from primitives.properties import (
+    NON_NEGATIVE,
+    NON_POSITIVE,
+    REALS,
+    Blind,
+    Gives,
+    Interval,
+    Kind,
+    on_change,
+)
 from primitives.registry import Binary, Unary, get_binary, get_unary
-from primitives.statistics import get_statistic
+from primitives.statistics import SIZES, get_statistic
 
 _TINY = 5e-324
 
@@ -38,7 +50,7 @@ def facts(expression: Expression) -> Facts:
     """The facts of an expression without disconnected branches."""
     if isinstance(expression, Leaf):
         if expression.is_size:
-            return Facts(Kind.SCALAR, get_size(expression.name).range, None)
+            return Facts(Kind.SCALAR, SIZES[expression.name].range, None)
         declared = get_statistic(expression.name)
         return Facts(Kind.MATRIX, declared.range, declared.group)
     if isinstance(expression, Apply):
@@ -147,3 +159,74 @@ def _of_binary(expression: Combine) -> Facts:
 def _at(primitive: Unary, value: float) -> float:
     with np.errstate(all="ignore"):
         return float(np.asarray(primitive(np.full((1, 1), value))).reshape(()))
+
+
+Names = frozenset[str]
+NO_NAMES: Names = frozenset()
+
+
+def range_of(formula: Formula, positive: Names = NO_NAMES) -> Interval:
+    """The range of the formula's values without its sign, where it is defined."""
+    return fold(formula, partial(_range_of_atom, positive), _range_after, _joined_ranges)
+
+
+def range_of_base(base: Base, positive: Names = NO_NAMES) -> Interval:
+    """The range of a base's values where it is defined."""
+    return fold_base(base, partial(_range_of_atom, positive), _range_after, _joined_ranges)
+
+
+def keeps_sign(interval: Interval) -> bool:
+    """True if no two numbers in the interval have opposite signs."""
+    return interval in NON_NEGATIVE or interval in NON_POSITIVE
+
+
+@lru_cache(maxsize=65536)
+def _range_of_term(term: Term) -> Interval:
+    alive = drop_dead(term.expression)
+    return REALS if alive is None else term.positions.image(_range_of_mean(alive))
+
+
+on_change(_range_of_term.cache_clear)
+
+
+def _range_of_mean(expression: Expression) -> Interval:
+    """The range of the expression's mean over a block: that of its elements, or less."""
+    known = facts(expression).interval
+    if isinstance(expression, Combine) and expression.operation in ("add", "sub"):
+        left, right = _range_of_mean(expression.left), _range_of_mean(expression.right)
+        return known & _joined_ranges(expression.operation, (left, right))
+    if isinstance(expression, Apply):
+        if get_unary(expression.operation).of_scalar == "identity":
+            return known & _range_of_mean(expression.operand)
+        if expression.operation == "neg":
+            below = _range_of_mean(expression.operand)
+            return known & Interval(-below.high, -below.low)
+    return known
+
+
+def _range_of_atom(positive: Names, atom: Atom) -> Interval:
+    if isinstance(atom, Column):
+        return NON_NEGATIVE if atom.name in positive else REALS
+    return _range_of_term(atom)
+
+
+def _range_after(operation: str, inside: Interval) -> Interval:
+    return OUTER[operation].image(inside)
+
+
+def _joined_ranges(operation: str, intervals: Sequence[Interval]) -> Interval:
+    return reduce(partial(_range_of_two, operation), intervals)
+
+
+def _range_of_two(operation: str, left: Interval, right: Interval) -> Interval:
+    if operation == "add":
+        return Interval(left.low + right.low, left.high + right.high)
+    if operation == "sub":
+        return Interval(left.low - right.high, left.high - right.low)
+    if not (keeps_sign(left) and keeps_sign(right)):
+        return REALS
+    is_positive = (left in NON_NEGATIVE) == (right in NON_NEGATIVE)
+    a, b = left.magnitudes(), right.magnitudes()
+    low = a.low * b.low  # zero times infinity is no end: both lows are finite
+    high = math.inf if math.inf in (a.high, b.high) else a.high * b.high
+    return Interval(low, high) if is_positive else Interval(-high, -low)

@@ -10,22 +10,25 @@ averaged over blocks (`Formula.of`). Text, value, LaTeX and sympy form are folds
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from primitives.block_sizes import SIZES
 from primitives.errors import FormulaError
 from primitives.expressions import Combine, Expression, Leaf, branch, depth, drop_dead, walk
 from primitives.outer import JOINS, OUTER, get_outer, is_dyadic
-from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
+from primitives.reductions import (
+    PAPER_REDUCTIONS,
+    POSITION_REDUCTIONS,
+    Reduction,
+    ReductionFacts,
+)
 from primitives.registry import BINARIES, UNARIES
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 MAX_DEPTH = 60  # of an expression, and above the terms; far from Python's limit of recursion
-SCHEMA = 1
 COLUMN_NAME = re.compile(r"[a-z][a-z0-9_]*(?:-[a-z0-9_]+)*\+{0,2}", re.ASCII)
 _ONE = Fraction(1)
 _T = TypeVar("_T")
@@ -127,6 +130,11 @@ class Outer(_Text):
             raise FormulaError(f"{self.operand} has a sign; a formula has one sign, in front")
         object.__setattr__(self, "text", f"{self.operation}({self.operand})")
 
+    @property
+    def complexity(self) -> int:
+        """The nodes of the operand and one more."""
+        return 1 + self.operand.complexity
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sum(_Text):
@@ -140,6 +148,11 @@ class Sum(_Text):
             raise FormulaError("a sum has two or more parts, one of them with sign +1")
         object.__setattr__(self, "text", _sum(self, str, _call))
 
+    @property
+    def complexity(self) -> int:
+        """The nodes of the parts, and those that add and subtract them."""
+        return _sum(self, lambda part: part.complexity, lambda _, nodes: 1 + sum(nodes))
+
     def signed(self, sign: int) -> list[Formula]:
         """The parts that have that sign."""
         return [part for part in self.parts if part.sign == sign]
@@ -151,14 +164,22 @@ Base = Term | Column | Sum | Outer
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """A base to an exponent that squares, roots and inverses make."""
+    """A base to an exponent that squares, roots and inverses make; `texts` are its factors."""
 
     base: Base
     exponent: Fraction = _ONE
+    texts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_dyadic(self.exponent):
             raise FormulaError(f"no squares and roots make a power of {self.exponent}")
+        texts, base = [], str(self.base)
+        for chain in chains(self.exponent):
+            text = base
+            for operation in chain:
+                text = f"{operation}({text})"
+            texts.append(text)
+        object.__setattr__(self, "texts", tuple(texts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,7 +196,8 @@ class Formula(_Text):
         n = len(self.powers)
         if (n != 1 and len({power.base for power in self.powers}) != n) or not n:
             raise FormulaError("a formula has one power or more, each of another base")
-        text = fold(self, str, _apply, _call)
+        texts = [text for power in self.powers for text in power.texts]
+        text = texts[0] if len(texts) == 1 else _call("mul", texts)
         # A level has a bracket: most texts have too few of them to be counted level by level.
         if text.count("(") >= MAX_DEPTH and self.depth > MAX_DEPTH:
             raise FormulaError(f"the formula is deeper than {MAX_DEPTH} levels; shorten it")
@@ -230,6 +252,11 @@ class Formula(_Text):
         return len(self.powers) == 1 and type(first.base) is Term and first.exponent == 1
 
     @property
+    def is_papers(self) -> bool:
+        """True for the paper's form: one sum or mean over blocks, of statistics alone."""
+        return self.is_term and self.term.reduction in PAPER_REDUCTIONS and not self.sizes
+
+    @property
     def term(self) -> Term:
         """The single term; raises FormulaError if the formula is anything else."""
         base = self.powers[0].base
@@ -265,7 +292,10 @@ class Formula(_Text):
     @property
     def complexity(self) -> int:
         """The nodes above the terms, and those in the terms' expressions."""
-        return fold(self, _complexity, lambda _, x: 1 + x, lambda _, values: 1 + sum(values))
+        nodes = [
+            p.base.complexity + len(chain) for p in self.powers for chain in chains(p.exponent)
+        ]
+        return nodes[0] if len(nodes) == 1 else 1 + sum(nodes)
 
     @property
     def depth(self) -> int:
@@ -273,25 +303,6 @@ class Formula(_Text):
         if self.is_term:
             return 1
         return fold(self, lambda _: 1, lambda _, x: 1 + x, lambda _, values: 1 + max(values))
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON-ready value that `from_json` reads back."""
-        return {"schema": SCHEMA, "formula": str(self)}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Formula:
-        """The formula that `to_json` wrote; the text goes through the parser."""
-        from primitives.parser import parse
-
-        if not isinstance(value, Mapping) or set(value) != {"schema", "formula"}:
-            given = sorted(map(str, value)) if isinstance(value, Mapping) else type(value).__name__
-            raise FormulaError(f"expected an object with 'schema' and 'formula', got {given}")
-        if value["schema"] != SCHEMA:
-            raise FormulaError(
-                f"formula schema {value['schema']!r} was given, this version reads {SCHEMA};"
-                " update the package"
-            )
-        return parse(value["formula"])
 
 
 def multiply(formulas: Iterable[Formula]) -> Formula:
@@ -426,10 +437,6 @@ def _atoms(formula: Formula) -> Iterator[Atom]:
                     yield from _atoms(part)
         else:
             yield power.base
-
-
-def _complexity(atom: Atom) -> int:
-    return atom.complexity
 
 
 def _apply(operation: str, text: str) -> str:

@@ -2,7 +2,7 @@
 
 Terms are computed block by block, reduced over positions, and put together by the operations
 above them. A block maps each statistic to its list of matrices, and each size to one 1 x 1 matrix
-(`primitives.network.number`); `primitives.facts.meeting` says how two of them meet.
+(`primitives.tensors.number`); `primitives.facts.meeting` says how two of them meet.
 """
 
 from __future__ import annotations
@@ -13,17 +13,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primitives.block_sizes import SIZES
 from primitives.errors import TensorError
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
 from primitives.facts import Meeting, facts, meeting
 from primitives.formula import Atom, Formula, Term, fold
-from primitives.network import Block, NetworkValues, as_network
 from primitives.outer import NUMBERS, OUTER
 from primitives.properties import Gives
 from primitives.registry import Binary, Unary, get_binary, get_unary
 from primitives.rejection import NON_FINITE, Rejected
-from primitives.tensors import Array, Matrix, have_same_shape, namespace, right_factor
+from primitives.statistics import SIZES
+from primitives.tensors import (
+    Array,
+    Block,
+    Matrix,
+    NetworkValues,
+    as_network,
+    have_same_shape,
+    namespace,
+    right_factor,
+)
 
 ValueOf = Callable[[Atom], float | Rejected]
 Matrices = tuple[Matrix, ...]  # one per tensor of the block, or a single number for all

@@ -14,9 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from primitives.changes import announce_change
-from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
-from primitives.properties import NON_NEGATIVE, NON_POSITIVE, REALS, Blind, Interval
+from primitives.errors import DeclarationError, look_up
+from primitives.properties import (
+    NON_NEGATIVE,
+    NON_POSITIVE,
+    REALS,
+    Blind,
+    Interval,
+    announce_change,
+)
 
 Body = Callable[[Any, Any], Any]
 JOINS = ("mul", "add", "sub")
@@ -97,9 +103,7 @@ def forget_outer(name: str) -> None:
 
 def get_outer(name: str) -> OuterOperation:
     """The outer operation of that name; raises UnknownPrimitiveError with a hint otherwise."""
-    if name not in OUTER:
-        raise UnknownPrimitiveError(f"no operation {name!r} on terms; {did_you_mean(name, OUTER)}")
-    return OUTER[name]
+    return look_up("operation on terms called", name, OUTER)
 
 
 def _squares(inside: Interval) -> Interval:

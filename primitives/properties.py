@@ -1,12 +1,14 @@
 """The properties that a primitive declares.
 
 Pruning, canonical form and enumeration read these properties and nothing else, so a new primitive
-is pruned correctly as soon as it is declared.
+is pruned correctly as soon as it is declared. Caches of what follows from declarations are cleared
+by `on_change`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -135,3 +137,17 @@ class Traits:
     always_has_zero: bool = False
     jumps_at_zero: bool = False
     grows: float = 0.0
+
+
+_callbacks: list[Callable[[], None]] = []
+
+
+def on_change(callback: Callable[[], None]) -> None:
+    """Call the function whenever the language changes."""
+    _callbacks.append(callback)
+
+
+def announce_change() -> None:
+    """Call every callback."""
+    for callback in _callbacks:
+        callback()

@@ -12,20 +12,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from primitives.block_sizes import SIZES
 from primitives.canonical import as_product, canonical_term, ranking
-from primitives.changes import on_change
 from primitives.errors import UnknownPrimitiveError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, children, drop_dead, walk
-from primitives.facts import Meeting, facts, meeting
+from primitives.facts import Meeting, Names, facts, keeps_sign, meeting, range_of
 from primitives.formula import Base, Column, Formula, Outer, Sum, Term, chains, formulas_within
 from primitives.outer import get_outer
-from primitives.properties import NON_NEGATIVE, Blind, Interval, Kind
-from primitives.ranges import Names, keeps_sign, range_of
+from primitives.properties import NON_NEGATIVE, Blind, Interval, Kind, on_change
 from primitives.registry import get_binary
 from primitives.rejection import Rejected
 from primitives.rewrites import rewrites
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 MAX_FACTORS = 4
 EXPONENTS = frozenset(Fraction(numerator, 4) for numerator in (1, 2, 4, 8))

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from primitives.changes import on_change
 from primitives.expressions import Apply, Expression, Leaf
 from primitives.facts import Facts, facts, image
-from primitives.properties import NON_NEGATIVE, REALS, Blind, Gives, Kind, Symmetry
+from primitives.properties import NON_NEGATIVE, REALS, Blind, Gives, Kind, Symmetry, on_change
 from primitives.registry import UNARIES, Unary, get_unary, reads_whole_tensor
 
 

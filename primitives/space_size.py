@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from primitives.canonical import canonical_term
-from primitives.changes import on_change
 from primitives.enumeration import chains, families, statistic_pairs
 from primitives.expressions import Combine, Expression, branch, drop_dead
 from primitives.facts import facts
 from primitives.formula import Term
+from primitives.properties import on_change
 from primitives.pruning import DEFAULT_RULES, check_expression, check_term, has_zero_mean
 from primitives.registry import BINARIES, UNARIES
 from primitives.statistics import STATISTICS

@@ -1,8 +1,12 @@
-"""The statistics by name, each with its facts: six of LPZero, section 3.1.
+"""The leaves of expressions by name: the six statistics of LPZero, section 3.1, and sizes.
 
 A statistic is the value of some tensors of a block, or the loss's gradient at them. Extraction,
 sketches, exports and the command line derive their lists from the declarations at the end; sketch
 files hold the statistics in this order.
+
+A size is a number that the architecture states and no network is needed for. Sizes are counts of
+at least 1, so every power and logarithm of them is defined. An end without parameters of its own,
+such as the head of an encoder, has no `params`: formulas that read them there are rejected.
 """
 
 from __future__ import annotations
@@ -12,9 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-from primitives.changes import announce_change
-from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
-from primitives.properties import REALS, UNIT, Interval
+from primitives.errors import DeclarationError, look_up
+from primitives.properties import REALS, UNIT, Interval, announce_change
 
 
 class StatisticSource(Enum):
@@ -75,9 +78,7 @@ def statistic(
 
 def get_statistic(name: str) -> Statistic:
     """The statistic of that name."""
-    if name not in _statistics:
-        raise UnknownPrimitiveError(f"no statistic {name!r}; {did_you_mean(name, _statistics)}")
-    return _statistics[name]
+    return look_up("statistic", name, _statistics)
 
 
 def gradient_statistics() -> frozenset[str]:
@@ -110,3 +111,25 @@ statistic(
 statistic("H", "projections feeding the heads, tokens x features")
 statistic("W", "weight matrices", group="weights", source=StatisticSource.WEIGHTS, at_ends=True)
 statistic("S", "attention probabilities, (heads x queries) x keys", range=UNIT)
+
+COUNT = Interval(1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """symbol: its LaTeX letter, indexed by the position; at_ends: embedding and head have it."""
+
+    name: str
+    meaning: str
+    symbol: str
+    at_ends: bool = False
+    range: Interval = COUNT
+
+
+_ALL = (
+    Size("params", "parameters of the block", "P", at_ends=True),
+    Size("width", "width of the block's residual stream", "d", at_ends=True),
+    Size("ffn", "width of the block's feed-forward layer", "f"),
+    Size("heads", "attention heads of the block", "h"),
+)
+SIZES: Mapping[str, Size] = MappingProxyType({size.name: size for size in _ALL})

@@ -19,19 +19,24 @@ import numpy as np
 import sympy
 from sympy.printing.numpy import NumPyPrinter
 
-from primitives.block_sizes import SIZES
-from primitives.changes import on_change
 from primitives.errors import FormulaError, TensorError
 from primitives.expressions import Apply, Expression, Leaf, drop_dead
 from primitives.facts import Meeting, facts, meeting, shapes_may_differ
 from primitives.formula import Atom, Column, Formula, Term, fold
 from primitives.guards import SPREAD_FLOOR
-from primitives.network import Block, NetworkValues, as_network
 from primitives.outer import OUTER
+from primitives.properties import on_change
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES, Binary, get_binary, get_unary
-from primitives.statistics import STATISTICS
-from primitives.tensors import have_same_shape, right_factor, whole
+from primitives.statistics import SIZES, STATISTICS
+from primitives.tensors import (
+    Block,
+    NetworkValues,
+    as_network,
+    have_same_shape,
+    right_factor,
+    whole,
+)
 
 
 def _function(name: str, **assumptions: bool) -> Any:

@@ -2,7 +2,7 @@
 
 `declared` finds the modules of a package, `load_group` what other packages offer through entry
 points. Groups: lpzero.spaces, lpzero.tables, lpzero.loops (`lpzero.search.loops`),
-lpzero.primitives (`primitives.entry_points`) and lpzero.proxies (`lpzero.proxies.registry`).
+lpzero.primitives (`primitives.registry`) and lpzero.proxies (`lpzero.proxies.registry`).
 """
 
 from __future__ import annotations

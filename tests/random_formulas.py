@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf
 from primitives.formula import Column, Formula, Term, add, multiply
 from primitives.outer import OUTER
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 COLUMNS = ("depth", "depth-sqrt-width", "val_accuracy", "dss++")
 

@@ -1,8 +1,8 @@
 """Rules of the repository that no other tool checks.
 
 Imports point one way, between the top-level packages and between the sub-packages of lpzero; one
-module writes files; experiments can be imported; the README and the links in the documentation
-are true.
+module writes files; experiments can be imported; kinds of runs name functions that exist; the
+README and the links in the documentation are true.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 import pytest
 
-from lpzero.cli.main import commands
+from lpzero import verbs
+from lpzero.runs.run import Kind
 
 ROOT = Path(__file__).parent.parent
 FORBIDDEN = {
@@ -282,6 +284,12 @@ def test_writing_calls_are_told_from_others(code: str, is_write: bool) -> None:
     assert bool(list(writes_of(ast.parse(code)))) == is_write
 
 
+@pytest.mark.parametrize("kind", verbs.kinds().values(), ids=lambda kind: str(kind.name))
+def test_the_functions_of_a_kind_of_run_are_there(kind: Kind) -> None:
+    for address in (kind.read, kind.page, kind.follow, kind.line):
+        assert callable(resolve_name(address))
+
+
 @pytest.mark.parametrize(
     "path", sorted(ROOT.glob("experiments/*/*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}"
 )
@@ -298,7 +306,7 @@ def test_the_tests_mirror_the_packages() -> None:
 def test_the_readme_names_exactly_the_verbs_there_are() -> None:
     table = (ROOT / "README.md").read_text(encoding="utf-8").split("## Commands")[1]
     rows = [line for line in table.split("## ")[0].splitlines() if line.startswith("| `lpzero")]
-    assert set(re.findall(r"`lpzero ([a-z]+)", "\n".join(rows))) == set(commands())
+    assert set(re.findall(r"`lpzero ([a-z]+)", "\n".join(rows))) == set(verbs.commands())
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:

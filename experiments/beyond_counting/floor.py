@@ -22,6 +22,7 @@ from lpzero.scores.chains import surviving
 from lpzero.scores.floor import PERMUTATIONS, ProductFloor, permutation_floor
 from lpzero.scores.products import search
 from lpzero.scores.terms import term_table
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.store import Store, default_folder
 from spaces.tables import load, split
@@ -51,7 +52,7 @@ def main(
     for name in names:
         table = load(name, data)
         found = sketches(table, Builder(store=store, workers=workers, label=f"sketches of {name}"))
-        logs = term_table(branch_table(found, surviving(2), workers=workers)).logs
+        logs = term_table(Values(branch_table(found, surviving(2), workers=workers))).logs
         parts = split(table, split_seed)
         known = np.sort(np.concatenate([parts.train, parts.valid]))
         floor = ProductFloor(partial(search, logs[:, known]), logs, known, known, parts.open_test())

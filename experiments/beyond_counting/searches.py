@@ -23,10 +23,15 @@ from lpzero.judgement.measures import Measures, RankMeasures
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge
 from lpzero.scores.branch_table import BranchTable, rows_of
-from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.products import MOST_FACTORS, Beam, Found, search
-from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
-from lpzero.scores.terms import TermLanguage, TermSource, TermTable, term_table, values_of
+from lpzero.scores.terms import (
+    TermLanguage,
+    TermTable,
+    stable_term_tables,
+    term_table,
+    values_of,
+)
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
 from primitives.formula import Formula
@@ -87,18 +92,18 @@ def terms_of(
 
     `scores` are those of the arm's proxies, with both seeds.
     """
-    both = TwoSeeds(TermSource(data.branches, scores[0]), TermSource(data.repeated, scores[1]))
+    both = (Values(data.branches, scores[0]), Values(data.repeated, scores[1]))
     (steady,) = stable_term_tables([both], arm.language, STABLE)
     return {
-        is_stable: Terms(terms, repeated_logs(terms, TermSource(data.repeated, scores[1])))
+        is_stable: Terms(terms, repeated_logs(terms, both[1]))
         for is_stable, terms in (
-            (False, term_table(data.branches, arm.language, scores[0])),
+            (False, term_table(both[0], arm.language)),
             (True, steady),
         )
     }
 
 
-def repeated_logs(terms: TermTable, repeated: TermSource) -> FloatArray:
+def repeated_logs(terms: TermTable, repeated: Values) -> FloatArray:
     """The logarithms (T, A) of the same terms from another source; NaN where undefined."""
     values = np.abs(values_of(terms.terms, repeated))
     return np.log(np.where(values > 0, values, np.nan))
@@ -137,8 +142,8 @@ def evolve(data: Data, terms: Terms, arm: str, rows: IntArray, seed: int) -> Poo
     tried = _generations(settings, _judge(data, rows), first)
     best = sorted((c for c in tried if c.is_scored), key=lambda c: (-c.fitness[0], c.id))
     formulas = [canonical(candidate.formula) for candidate in best[:POOL]]
-    scores = _scores(FormulaEvaluator(data.sketches, table=data.branches), formulas)
-    again = _scores(FormulaEvaluator(data.repeated_sketches, table=data.repeated), formulas)
+    scores = Values(data.branches).scores(formulas)
+    again = Values(data.repeated).scores(formulas)
     usable = np.flatnonzero(np.isfinite(scores).all(axis=1))
     return Pool([formulas[i] for i in usable], scores[usable], _or_zero(again[usable]))
 
@@ -158,14 +163,12 @@ def _generations(
 
 def _judge(data: Data, rows: IntArray) -> Callable[[Sequence[Formula]], list[Verdict | Rejected]]:
     """Fitness is rho on the rows."""
-    evaluator = FormulaEvaluator(
-        data.sketches, rows=[int(row) for row in rows], table=rows_of(data.branches, rows)
-    )
+    values = Values(rows_of(data.branches, rows))
     measures: RankMeasures = TableJudge(data.table).measures(rows)
 
     def judge(formulas: Sequence[Formula]) -> list[Verdict | Rejected]:
-        found = evaluator.scores([canonical(formula) for formula in formulas])
-        return [s if isinstance(s, Rejected) else _verdict(measures, s) for s in found]
+        answers = values.answers([canonical(formula) for formula in formulas])
+        return [s if isinstance(s, Rejected) else _verdict(measures, s) for s in answers]
 
     return judge
 
@@ -178,13 +181,6 @@ def _verdict(measures: RankMeasures, scores: FloatArray) -> Verdict | Rejected:
     sign = -1 if values.rho < 0 else 1
     signed = values.negated() if sign < 0 else values
     return Verdict(sign, (signed,), (signed.rho,))
-
-
-def _scores(evaluator: FormulaEvaluator, formulas: Sequence[Formula]) -> FloatArray:
-    """Scores (K, A), NaN where a formula has none."""
-    found = evaluator.scores(formulas)
-    lost = np.full(evaluator.n_archs, np.nan)
-    return np.stack([lost if isinstance(s, Rejected) else s for s in found])
 
 
 def _or_zero(scores: FloatArray) -> FloatArray:

@@ -29,8 +29,8 @@ from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.tabulation import tabulate
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, build_sketch, sketches
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.sketches.store import Store, default_folder
@@ -91,8 +91,8 @@ class Bench:
         picked = self.drawn(n_formulas)
         blocks = [blocks_of(one) for one in self.sketches]
         self.check_equal(branches, picked, blocks)
-        scores = FormulaEvaluator(self.sketches, table=branches).scores(picked)
-        ready = np.stack([s for s in scores if isinstance(s, np.ndarray)])
+        scores = Values(branches).scores(picked)
+        ready = scores[np.isfinite(scores).all(axis=1)]
         many = np.tile(ready, (200, 1))
         ranks = rank_targets(self.targets)
         batched = clock(lambda: spearman_many(many, ranks)) / len(many)
@@ -133,7 +133,7 @@ class Bench:
 
     def check_equal(self, branches: Any, formulas: list[Formula], blocks: Any) -> None:
         """Exit unless both methods give the same scores."""
-        evaluator = FormulaEvaluator(self.sketches, table=branches)
+        evaluator = Values(branches)
         for formula, found in zip(formulas, evaluator.scores(formulas), strict=True):
             expected = [naive.score(formula, b) for b in blocks[:5]]
             np.testing.assert_allclose(found[:5], expected, rtol=1e-5, err_msg=str(formula))
@@ -169,7 +169,7 @@ class Bench:
 
     def chain_lengths(self) -> list[dict[str, Any]]:
         """Formulas evaluated one by one, as a campaign does, against the reference."""
-        evaluator = FormulaEvaluator(self.sketches, self.chains)
+        evaluator = Values(branch_table(self.sketches, self.chains))
         blocks = [blocks_of(one) for one in self.sketches]
         rng = random.Random(1)
         rows = []

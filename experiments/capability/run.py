@@ -80,7 +80,7 @@ def _numpy_features(level: str) -> list[str]:
 def measure(name: str, folder: Path) -> None:
     """Write the sketches' numbers, the scores of the best formulas, and every formula's rho."""
     from lpzero.exhaust import ExhaustSettings, Query, exhaust
-    from lpzero.scores.evaluator import FormulaEvaluator
+    from lpzero.scores.values import Values
     from lpzero.sketches.builder import Builder, sketches
     from lpzero.sketches.store import Store
     from lpzero.statistics.isolation import capability
@@ -90,7 +90,7 @@ def measure(name: str, folder: Path) -> None:
     found = sketches(table, Builder(store=Store(folder / "cache")))
     results, branches = exhaust(table, found, split(table, 0), folder / "run", ExhaustSettings())
     rho = np.concatenate([values[0].ravel() for _, values in results.measured()])  # type: ignore[union-attr]
-    evaluator = FormulaEvaluator(found, table=branches)
+    evaluator = Values(branches)
     best = results.best(Query(top=200))[:200]
     np.savez(
         folder / "numbers.npz",

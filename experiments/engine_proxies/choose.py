@@ -33,8 +33,8 @@ from lpzero.judgement.ranks import rank_many, rank_targets
 from lpzero.judgement.stability import agreement
 from lpzero.scores.best_count import best_count, count_terms
 from lpzero.scores.products import Found, Searched, search, search_tables
-from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
-from lpzero.scores.terms import TermLanguage, TermSource, TermTable
+from lpzero.scores.terms import TermLanguage, TermTable, stable_term_tables
+from lpzero.scores.values import Values
 from lpzero.sketches.store import Store, default_folder
 from spaces.tables import Table, split
 
@@ -90,10 +90,10 @@ def main(splits: int, out: Path, jobs: int, cache: str | None, data: str | None)
 
 def prepare(tables: Sequence[Data]) -> list[Side]:
     """The tables with the terms that all of them have and that repeat on each."""
-    both = [TwoSeeds(TermSource(data.branches), TermSource(data.repeated)) for data in tables]
+    both = [(Values(data.branches), Values(data.repeated)) for data in tables]
     found = stable_term_tables(both, TermLanguage(), TERMS_STABLE)
     return [
-        Side(data, terms, repeated_logs(terms, TermSource(data.repeated)), STABLE[data.table.name])
+        Side(data, terms, repeated_logs(terms, Values(data.repeated)), STABLE[data.table.name])
         for data, terms in zip(tables, found, strict=True)
     ]
 
@@ -104,7 +104,7 @@ def choose(sides: Sequence[Side], rows: Sequence[IntArray]) -> list[Found]:
     across = Across()
     if len(sides) > 1:
         across = Across("regret", [search(*table)[0].value for table in searched])
-    found = search_tables(searched, across)
+    found = list(search_tables(searched, across))
     above = []
     for side in sides:
         scores, again = (
@@ -155,7 +155,7 @@ def joint_count(tables: Sequence[Table], rows: Sequence[IntArray]) -> list[Float
         for of, known, table in zip(logs, rows, tables, strict=True)
     ]
     across = Across("regret", [search(*table)[0].value for table in searched])
-    best = search_tables(searched, across)[0]
+    best = next(search_tables(searched, across))
     return [best.sign * best.factors.logs(of) for of in logs]
 
 

@@ -20,7 +20,7 @@ from lpzero.exhaust import ExhaustSettings, Query, choose, exhaust
 from lpzero.judgement import counters
 from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.store import Store, default_folder
 from primitives.statistics import gradient_statistics
@@ -87,7 +87,7 @@ def one_split(
     parts = split(table, seed)
     closed = parts.hide_test(table)
     results, branches = exhaust(closed, found, parts, folder, asked)
-    evaluator = FormulaEvaluator(found, table=branches)
+    evaluator = Values(branches)
     chosen = {
         key: choose(closed, parts, results, evaluator, query)[0] for key, query in QUERIES.items()
     }

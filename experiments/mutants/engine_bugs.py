@@ -41,17 +41,17 @@ BUGS = (
     Bugs("lpzero/sketches/builder.py", [_T + "sketches/test_lazy_sketches.py"], [
         ("replace(builder, is_lazy=False)", "builder", "a broken sketch is not rebuilt when it is read"),
     ]),
-    Bugs("lpzero/scores/stored_scores.py", [_T + "scores/test_stored_scores.py"], [
-        ("if all(text in of_row for of_row in known):", "if any(text in of_row for of_row in known):", "a row without stored scores is looked up all the same"),
-        ("known[row] | new", "new", "new scores replace those that are known"),
+    Bugs("lpzero/scores/published_formulas.py", [_T + "scores/test_published_formulas.py"], [
+        ("if all(text in of_row for of_row in stored):", "if any(text in of_row for of_row in stored):", "a row without stored scores is looked up all the same"),
+        ("stored[row] | new", "new", "new scores replace those that are known"),
         ("float(of[row])", "float(of[0])", "every sketch has the scores of the first"),
     ]),
-    Bugs("lpzero/scores/stacks.py", [_T + "scores/test_evaluator.py", _T + "scores/test_branch_table.py"], [
+    Bugs("lpzero/scores/stacks.py", [_T + "scores/test_values.py", _T + "scores/test_branch_table.py"], [
         ("width = b.true_columns if a.true_columns == b.rows else b.rows", "width = b.true_columns", "the true width of a·bᵀ"),
         ("np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.column_scale", "np.add.reduce(a.values.mean(axis=1) * others, axis=1)", "the mean of a product of cut matrices is not rescaled"),
         ("return Matrix(finite(values), max(a.true_columns, b.true_columns))", "return Matrix(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
     ]),
-    Bugs("lpzero/scores/tabulation/tabulator.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_evaluator.py"], [
+    Bugs("lpzero/scores/tabulation/tabulator.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "scores/test_values.py"], [
         ("found += product / table.counts[pair[0]][block]", "found += product / max(table.counts[pair[0]])", "tensors of a small block count less"),
         ("product[1] = left.column_means @ right.column_means.T * (inner / kept)", "product[1] = left.column_means @ right.column_means.T", "matrix products of cut matrices are not rescaled"),
         ("found[n:] = self.means[n:, np.newaxis]", "found[n:] = 1.0", "what log_softmax subtracts is 1 in matrix products"),
@@ -82,9 +82,11 @@ BUGS = (
         ("least = operand.high if one.is_negated else operand.low", "least = operand.low", "minmax of -x begins at the least x"),
         ("is_bad = is_bad | ~np.isfinite(self.means[prefix.index])", "is_bad = ~np.isfinite(self.means[prefix.index])", "a chain that overflowed comes back"),
     ]),
-    Bugs("lpzero/scores/evaluator.py", [_T + "scores/test_evaluator.py", _T + "scores/test_terms.py"], [
+    Bugs("lpzero/scores/values.py", [_T + "scores/test_values.py", _T + "scores/test_terms.py"], [
         ("return self.total(expression) / divisors(term.positions, self.table.n_blocks)", "return self.total(expression)", "the mean over blocks is the sum"),
-        ("return finite(formula.sign * formula_values(formula, value_of))", "return finite(formula_values(formula, value_of))", "the sign of a product of terms is lost"),
+        ("return formula.sign * total", "return 1 * total", "the sign of a product of terms is lost"),
+        ("        other._powers = ByteCache(self._powers.limit)\n", "", "powers of other columns are taken for each other"),
+        ("len(formula.powers) > 1 and not np.isfinite(total).all()", "False", "a product that overflows has scores"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
     Bugs("lpzero/exhaust/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
@@ -98,9 +100,10 @@ BUGS = (
     ]),
     Bugs("lpzero/scores/products.py", [_T + "scores/test_products.py", _T + "discover/test_products.py", _T + "exhaust/test_products.py"], [
         ("        below = below + 2 * exponent * self._by_terms\n", "", "the variance of a product without its covariance"),
-        ("return -one.value, len(one.factors.powers)", "return -one.value, -len(one.factors.powers)", "the longer of equal products comes first"),
+        ("return -product.value, len(product.factors.powers)", "return -product.value, -len(product.factors.powers)", "the longer of equal products comes first"),
         ("first < second if abs(exponent) == 1 else first != second", "first < second", "half of the products with a root are left out"),
-        ("Found(one, float(values[i]), int(signs[i]),", "Found(one, float(values[i]), 1,", "products that rank in reverse have no sign"),
+        ("Found(factors, value, sign, tuple(on_tables))", "Found(factors, value, 1, tuple(on_tables))", "products that rank in reverse have no sign"),
+        ("rank_many(signs * product_logs(factors, table.logs))", "rank_many(product_logs(factors, table.logs))", "products that rank in reverse are compared without their sign"),
     ]),
     Bugs("lpzero/judgement/ranks.py", [_T + "judgement/test_ranks.py"], [
         ("DIGITS = 6", "DIGITS = 7", "seven digits decide a tie"),
@@ -183,7 +186,7 @@ BUGS = (
         ("if earlier is None and form.key in self.fresh:", "if False:", "a formula is tried twice in one generation"),
     ]),
     Bugs("lpzero/discover/candidate.py", [_T + "discover/test_evolution.py"], [
-        ("(-c.fitness[0], c.complexity, c.id)", "(-c.fitness[0], -c.complexity, c.id)", "the more complex of equals comes first"),
+        ("-candidate.fitness[0], candidate.complexity, candidate.id", "-candidate.fitness[0], -candidate.complexity, candidate.id", "the more complex of equals comes first"),
     ]),
     Bugs("lpzero/discover/evolution.py", [_T + "discover/test_evolution.py"], [
         ("(*candidate.fitness, -float(candidate.complexity))", "(*candidate.fitness, float(candidate.complexity))", "the front prefers the complex"),
@@ -305,11 +308,11 @@ BUGS = (
         ("if state is not self._last:", "if True:", "every generation makes all neighbours again"),
     ]),
     Bugs("lpzero/scores/row_batches.py", [_T + "scores/test_row_batches.py"], [
-        ("range(i, min(i + self.n_rows, n))", "range(i, min(i + self.n_rows, n) - 1)", "the last row of a batch is left out"),
-        ("            return batch\n", "            continue\n", "a formula without a score on some rows has scores on the others"),
-        ("workers.is_this_process and size <= MEMORY", "workers.is_this_process", "all sketches are in memory, however many"),
+        ("range(len(rows))[i : i + n_rows]", "range(len(rows))[i : i + n_rows - 1]", "the last row of a batch is left out"),
+        ("    scores[~np.isfinite(scores).all(axis=1)] = np.nan", "    pass", "a formula without a score on some rows has scores on the others"),
+        ("if size > MEMORY:", "if False:", "all sketches are in memory, however many"),
         ("return [answers[index] for index in range(len(batches))]", "return list(answers.values())", "batches are joined in the order of completion"),
-        ("found = repaired(self.sketches, range(n), lambda: self._answers(task, batches))", "found = self._answers(task, batches)", "a broken sketch ends the run"),
+        ("parts = repaired(sketches, rows, lambda: _answers(task, batches, workers))", "parts = _answers(task, batches, workers)", "a broken sketch ends the run"),
     ]),
     Bugs("lpzero/runs/journal.py", [_T + "runs/test_journal_memory.py", _T + "runs/test_replay.py"], [
         ("self._last = last\n", "pass\n", "a cut journal continues the seal of a line that is gone"),

@@ -21,7 +21,7 @@ BUGS = (
         ("figures.rho_ci.get(\"test\")", "figures.rho_ci.get(\"train\")", "the interval of train"),
         ("given = None if line.name == \"parameters\" else line.rho_given_params", "given = line.rho_given_params", "parameters given parameters are printed"),
     ]),
-    Bugs("lpzero/export/run_records.py", _EXPORT, [
+    Bugs("lpzero/export/source.py", _EXPORT, [
         ("rho={\"train\": row[f\"{name} {RHO}\"]}", "rho={\"train\": row[\"fitness\"]}", "rho exported as fitness"),
         ("rho_given_params={\"train\": row[f\"{name} {RHO_GIVEN_PARAMS}\"]}", "rho_given_params={\"train\": row[f\"{name} {RHO}\"]}", "rho exported as rho given parameters"),
         ("rhos = line[\"rho_by_table\"] if len(names) > 1 else {names[0]: line[\"rho\"]}", "rhos = dict.fromkeys(names, line[\"rho\"])", "the lowest rho is exported for every table"),
@@ -39,7 +39,7 @@ BUGS = (
         ("number(line.get(\"rho\", {}).get(\"valid\"))", "number(line.get(\"rho\", {}).get(\"train\"))", "train printed as valid"),
         ("for key in (RHO, RHO_GIVEN_PARAMS)]", "for key in (RHO_GIVEN_PARAMS, RHO)]", "two columns are swapped"),
     ]),
-    Bugs("lpzero/report/verdict.py", _REPORT, [
+    Bugs("lpzero/report/formulas.py", _REPORT, [
         ("winner = run.judged(name)[\"test\"]", "winner = run.judged(name)[\"valid\"]", "the verdict prints valid for test"),
         ("cells.append(with_interval(line.get(\"tau\"), line.get(\"tau_ci\")))", "cells.append(with_interval(line.get(\"tau\"), line.get(\"rho_ci\")))", "tau with rho's interval"),
         ("(\"rho_untied\", \"rho_given_params\", \"rho_within\", \"top_precision\")", "(\"rho_untied\", \"rho_within\", \"rho_given_params\", \"top_precision\")", "two columns are swapped"),

@@ -18,7 +18,7 @@ BUGS = (
         ("centred = x - xp.mean(x)", "centred = x - xp.mean(x, axis=0)",
          "the deviation is within columns"),
     ]),
-    Bugs("primitives/unary.py", [_T + "unary.py", _T + "naive.py", _T + "properties.py"], [
+    Bugs("primitives/operations.py", [_T + "unary.py", _T + "naive.py", _T + "properties.py"], [
         ("return powers / xp.sum(powers, axis=-2, keepdims=True)", "return powers / xp.sum(powers, axis=-1, keepdims=True)",
          "softmax is of rows"),
         ("grows=0.5,", "grows=1.0,", "the Frobenius norm of a sketch is rescaled as a sum"),
@@ -27,7 +27,7 @@ BUGS = (
         ("return 1.0 / (1.0 + guards.exponential(-x, xp))", "return 1.0 / (1.0 + guards.exponential(x, xp))",
          "a sigmoid that falls"),
     ]),
-    Bugs("primitives/binary.py", [_T + "naive.py", _T + "symbolic.py", _T + "registry.py"], [
+    Bugs("primitives/operations.py", [_T + "naive.py", _T + "symbolic.py", _T + "registry.py"], [
         ("sympy=lambda x, y, s: x - y", "sympy=lambda x, y, s: y - x",
          "a difference the wrong way round in sympy"),
     ]),
@@ -116,13 +116,13 @@ BUGS = (
         ("return xp.sign(x) * xp.log1p(xp.abs(x))", "return xp.log1p(xp.abs(x))", "signed_log has no sign"),
         ("return 1.0 / x", "return -1.0 / x", "one over x has the other sign"),
     ]),
-    Bugs("primitives/ranges.py", [_T + "score_canonical.py", _T + "score_pruning.py", _T + "products.py"], [
+    Bugs("primitives/facts.py", [_T + "score_canonical.py", _T + "score_pruning.py", _T + "products.py"], [
         ("Interval(left.low - right.high, left.high - right.low)", "Interval(left.low - right.low, left.high - right.high)",
          "the range of a difference"),
         ("is_positive = (left in NON_NEGATIVE) == (right in NON_NEGATIVE)", "is_positive = True",
          "a product with a negative is positive"),
     ]),
-    Bugs("primitives/probes.py", [_T + "registry.py"], [
+    Bugs("primitives/registry.py", [_T + "registry.py"], [
         ("too_high = high + _SLACK * max(1.0, abs(high))", "too_high = high + _SLACK",
          "the slack of a large bound is absolute"),
         ("if primitive.commutes and not swapped:", "if False:", "a false claim to commute is accepted"),

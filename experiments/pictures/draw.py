@@ -19,8 +19,8 @@ from pathlib import Path
 
 from lpzero.files import write_json
 from lpzero.report import style, write
-from lpzero.report.contents import content_of
 from lpzero.report.drawn_chart import draw
+from lpzero.report.page import content_of
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import open_run
 

@@ -30,9 +30,8 @@ from lpzero.discover.choice import STABLE
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.scores.best_count import best_count
-from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
-from lpzero.scores.terms import TermLanguage, TermSource
+from lpzero.scores.terms import TermLanguage, stable_term_tables
+from lpzero.scores.values import Values
 from lpzero.sketches.store import Store, default_folder
 from primitives.canonical import canonical
 from primitives.parser import parse
@@ -94,9 +93,9 @@ def main(
 
 def choose_on(data: Data, splits: int) -> dict[str, Any]:
     """The formula and the count chosen on all rows, and their test medians over splits."""
-    both = TwoSeeds(TermSource(data.branches), TermSource(data.repeated))
+    both = (Values(data.branches), Values(data.repeated))
     (terms,) = stable_term_tables([both], TermLanguage(), STABLE)
-    side = Side(data, terms, repeated_logs(terms, TermSource(data.repeated)))
+    side = Side(data, terms, repeated_logs(terms, Values(data.repeated)))
     every = np.arange(len(data.table))
     best, count = choose([side], [every])[0], best_count(data.table, every)
     tested: dict[str, list[float]] = {"formula": [], "count": []}
@@ -120,7 +119,7 @@ def choose_on(data: Data, splits: int) -> dict[str, Any]:
 def try_on(data: Data, chosen: dict[str, Any]) -> dict[str, Any]:
     """Rho of everything chosen on the rows of this table; its own entry is the test median."""
     table = data.table
-    evaluator = FormulaEvaluator(data.sketches, table=data.branches)
+    evaluator = Values(data.branches)
     depth = {"depth": np.array([float(table.space.depth(arch)) for arch in table.archs])}
     found: dict[str, Any] = {"formula": {}, "count": {}}
     for name, one in chosen.items():

@@ -74,15 +74,15 @@ def _note_passed_over(better: dict[str, Any] | None) -> None:
         )
 
 
-def _print_held_out(found: dict[str, Any] | None) -> None:
-    if found is None:
+def _print_held_out(medians: dict[str, Any] | None) -> None:
+    if medians is None:
         return
-    best = found["best_column"]
+    best = medians["best_column"]
     rows = [
-        {"beam search on each split": "formula", "rho test": found["rho"]},
-        {"beam search on each split": "best single column", "rho test": found["column_rho"]},
+        {"beam search on each split": "formula", "rho test": medians["rho"]},
+        {"beam search on each split": "best single column", "rho test": medians["column_rho"]},
     ]
-    title = f"medians over {found['splits']} splits, the formula ahead in {found['ahead']}"
+    title = f"medians over {medians['splits']} splits, the formula ahead in {medians['ahead']}"
     click.echo()
     output.print_rows(rows, "table", title=title)
     click.echo(f"best single column on all rows: {best['column']}, {best['rho_on_all_rows']:.3f}")
@@ -187,11 +187,11 @@ def _facts(result: Fields, table: str) -> Iterator[tuple[str, str]]:
         if within is None
         else f"{output.cell(within)} on {n} rows: {within_claim(within, n)}",
     )
-    found = result["stability"]
-    if found is not None and found["table"] == table:
+    stability = result["stability"]
+    if stability is not None and stability["table"] == table:
         yield (
-            f"rank correlation with scores of other weights and batches (n = {found['n']})",
-            f"median {found['median']:.4f}, least {found['least']:.4f}",
+            f"rank correlation with scores of other weights and batches (n = {stability['n']})",
+            f"median {stability['median']:.4f}, least {stability['least']:.4f}",
         )
     for floor in result["floor"]:
         if floor["table"] == table:

@@ -1,26 +1,39 @@
-"""The dashboard's server: a few read-only routes behind the guard, on loopback."""
+"""The dashboard's server: a few read-only routes behind a guard, on loopback.
+
+Requests are answered that have the token, to a loopback name, from a page of the dashboard itself.
+Everything else is answered with 403 before any route is looked at. The name is checked because a
+web site can let its own name point to 127.0.0.1, the origin because any web site can send requests.
+The token is part of the path and not a cookie: a browser sends cookies to every port of a machine.
+"""
 
 from __future__ import annotations
 
+import secrets
 import socket
-from collections.abc import Callable
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lpzero.dashboard.guard import Guard
-from lpzero.dashboard.library import Library, UnknownRunError
-from lpzero.dashboard.pages import list_page, live_page
-from lpzero.dashboard.places import shown
+from lpzero.dashboard.pages import beside, list_page, live_page
+from lpzero.dashboard.places import Place, find_runs, shown
+from lpzero.dashboard.watched import Summaries, Summary, View, Watched, view
 from lpzero.errors import InputError
 from lpzero.report.page import asset
 from lpzero.report.plotly_chart import script
+from lpzero.runs.run import Run
 
 LOOPBACK = "127.0.0.1"
 PORT = 8787
@@ -152,3 +165,142 @@ def _content(name: str) -> bytes:
 
 def _own(name: str) -> str:
     return files(_HERE).joinpath(name).read_text(encoding="utf-8")
+
+
+_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_METHODS = ("GET", "HEAD")
+# Scripts and styles come from this server alone, and nothing is sent anywhere else. Plotly sets
+# styles on its own elements; a style cannot load anything either.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def new_token() -> str:
+    """A token that cannot be guessed."""
+    return secrets.token_urlsafe(24)
+
+
+class Guard:
+    """The application behind the checks; it sees paths without the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self.app, self.token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # web sockets are closed without an answer
+        reason = self._refused(scope)
+        answer: ASGIApp = self.app
+        if reason is not None:
+            answer = PlainTextResponse(f"403: {reason}\n", 403)
+        elif scope["method"] not in _METHODS:
+            answer = PlainTextResponse("405: the dashboard only shows\n", 405)
+        else:
+            _, _, rest = scope["path"].removeprefix("/").partition("/")
+            path = f"/{rest}"
+            scope = {**scope, "path": path, "raw_path": path.encode(), "root_path": ""}
+        await answer(scope, receive, _with_headers(send))
+
+    def _refused(self, scope: Scope) -> str | None:
+        """Why the request is refused; None if it is not."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        name = host.rpartition(":")[0] if _has_port(host) else host
+        if len(headers.getlist("host")) != 1 or name.lower() not in _NAMES:
+            return "ask for the address that lpzero dashboard printed"
+        origins = headers.getlist("origin")
+        if any(origin.lower() != f"http://{host}".lower() for origin in origins):
+            return "another site asked"
+        given = scope["path"].removeprefix("/").partition("/")[0]
+        if not secrets.compare_digest(given.encode(), self.token.encode()):
+            return "the token is missing: use the address that lpzero dashboard printed"
+        return None
+
+
+def _has_port(host: str) -> bool:
+    return host.rpartition(":")[2].isdigit() and not host.endswith("]")
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers: Any = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            headers.setdefault("Cache-Control", "no-store")
+        await send(message)
+
+    return sending
+
+
+_FRESH = 1.0  # seconds for which what was found is used again
+_MOST_WATCHED = 64
+
+
+class UnknownRunError(LookupError):
+    """No run below the folder has that id."""
+
+
+class Library:
+    """The runs below `root`; nothing outside it can be asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._turn = threading.Lock()
+        self._summaries = Summaries()
+        self._watched: OrderedDict[str, Watched] = OrderedDict()
+        self._places: dict[str, Place] = {}
+        self._is_cut = False
+        self._looked = float("-inf")
+
+    def runs(self) -> list[Summary]:
+        """The line of every run."""
+        with self._turn:
+            self._find(_FRESH)
+            return [self._summaries.of(place) for place in self._places.values()]
+
+    def remarks(self) -> list[str]:
+        """What the list leaves out."""
+        return ["The folder is very large: not all of it was searched."] if self._is_cut else []
+
+    def look(self, id: str) -> tuple[Summary, Run | None, View]:
+        """A run's line, the run if it can be read, and its page as they are now."""
+        with self._turn:
+            if id not in self._places:
+                self._find(_FRESH)
+            if id not in self._places:
+                raise UnknownRunError(id)
+            place = self._places[id]
+            line = self._summaries.of(place)
+            watched = self._watched.pop(id, None) or Watched(place)
+            self._watched[id] = watched
+            while len(self._watched) > _MOST_WATCHED:
+                self._watched.popitem(last=False)
+        run, seen = watched.look(line)
+        return line, run, seen
+
+    def compare(self, ids: Sequence[str], base: str) -> View:
+        """The page of several runs beside each other."""
+        looked = [self.look(id) for id in dict.fromkeys(ids)]
+        is_behind = any(seen.is_behind for _, _, seen in looked)
+        return view(beside([(line, run) for line, run, _ in looked], base), is_behind)
+
+    def _find(self, fresh: float) -> None:
+        if time.monotonic() - self._looked < fresh:
+            return
+        listing = find_runs(self.root)
+        self._places, self._is_cut = listing.places, listing.is_cut
+        self._looked = time.monotonic()

@@ -1,6 +1,6 @@
 """A run as the dashboard shows it: a line of the list, and a page that follows it.
 
-The line is made again only when a file of the run has changed; only small files and the ends of
+The line is rebuilt only when a file of the run has changed; only small files and the ends of
 large ones are read for it. The page is the one that `lpzero report` writes, after a section on the
 run's progress.
 """
@@ -22,10 +22,9 @@ from typing import Any
 from lpzero.dashboard.places import Place, shown, size_of, why_unreadable
 from lpzero.errors import LPZeroError, RunError
 from lpzero.report.chart import Chart
-from lpzero.report.contents import content_of
 from lpzero.report.figures import convergence
 from lpzero.report.markup import Child, Markup, element
-from lpzero.report.sections import Content, Section
+from lpzero.report.page import Content, Section, content_of
 from lpzero.runs.config import StoredConfig, read_config
 from lpzero.runs.layout import CONFIG, LOCK
 from lpzero.runs.run import (
@@ -34,7 +33,9 @@ from lpzero.runs.run import (
     Now,
     Run,
     Stamp,
+    follow_run,
     kind_of,
+    line_of,
     line_of_result,
     report_unexpected_content,
     stamp,
@@ -112,11 +113,10 @@ _RECENT = 10.0  # seconds
 def _line(config: StoredConfig) -> Line:
     """What lists say of the run; of a kind that this version does not know, what any run says."""
     try:
-        declared = kind_of(config)
+        kind_of(config)
     except RunError:
         return line_of_result(config)
-    line: Line = declared.line(config)
-    return line
+    return line_of(config)
 
 
 def is_active(folder: Path, changed: float) -> bool:
@@ -294,7 +294,7 @@ class Watched:
             config = read_config(self.place.folder)
             if config is None:
                 raise RunError("it has no config.json")
-            self._live = kind_of(config).follow(config)
+            self._live = follow_run(config)
             self._config, self._sections = now, (None, None)
         return self._live
 

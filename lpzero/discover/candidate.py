@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from lpzero.judgement.measures import Measures
-from primitives.changes import on_change
 from primitives.formula import Formula
 from primitives.parser import parse
+from primitives.properties import on_change
 from primitives.rejection import Rejected
 
 _FIELDS = {"id", "generation", "operator", "parents", "formula"}
@@ -127,6 +127,11 @@ _parsed = lru_cache(maxsize=4096)(parse)  # parents are asked for their formula 
 on_change(_parsed.cache_clear)
 
 
+def order(candidate: Candidate) -> tuple[float, int, int]:
+    """What candidates are sorted by: the first objective; the simpler, then the older is better."""
+    return -candidate.fitness[0], candidate.complexity, candidate.id
+
+
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Sorted by the first objective; the simpler, then the older, comes first among equals."""
-    return sorted(candidates, key=lambda c: (-c.fitness[0], c.complexity, c.id))
+    """The candidates in their order."""
+    return sorted(candidates, key=order)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ from lpzero.discover.table_fitness import TableFitness
 from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
 from lpzero.judgement.rivals import MeasureStability
-from lpzero.judgement.stability import Stability
+from lpzero.judgement.stability import Stability, stability
 from lpzero.parallel import Workers
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
@@ -42,7 +43,6 @@ from lpzero.runs.layout import CONFIG
 from lpzero.scores.best_count import best_count
 from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.floor import PERMUTATIONS, check_permutations
-from lpzero.scores.repetition import repetition
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.statistics import OURS
 from primitives.formula import Formula
@@ -195,21 +195,22 @@ class Campaign:
         if not self.settings.starts_from_beam:
             return []
         tables = self.objective.tables_fitness
-        found = first_formulas(tables, self._column_facts, self.objective.across())
-        return found[: self.settings.population // 2]
+        formulas = first_formulas(tables, self._column_facts, self.objective.across())
+        return list(islice(formulas, self.settings.population // 2))
 
     def _stability(self) -> MeasureStability | None:
         """What measures how far a formula's scores repeat; None without other seeds."""
         by_table = {fitness.table.name: fitness for fitness in self.objective.tables_fitness}
         if self.settings.choose != "stable" or any(
-            fitness.second_seed_values is None for fitness in by_table.values()
+            fitness.second_seed is None for fitness in by_table.values()
         ):
             return None
 
         def measure(formula: Formula, table: AnyTable) -> Stability:
             fitness = by_table[table.name]
-            assert fitness.second_seed_values is not None
-            return repetition(formula, fitness.values, fitness.second_seed_values)
+            assert fitness.second_seed is not None
+            scores, again = fitness.values.scores([formula]), fitness.second_seed.scores([formula])
+            return stability(scores[0], again)
 
         return measure
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from deap import base, tools
 
-from lpzero.discover.candidate import Candidate, Judge, Verdict, best_first
+from lpzero.discover.candidate import Candidate, Judge, Verdict, best_first, order
 from lpzero.discover.language import Language, ScoredForm
 from lpzero.discover.settings import REPLACE_WORST, Settings
 from lpzero.discover.variation import as_global_rng, register_variation
@@ -385,7 +385,7 @@ def tournament(population: Sequence[Candidate]) -> Candidate:
     places = [random.randrange(len(population)) for _ in range(_TOURNAMENT)]
     if random.random() < 0.5:
         return population[min(places)]
-    return best_first([population[place] for place in places])[0]
+    return min([population[place] for place in places], key=order)
 
 
 class _Item:

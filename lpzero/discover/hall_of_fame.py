@@ -13,13 +13,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any
 
-from lpzero.discover.candidate import Candidate, best_first
+from lpzero.discover.candidate import Candidate, best_first, order
 from primitives.canonical import canonical
 from primitives.errors import FormulaError
+from primitives.parser import parse
+from primitives.properties import on_change
 
 SIZE = 50
 _TOGETHER = 100  # candidates that enter at a time
@@ -108,9 +110,17 @@ def _dominates(other: Candidate, candidate: Candidate) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)  # the same entries are written again and again
+def _canonical_text(text: str) -> str:
+    return str(canonical(parse(text)))
+
+
+on_change(_canonical_text.cache_clear)
+
+
 def _row(entry: Candidate, in_front: bool, tables: Sequence[str]) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "formula": str(canonical(entry.formula)),
+        "formula": _canonical_text(entry.text),
         "complexity": entry.complexity,
         "front": in_front,
         "fitness": entry.fitness[0],
@@ -163,7 +173,7 @@ class Tally:
             scored.append(self.best)
         if not scored:
             return
-        self.best = min(scored, key=lambda c: (-c.fitness[0], c.complexity, c.id))
+        self.best = min(scored, key=order)
         row = {
             "generation": generation,
             "tried": self.tried,

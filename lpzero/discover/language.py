@@ -21,7 +21,6 @@ from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
 from lpzero.scores.products import COLUMN_EXPONENTS, EXPONENTS
 from lpzero.scores.sums import is_summand, parts_of, sum_of
 from primitives import pruning
-from primitives.block_sizes import SIZES
 from primitives.canonical import Factor, Product, as_product, canonical, product_of
 from primitives.deap_set import build_set
 from primitives.errors import FormulaError
@@ -35,12 +34,22 @@ from primitives.expressions import (
     drop_dead,
     walk,
 )
-from primitives.formula import Atom, Column, Formula, Outer, Sum, Term, chains, formulas_within
-from primitives.parser import parse, parse_paper_formula
+from primitives.formula import (
+    Atom,
+    Column,
+    Formula,
+    Outer,
+    Power,
+    Sum,
+    Term,
+    chains,
+    formulas_within,
+)
+from primitives.parser import parse
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, Reduction
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
 
 # How often the authors' code draws each binary operation; any other is never drawn.
 _RELEASED_WEIGHTS = {"add": 0.6, "sub": 0.3, "matmul": 0.05, "mul": 0.05}
@@ -51,6 +60,7 @@ _COLUMN = 0.4  # the probability that a term is a column, where there are column
 _SUM = 0.3  # the probability that a formula is a sum, where there are columns
 _SIZE_OPERATIONS = ("sqrt", "square", "log", "inverse")
 _SIGNS = (1, -1)
+_PRODUCT_RULES = ("repeated-factor", "too-many-factors", "exponent")  # in the order of pruning
 _TRIES = 5000
 _MOST_FORMS = 65_536  # the longer a campaign runs, the more of its formulas it has met before
 _UNIT = 1 << 20  # exponents are whole multiples of 1/_UNIT, because roots halve them
@@ -86,6 +96,7 @@ class Language:
     def __init__(self, settings: Settings, columns: ColumnFacts = NO_COLUMNS) -> None:
         self.settings, self.columns = settings, columns
         self.summands = columns.summands
+        self.column_factors = tuple([Column(name) for name in columns.factors])
         self.has_products = settings.terms > 1
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
         self.reductions: list[Reduction] = list(POSITION_REDUCTIONS)
@@ -103,6 +114,7 @@ class Language:
         self.why_term_outside = lru_cache(_MOST_FORMS)(self._why_term_outside)
         self._bases = lru_cache(_MOST_FORMS)(self._bases_of)
         self._of_bases = lru_cache(_MOST_FORMS)(self._make_product)
+        self._factor = lru_cache(_MOST_FORMS)(self._factor_of)
         self._factors = lru_cache(1024)(self._factors_of)
 
     # Drawing
@@ -158,8 +170,8 @@ class Language:
 
     def _draw_atom(self, rng: RandomSource) -> Atom:
         """A column, or a chain of a statistic or size, seldom a binary operation."""
-        if self.columns.factors and (self.settings.columns_only or rng.random() < _COLUMN):
-            return Column(rng.choice(self.columns.factors))
+        if self.column_factors and (self.settings.columns_only or rng.random() < _COLUMN):
+            return rng.choice(self.column_factors)
         reduction = rng.choice(self.reductions)
         at_end = POSITION_REDUCTIONS[reduction].end is not None
         if rng.random() < _SIZE:
@@ -178,7 +190,7 @@ class Language:
     def _draws_sum(self, rng: RandomSource) -> bool:
         if len(self.summands) < 2:
             return False
-        no_product = self.settings.columns_only and not self.columns.factors
+        no_product = self.settings.columns_only and not self.column_factors
         return no_product or rng.random() < _SUM
 
     def _draw_sum(self, rng: RandomSource) -> Formula | None:
@@ -247,28 +259,32 @@ class Language:
 
     def _make_product(self, powers: tuple[tuple[Atom, int], ...]) -> Formula | None:
         """The product of bases to these exponents, of which the largest becomes 1 to below 2."""
-        scale = 1 << (max(abs(unit) for _, unit in powers).bit_length() - 1)
-        factors = tuple(Factor(base, Fraction(unit, scale)) for base, unit in powers)
+        scale = 1 << (max([abs(unit) for _, unit in powers]).bit_length() - 1)
+        factors = [self._factor(base, unit, scale) for base, unit in powers]
         try:
-            formula = Product(1, factors).formula(self.columns.positive).with_sign(1)
+            formula = Formula(1, tuple([power for factor, _ in factors for power in factor]))
         except FormulaError:  # deeper than allowed
             return None
-        rule = self._broken_rule(factors)
+        # The first rule that a canonical product of sound terms breaks, as `pruning.check` has it.
+        broken = {rule for _, rule in factors}
+        if len(factors) > self.settings.terms:
+            broken.add("too-many-factors")
+        rule = next((rule for rule in _PRODUCT_RULES if rule in broken), None)
         form: ScoredForm | Rejected = ScoredForm(formula, 1, formula.text)
         if rule is not None and rule in self.rules:
             form = pruning.rejection(rule)
         self._keep(formula, form)
         return formula
 
-    def _broken_rule(self, factors: Sequence[Factor]) -> str | None:
-        """The rule that a canonical product of sound terms breaks, as `pruning.check` names it."""
-        if any(_is_repeated(factor) for factor in factors):
-            return "repeated-factor"
-        if len(factors) > self.settings.terms:
-            return "too-many-factors"
-        if not all(pruning.is_exponent(factor.base, factor.exponent) for factor in factors):
-            return "exponent"
-        return None
+    def _factor_of(self, base: Atom, unit: int, scale: int) -> tuple[tuple[Power, ...], str | None]:
+        """|base|^(unit / scale) as powers, and the rule that it breaks in a product."""
+        factor = Factor(base, Fraction(unit, scale))
+        rule = None
+        if _is_repeated(factor):
+            rule = "repeated-factor"
+        elif not pruning.is_exponent(base, factor.exponent):
+            rule = "exponent"
+        return Product(1, (factor,)).formula(self.columns.positive).powers, rule
 
     def factors_of(self, formula: Formula) -> Factors:
         """The formula's terms and columns with their exponents."""
@@ -386,7 +402,12 @@ class Language:
 
     def read(self, text: str) -> Formula:
         """A starting formula; one that is pruned is replaced by its canonical form."""
-        formula = parse(text) if self.has_products else parse_paper_formula(text)
+        formula = parse(text)
+        if not (self.has_products or formula.is_papers):
+            raise InputError(
+                f"the starting formula {text} is not one sum or mean over blocks, of statistics"
+                " alone; others need --terms 2 or more"
+            )
         if self._pruned(formula) is not None:
             formula = canonical(formula)
         rejected = self._pruned(formula)

@@ -21,7 +21,7 @@ from lpzero.errors import LPZeroError
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
 from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import TableJudge
-from lpzero.runs.scoresheet import column, sheet
+from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.columns import RANK_OF
 from lpzero.scores.published_formulas import formula_rivals
 from primitives.canonical import canonical
@@ -111,7 +111,7 @@ def scores(
         name = judged.table.name
         rivals = []
         if judged.table.space is not None:
-            rivals = formula_rivals(fitness.values, _count(result, name), fitness.row_batches)
+            rivals = formula_rivals(fitness.values.table, _count(result, name), fitness.workers)
         rivals += [] if others is None else others.of(judged)
         lines = rival_lines(judged, values, rivals)
         columns[name] = column(judged.table, judged.parts, values, lines)
@@ -184,18 +184,11 @@ def _known(objective: Objective, pool: Sequence[Candidate]) -> tuple[FloatArray,
     formulas = [canonical(candidate.formula) for candidate in pool]
     rhos, agreements = [], []
     for fitness in objective.tables_fitness:
-        scores = _stacked(fitness.values.scores(formulas), len(fitness.table))
+        scores = fitness.values.scores(formulas)
         rhos.append(fitness.train_valid_rho(scores))
-        repeated = fitness.second_seed_values
-        if repeated is not None:
-            again = _stacked(repeated.scores(formulas), len(fitness.table))
-            agreements.append(agreement(scores, again))
+        if fitness.second_seed is not None:
+            agreements.append(agreement(scores, fitness.second_seed.scores(formulas)))
     return np.stack(rhos), np.min(agreements, axis=0) if agreements else None
-
-
-def _stacked(found: Sequence[FloatArray | Rejected], n: int) -> FloatArray:
-    """Scores (K, n), NaN where a formula has none."""
-    return np.stack([np.full(n, np.nan) if isinstance(s, Rejected) else s for s in found])
 
 
 def _ensemble(
@@ -205,10 +198,7 @@ def _ensemble(
     if objective.settings.choose != "stable":
         return None
     formulas = [canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
-    scores = [
-        _stacked(fitness.values.scores(formulas), len(fitness.table))
-        for fitness in objective.tables_fitness
-    ]
+    scores = [fitness.values.scores(formulas) for fitness in objective.tables_fitness]
     usable = np.flatnonzero(np.all([np.isfinite(of).all(axis=1) for of in scores], axis=0))
     if len(usable) < 2:
         return None

@@ -22,11 +22,11 @@ from deap import base, gp
 from lpzero.discover.language import Factors, Language
 from lpzero.discover.settings import EXACT
 from lpzero.scores.sums import parts_of, sum_of
-from primitives.block_sizes import SIZES
 from primitives.deap_set import build_chain_set, from_tree, grow, to_tree
 from primitives.expressions import Apply, Combine, Expression, Leaf, walk
 from primitives.formula import Atom, Column, Formula, Term
 from primitives.registry import BINARIES, UNARIES
+from primitives.statistics import SIZES
 
 _TRIES = 30  # attempts to stay inside the space before returning the parent
 _TREES = 0.25  # the probability that products cross the trees of two terms, not their factors
@@ -264,7 +264,7 @@ class Variation:
             if isinstance(atom, Term):
                 beside: Iterator[Atom] = self._terms_beside(atom)
             else:
-                beside = (Column(n) for n in self.language.columns.factors if n != atom.name)
+                beside = (column for column in self.language.column_factors if column != atom)
             for changed in beside:
                 yield _with(factors, at, (changed, exponent))
 

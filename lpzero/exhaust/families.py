@@ -1,7 +1,7 @@
 """Scores of whole families at once: a family is a Cartesian product, scored by array operations.
 
 Scores are summed over blocks; divide by the number of blocks for the mean. Every score is
-bit-identical to that of `FormulaEvaluator`.
+bit-identical to that of `Values`.
 """
 
 from __future__ import annotations

@@ -10,19 +10,18 @@ from lpzero.exhaust.products import PairResults
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import ExhaustSettings
 from lpzero.judgement.rivals import Contest, Count, contest_fields, rival_lines
+from lpzero.judgement.stability import stability
 from lpzero.judgement.table import TableJudge
 from lpzero.options import to_json
 from lpzero.parallel import Workers
-from lpzero.runs.scoresheet import column, sheet
+from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import bare_chains
-from lpzero.scores.evaluator import MISSING_STATISTIC, FormulaEvaluator
 from lpzero.scores.floor import ProductFloor, permutation_floor
-from lpzero.scores.formula_scorer import FormulaScorer
 from lpzero.scores.products import PairScreen
 from lpzero.scores.published_formulas import formula_rivals
-from lpzero.scores.repetition import repetition
-from lpzero.scores.row_batches import scorer_of
+from lpzero.scores.row_batches import scores_in_batches
+from lpzero.scores.values import MISSING_STATISTIC, Values
 from lpzero.sketches.sketch import Sketch
 from primitives.parser import parse
 from primitives.reductions import PAPER_REDUCTIONS
@@ -39,7 +38,7 @@ def choose(
     table: Table,
     split: Split,
     results: Results | PairResults,
-    evaluator: FormulaEvaluator,
+    values: Values,
     query: Query | None = None,
 ) -> list[tuple[Entry, FloatArray]]:
     """The best on train with their scores on all rows (A,); valid, then complexity, breaks ties.
@@ -50,7 +49,7 @@ def choose(
     judged = TableJudge(table, split)
     found = []
     for entry in results.best(query):
-        scores = evaluator.score(entry.formula)
+        scores = values.score(entry.formula)
         if isinstance(scores, Rejected):
             continue  # finite on train only
         valid = judged.rho(scores, "valid")
@@ -63,8 +62,7 @@ def choose(
 def report(
     table: Table,
     split: Split,
-    sketches: Sequence[Sketch],
-    found: tuple[Results | PairResults, BranchTable],
+    measured: tuple[Results | PairResults, BranchTable],
     asked: ExhaustSettings,
     query: Query | None = None,
     count: Count | None = None,
@@ -75,22 +73,16 @@ def report(
     `count` is the best count found on train; without it the winner is compared with the best
     counter alone. `repeated` are sketches of other weights and batches, for its stability.
     """
-    results, branches = found
-    evaluator = FormulaEvaluator(sketches, table=branches)
-    chosen = choose(table, split, results, evaluator, query)
+    results, branches = measured
+    chosen = choose(table, split, results, Values(branches), query)
     judged = TableJudge(table, split, with_test=True)
-    others: list[FormulaScorer] = []
-    if repeated is not None:
-        others = [scorer_of(repeated, bare_chains(), workers=asked.workers)]
-    contests = [
-        Contest(
-            judged,
-            scores,
-            count,
-            repetition(entry.formula, evaluator, *others) if others else None,
-        )
-        for entry, scores in chosen[:1]
-    ]
+    contests = []
+    for entry, scores in chosen[:1]:
+        repeats = None
+        if repeated is not None:
+            source = repeated, bare_chains()
+            repeats = stability(scores, scores_in_batches([entry.formula], source, asked.workers))
+        contests.append(Contest(judged, scores, count, repeats))
     evaluated, constant, non_finite = results.counts
     return {
         "tables": [{"name": table.name, **judged.facts, "n_fitness": len(split.train)}],
@@ -112,7 +104,6 @@ def report(
 def scores(
     table: Table,
     split: Split,
-    sketches: Sequence[Sketch],
     branches: BranchTable,
     result: dict[str, Any],
     workers: Workers | None = None,
@@ -121,13 +112,11 @@ def scores(
     if result["best"] is None:
         return None
     formula = result["best"]["formula"]
-    evaluator = FormulaEvaluator(sketches, table=branches)
-    values = evaluator.score(parse(formula))
+    values = Values(branches).score(parse(formula))
     assert not isinstance(values, Rejected), "the winner has a score on every row"
     judged = TableJudge(table, split, with_test=True)
     count = (result.get("count") or {}).get("formula")
-    batches = scorer_of(sketches, branches.chains, branches, workers)
-    lines = rival_lines(judged, values, formula_rivals(evaluator, count, batches))
+    lines = rival_lines(judged, values, formula_rivals(branches, count, workers))
     return sheet(formula, {table.name: column(table, judged.parts, values, lines)})
 
 

@@ -30,6 +30,7 @@ from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.products import PairScreen
 from lpzero.scores.terms import term_table
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.version import VERSION
 
@@ -101,7 +102,7 @@ def _measure_pairs(
     table: Table, train: IntArray, branches: BranchTable, files: ShardFiles, asked: ExhaustSettings
 ) -> PairResults:
     """Measure every product of two terms on the training rows; those of longer chains screened."""
-    terms = term_table(branches)
+    terms = term_table(Values(branches))
     results = PairResults(files, terms, asked.is_screened)
     missing = results.missing()
     results.write_terms()

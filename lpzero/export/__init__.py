@@ -1,10 +1,9 @@
 """Formulas as files: JSON, a Python module, LaTeX, sympy, CSV; one exporter per file.
 
-Everything goes through one intermediate form, `exported.Exported`, and is verified when read back.
+Everything goes through one intermediate form, `record.Exported`, and is verified when read back.
 """
 
-from lpzero.export.exported import Exported, Figures, Provenance
-from lpzero.export.exporter import EXPORTERS, export
+from lpzero.export.record import EXPORTERS, Exported, Figures, Provenance, export
 from lpzero.export.source import Choice, Selection, from_file, select
 
 __all__ = [

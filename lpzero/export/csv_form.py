@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.export.exported import Exported, Figures, Provenance
-from lpzero.export.exporter import Exporter
+from lpzero.export.record import Exported, Exporter, Figures, Provenance
 from lpzero.files import guarded, to_csv, unguarded
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions

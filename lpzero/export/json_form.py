@@ -16,13 +16,11 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
-from lpzero.export.exported import Batch, Exported, Figures, Formulas, Provenance
-from lpzero.export.exporter import Exporter
+from lpzero.export.record import Batch, Exported, Exporter, Figures, Formulas, Provenance
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from lpzero.untrusted import Fields, check_number, check_text, read_json, read_text
-from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
@@ -30,6 +28,7 @@ from spaces.minibatch import PATHS, Minibatch
 
 ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
 SCHEMA = 1
+_PLAIN_SCHEMA = 1
 _MAX_FORMULAS = 1000
 _COMBINED_BY = "rank-mean"
 _EACH = {"n": None, "rho": 1.0, "rho_ci": 1.0, "rho_given_params": 1.0}

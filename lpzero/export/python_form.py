@@ -20,20 +20,18 @@ from typing import Any, NamedTuple
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
-from lpzero.export.exported import Exported
-from lpzero.export.exporter import Exporter
 from lpzero.export.json_form import to_value
 from lpzero.export.primitive_source import Sources
+from lpzero.export.record import Exported, Exporter
 from lpzero.statistics import OURS
 from lpzero.version import VERSION
-from primitives.block_sizes import SIZES
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
 from primitives.facts import Meeting, facts, meeting, shapes_may_differ
 from primitives.formula import Atom, Formula, Term, fold
 from primitives.outer import get_outer
 from primitives.properties import Gives
 from primitives.registry import get_binary, get_unary
-from primitives.statistics import STATISTICS, StatisticSource
+from primitives.statistics import SIZES, STATISTICS, StatisticSource
 from primitives.tensors import have_same_shape, right_factor
 
 _WIDTH = 96

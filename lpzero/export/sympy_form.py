@@ -12,8 +12,7 @@ from pathlib import Path
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
-from lpzero.export.exported import Exported, Formulas, Provenance
-from lpzero.export.exporter import Exporter
+from lpzero.export.record import Exported, Exporter, Formulas, Provenance
 from lpzero.untrusted import read_text
 from primitives.errors import TensorError
 from primitives.parser import parse

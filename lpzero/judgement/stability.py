@@ -29,9 +29,11 @@ class Stability:
 
 
 def stability(scores: FloatArray, others: FloatArray) -> Stability:
-    """How far scores (n,) repeat in others (seeds, n); a seed without finite scores is 0."""
-    found = spearman_many(np.atleast_2d(others), rank(scores))
-    values = np.where(found.non_finite, 0.0, found.values)
+    """How far scores (n,) repeat in others (seeds, n); 0 without finite scores on either side."""
+    if not np.isfinite(scores).all():
+        return Stability(len(others), 0.0, 0.0)
+    rhos = spearman_many(np.atleast_2d(others), rank(scores))
+    values = np.where(rhos.non_finite, 0.0, rhos.values)
     return Stability(len(values), float(np.median(values)), float(values.min()))
 
 

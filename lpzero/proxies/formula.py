@@ -23,16 +23,15 @@ from lpzero.proxies.registry import get
 from lpzero.scores.columns import RANK_OF
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics import OURS
-from primitives import network as formulas
+from primitives import tensors as formulas
 from primitives.errors import TensorError
 from primitives.formula import Atom, Column, Formula, Term
 from primitives.naive import block_values, combine
 from primitives.naive import score as naive_score
-from primitives.network import number
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
 from primitives.rejection import Rejected
 from primitives.statistics import gradient_statistics
-from primitives.tensors import Matrix
+from primitives.tensors import Matrix, number
 from spaces.base import EMBEDDING, HEAD, Space
 from spaces.errors import UnknownNameError
 
@@ -189,10 +188,10 @@ class FormulaProxy(Proxy):
         if not self.reads_sketches:
             return self._from_sizes(space, archs, columns)
         options = self.sketching(measurements.context)
-        evaluator, usable = measurements.evaluator(space, archs, options)
+        values_of, usable = measurements.values(space, archs, options)
         scores = np.full(len(archs), np.nan)
         beside = {name: _filled(values[usable]) for name, values in columns.items()}
-        found = evaluator.score(self.formula, beside)
+        found = values_of.beside(beside).score(self.formula)
         if not isinstance(found, Rejected):
             scores[usable] = found
         for values in columns.values():
@@ -211,10 +210,10 @@ class FormulaProxy(Proxy):
             values = [block_values(expression, network.blocks) for network in networks]
             return [sign * np.array(of, dtype=np.float64) for of in values]
         options = self.sketching(measurements.context)
-        evaluator, usable = measurements.evaluator(space, archs, options)
+        values_of, usable = measurements.values(space, archs, options)
         if len(usable) < len(archs):
             raise InputError("an architecture has no sketch; `lpzero stats` shows which and why")
-        found = sign * evaluator.block_means(expression)
+        found = sign * values_of.block_means(expression)
         return [found[row, : space.depth(arch)] for row, arch in enumerate(archs)]
 
     def sketching(self, context: Context) -> SketchOptions:

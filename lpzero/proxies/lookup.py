@@ -28,7 +28,7 @@ from primitives.parser import parse
 
 if TYPE_CHECKING:  # every export form is imported with it, and most proxies are not in files
     from lpzero.export import Exported
-    from lpzero.export.exported import Formulas
+    from lpzero.export.record import Formulas
     from spaces.tables import ColumnTable
 
 _COMBINATION = re.compile(r"\s*(rank-mean|rank-sum|rank-log)\s*\((.*)\)\s*", re.DOTALL)
@@ -90,7 +90,7 @@ def from_formula(text: str) -> FormulaProxy:
 
 def named_formulas(name: str) -> Formulas:
     """The formula of the proxy of that name, or the members of the ensemble."""
-    from lpzero.export.exported import Formulas
+    from lpzero.export.record import Formulas
 
     proxy = get(name)
     if isinstance(proxy, FormulaProxy):

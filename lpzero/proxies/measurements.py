@@ -22,8 +22,9 @@ from lpzero.errors import EnvelopeError, InputError, UnsealedError
 from lpzero.files import read_sealed, write_sealed
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.proxies.base import Measure
+from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.sketches.store import Store, default_folder
@@ -109,9 +110,7 @@ class _Known:
     """Measurements so far; a key includes everything the value depends on, seeds included."""
 
     records: dict[tuple[str, str], Record] = field(default_factory=dict)
-    evaluators: dict[tuple[Any, ...], tuple[FormulaEvaluator, list[int]]] = field(
-        default_factory=dict
-    )
+    values: dict[tuple[Any, ...], tuple[Values, list[int]]] = field(default_factory=dict)
     supernets: dict[tuple[Space[Any], SketchOptions], Saliency] = field(default_factory=dict)
     selectors: dict[tuple[Space[Any], int], ReleasedSelector] = field(default_factory=dict)
 
@@ -168,20 +167,19 @@ class Measurements:
             m.name: [records.get((name, _key(m)), MISSING) for name in addresses] for m in measures
         }
 
-    def evaluator(
+    def values(
         self, space: Space[Any], archs: Sequence[Any], options: SketchOptions
-    ) -> tuple[FormulaEvaluator, list[int]]:
-        """The evaluator on sketches of the architectures, and the indices that have a sketch."""
+    ) -> tuple[Values, list[int]]:
+        """Values from sketches of the architectures, and the indices that have a sketch."""
         key = (space, tuple(archs), options)
-        if key not in self._known.evaluators:
+        if key not in self._known.values:
             found = self._sketches(space, archs, options)
             if not found.usable:
                 reason = next(iter(found.failed.values()), "there are no architectures")
                 raise InputError(f"no architecture has a sketch: {reason}")
-            workers = self.context.workers
-            evaluator = FormulaEvaluator(found, surviving(1), rows=found.usable, workers=workers)
-            self._known.evaluators[key] = evaluator, found.usable
-        return self._known.evaluators[key]
+            table = branch_table(found, surviving(1), found.usable, self.context.workers)
+            self._known.values[key] = Values(table), found.usable
+        return self._known.values[key]
 
     def saliency(self, space: Space[Any]) -> Saliency:
         """The saliency from one pass of the space's supernet."""

@@ -25,11 +25,11 @@ from lpzero.proxies.measurements import Context, Measurements
 from lpzero.proxies.published import CHOSEN_ON, figures
 from lpzero.proxies.registry import get, names
 from lpzero.runs.config import RunConfig, StoredConfig
+from lpzero.runs.formula_run import column
 from lpzero.runs.layout import RESULT, SCORES
 from lpzero.runs.run import Run, read_file
-from lpzero.runs.scoresheet import column
-from lpzero.scores.column_evaluator import ColumnEvaluator
 from lpzero.scores.columns import RANK_OF, as_ranks, select
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import FormulaError
 from primitives.formula import Column, Formula
@@ -225,12 +225,12 @@ def rank_columns(
 ) -> list[Row]:
     """A row per formula, or per column if none is given, the one with the highest rho first."""
     columns = select(table.columns, list(table.columns), table.name)
-    evaluator = ColumnEvaluator(columns | as_ranks(columns))
+    values = Values(columns=columns | as_ranks(columns))
     asked = list(proxies) or [FormulaProxy(name, Formula.of_base(Column(name))) for name in columns]
     judge = _judge(table, split_seed)
     rows = []
     for proxy in asked:
-        scores = evaluator.score(proxy.formula)
+        scores = values.score(proxy.formula)
         if isinstance(scores, Rejected):
             reason = f"cannot be scored on table {table.name}: {scores.reason}"
             raise InputError(f"{proxy.name} {reason}")

@@ -13,9 +13,8 @@ from lpzero.discover.discovery import Campaign
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.python.formula import FormulaObject
-from lpzero.python.functions import flat
-from lpzero.python.rows import Rows
-from lpzero.runs.command import Command, started_by
+from lpzero.python.functions import Rows, flat
+from lpzero.runs.config import Command, started_by
 from lpzero.verbs.call import command, request_of
 
 if TYPE_CHECKING:
@@ -70,7 +69,11 @@ class Discovery(Campaign):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Every argument by name: those given, and the defaults or preset values of the others."""
         arguments = inspect.signature(Campaign.__init__).parameters.values()
-        own = {one.name: one.default for one in arguments if one.default is not one.empty}
+        own = {
+            argument.name: argument.default
+            for argument in arguments
+            if argument.default is not argument.empty
+        }
         return own | asdict(self.settings) | self._asked
 
     @property
@@ -128,8 +131,8 @@ class Discovery(Campaign):
     def __repr__(self) -> str:
         given = ", ".join(f"{k}={v!r}" for k, v in self._asked.items() if k != "table")
         names = ", ".join(table.name for table in self.tables)
-        found = f": {self.best_!r}" if hasattr(self, "result_") else ""
-        return f"Discovery({names}{', ' if given else ''}{given}){found}"
+        winner = f": {self.best_!r}" if hasattr(self, "result_") else ""
+        return f"Discovery({names}{', ' if given else ''}{given}){winner}"
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "result_"):

@@ -10,7 +10,7 @@ import spaces
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.export import export, select
-from lpzero.export.exporter import write_file
+from lpzero.export.record import write_file
 from lpzero.python.functions import context, load_table
 from primitives.latex import right_side, to_latex
 from primitives.parser import parse
@@ -78,13 +78,13 @@ class FormulaObject:
         """Spearman's rho of the scores with the targets of a table, by name, file or value."""
         from lpzero.proxies.ranking import Ranking, rank, rank_columns
 
-        found = load_table(table) if isinstance(table, str) else table
-        if found.space is None:
+        loaded = load_table(table) if isinstance(table, str) else table
+        if loaded.space is None:
             from lpzero.proxies.lookup import column_proxy
 
-            [row] = rank_columns(found, [column_proxy(self.text, found)], 0)
+            [row] = rank_columns(loaded, [column_proxy(self.text, loaded)], 0)
         else:
-            [row] = rank(found, [self._proxy], Ranking(context(**options)))
+            [row] = rank(loaded, [self._proxy], Ranking(context(**options)))
         return float(row["rho"])
 
     @property

@@ -20,7 +20,7 @@ GREY = -1  # the colour of what stands in the background
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Points:
-    """Points at x (n,) and y (n,), with the text that a reader sees on pointing at each.
+    """Points at x (n,) and y (n,), with the text that is shown on hovering over each.
 
     `colour` counts the colours and the symbols from 0. `intervals` (n,) are ends along x.
     """

@@ -1,22 +1,36 @@
-"""The page of a campaign or an exhaustive run: five questions, each a section."""
+"""The page of a campaign or an exhaustive run: five questions, each a section.
+
+What was found, whether it holds, what else there is, what was searched and rejected, and how to
+reproduce it.
+"""
 
 from __future__ import annotations
 
+import json
 import shlex
+from typing import Any
 
-from lpzero.report import provenance, verdict
+from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, HOLDS, OTHERS, SEARCHED, Material, charts, front
-from lpzero.report.formulas import copy_control, hall_of_fame, shown
-from lpzero.report.markup import Child, Markup, element, joined, number, pairs
-from lpzero.report.sections import Content, Section
-from lpzero.report.verdict import interval
+from lpzero.report.formulas import (
+    comparison,
+    copy_control,
+    hall_of_fame,
+    interval,
+    section,
+    shown,
+    summary,
+)
+from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, joined, number, pairs, table
+from lpzero.report.page import Content, Section, reproduction, versions
 from lpzero.runs.formula_run import FormulaRun
+from primitives.pruning import RULES
 
 
-def content(material: Material) -> Content:
+def content(run: FormulaRun, *others: Any) -> Content:
     """What the page says; equal runs give equal content."""
-    run = material.run
+    material = Material(run, *others)
     names = ", ".join(str(table["name"]) for table in run.tables)
     drawn = {name: list(charts(material, name)) for name in (FOUND, HOLDS, OTHERS, SEARCHED)}
     return Content(
@@ -27,10 +41,10 @@ def content(material: Material) -> Content:
                 FOUND,
                 "Did it find something?",
                 [
-                    verdict.summary(run),
+                    summary(run),
                     *drawn[FOUND],
-                    verdict.comparison(run, material.ranking),
-                    verdict.section(run),
+                    comparison(run, material.ranking),
+                    section(run),
                 ],
                 "Result",
             ),
@@ -44,14 +58,10 @@ def content(material: Material) -> Content:
             Section(
                 SEARCHED,
                 "How was it searched?",
-                [*drawn[SEARCHED], provenance.rejections(run), provenance.searched(run)],
+                [*drawn[SEARCHED], _rejections(run), _searched(run)],
                 "Search",
             ),
-            Section(
-                "reproduce",
-                "Reproduce",
-                [provenance.reproduce(run), provenance.provenance(run)],
-            ),
+            reproduction(run, _provenance(run)),
         ],
     )
 
@@ -134,3 +144,105 @@ def _simplest(run: FormulaRun) -> Markup | None:
             simplest.formula, {"complexity": simplest.complexity, "fitness": simplest.fitness}
         ),
     )
+
+
+# Reasons of rejections by other than a pruning rule.
+_OTHER_REASONS = {
+    "constant-score": "every architecture has the same score",
+    "non-finite": "the score of an architecture is not finite",
+    "duplicate": "the same as another formula up to sign",
+}
+
+
+def _searched(run: FormulaRun) -> Markup:
+    """Tables, counts, the size of the space, settings."""
+    counts: dict[str, Child] = {name: f"{n:,}" for name, n in run.counts.items()}
+    counts["rejected"] = f"{sum(run.rejected.values()):,}"
+    result = run.result or {}
+    if "generations" in result:
+        counts["generations"] = f"{result['generations']:,}"
+    if result.get("stopped"):
+        counts["stopped by"] = str(result["stopped"])
+    return element(
+        "div",
+        _tables(run),
+        element(
+            "div",
+            pairs("Formulas", {**counts, **_space(run)}),
+            pairs("Settings", {key: _plain(value) for key, value in run.settings.items()}),
+            class_="beside",
+        ),
+        element(
+            "p",
+            "Formulas whose scores are constant or not finite were evaluated and then rejected,"
+            " so they count as both.",
+            class_="note",
+        ),
+    )
+
+
+def _tables(run: FormulaRun) -> Markup:
+    header = ["table", "space", "target (larger is better)", "train", "valid", "test"]
+    header += ["rows of the fitness", "noise ceiling", "licence"]
+    rows = []
+    for entry in run.tables:
+        summary = run.summary(entry["name"])
+        n = summary.get("n", {})
+        cells: list[Child | Cell] = [entry["name"], entry["space"], entry["target"]]
+        cells += [number(n.get(part)) for part in SPLIT_PARTS]
+        cells += [number(summary.get("n_fitness", n.get("train"))), number(summary.get("ceiling"))]
+        rows.append([*cells, summary.get("licence", NOTHING)])
+    return table("Tables", [header], rows)
+
+
+def _space(run: FormulaRun) -> dict[str, Child]:
+    """The size of the space of formulas, if it can be counted."""
+    size = run.space_size()
+    if size is None:
+        return {"the whole space": "not counted: it is not the paper's space"}
+    return {
+        "the whole space": f"{size.before:,} for each of sum and mean over blocks",
+        "left after pruning": f"{size.kept:,} for each",
+        "distinct up to sign": f"{size.distinct:,} for each",
+    }
+
+
+def _rejections(run: FormulaRun) -> Markup:
+    """A row per rule that rejected something, with its reason."""
+    if not run.rejected:
+        return element("p", "Nothing was rejected.")
+    total = sum(run.rejected.values())
+    rows: list[list[Child | Cell]] = []
+    for name, count in sorted(run.rejected.items(), key=lambda item: (-item[1], item[0])):
+        rule = RULES.get(name)
+        reason = rule.reason if rule else _OTHER_REASONS.get(name, NOTHING)
+        example = element("code", rule.example) if rule else NOTHING
+        rows.append([name, number(count), number(100 * count / total, 1), reason, example])
+    header = ["rule", "formulas", "%", "reason", "example"]
+    return table("Rejected formulas by rule", [header], rows, sortable=True)
+
+
+def _provenance(run: FormulaRun) -> Markup:
+    """Versions, seeds and digests that the numbers may depend on."""
+    values = versions(run)
+    if "seed" in run.settings:
+        values["seed of the search"] = str(run.settings["seed"])
+    values["configuration"] = element("code", run.config.hash)
+    values["seed of the split"] = str(run.request["split_seed"])
+    sketch = run.request["sketch"]
+    values["statistics"] = ", ".join(f"{key} {value}" for key, value in sketch.items())
+    for entry in run.tables:
+        values[f"digest of {entry['name']}"] = element("code", str(entry["digest"]))
+        ceiling = run.summary(entry["name"]).get("ceiling")
+        values[f"noise ceiling of {entry['name']}"] = (
+            "unknown: no architecture was trained twice"
+            if ceiling is None
+            else f"{ceiling:.3f} (rho between independent trainings)"
+        )
+    return pairs("What the numbers depend on", values)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or NOTHING
+    return NOTHING if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -16,8 +16,7 @@ from lpzero.discover.discovery import Campaign
 from lpzero.discover.record import CampaignRun
 from lpzero.errors import InputError
 from lpzero.files import write_text
-from lpzero.report.contents import content_of
-from lpzero.report.page import document
+from lpzero.report.page import content_of, document
 from lpzero.report.plotly_chart import coloured, spec
 from lpzero.runs.config import StoredConfig, versions
 from lpzero.runs.run import Run, open_run

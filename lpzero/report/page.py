@@ -1,29 +1,142 @@
-"""The page: sections in order, inline style and script, and a policy that forbids any network.
+"""The page of a run: sections of markup and figures, in one file that needs no network.
 
-`write` writes the page of a run, and every figure as PDF, PNG and SVG.
+`content_of` gives the content of a run's page. It becomes a document with inline style and script
+and a policy that forbids any network (`document`), or a live page (`Content.to_json` holds what a
+script needs to show a newer state of it). `write` writes the document and every figure as PDF, PNG
+and SVG.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import os
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.files import write_bytes, write_text
-from lpzero.report import style
+from lpzero.report import plotly_chart, style
 from lpzero.report.chart import Chart
 from lpzero.report.drawn_chart import draw
 from lpzero.report.figures.transfer import Transfer
-from lpzero.report.markup import Markup, element, joined
+from lpzero.report.markup import Child, Markup, element, joined
 from lpzero.report.plotly_chart import bundle, digest
-from lpzero.report.sections import Content, Pictures, Section, data_block
-from lpzero.runs.run import Run, report_unexpected_content
+from lpzero.runs.formula_run import UPSTREAM, FormulaRun
+from lpzero.runs.run import Run, kind_of, report_unexpected_content
 
 FOLDER, PAGE, FIGURES = "report", "index.html", "figures"
+Pictures = Mapping[str, bytes]  # figures as SVG by name; a live page has none
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A question and its answer: markup and figures in the order of the page.
+
+    `name` is the address of the section, `title` its heading, `short` its line in the contents.
+    """
+
+    name: str
+    title: str
+    parts: Sequence[Markup | Chart | None]
+    short: str | None = None
+
+    def body(self, pictures: Pictures) -> Markup:
+        """The section's markup below its heading."""
+        return joined(
+            *(figure(part, pictures) if isinstance(part, Chart) else part for part in self.parts)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What a page says: its title, remarks on what is missing, and its sections."""
+
+    title: str
+    remarks: Sequence[str]
+    sections: Sequence[Section]
+
+    @property
+    def figures(self) -> Iterator[Chart]:
+        """Every figure, in the order of the page."""
+        for section in self.sections:
+            yield from (part for part in section.parts if isinstance(part, Chart))
+
+    def specs(self) -> dict[str, Any]:
+        """The palettes and the specification of every figure by name: what the script draws."""
+        return {
+            "palettes": plotly_chart.PALETTES,
+            "figures": {chart.name: plotly_chart.spec(chart) for chart in self.figures},
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The page as JSON values: `window.lpzero.update(...)` of its script takes them."""
+        return {
+            "title": self.title,
+            "remarks": list(self.remarks),
+            "sections": {s.name: s.body({}) for s in self.sections},
+            **self.specs(),
+        }
+
+
+def figure(chart: Chart, pictures: Pictures) -> Markup:
+    """The figure's place on the page: its picture, which the script replaces by the live figure."""
+    picture = None
+    if chart.name in pictures:
+        data = base64.b64encode(pictures[chart.name]).decode()
+        source = f"data:image/svg+xml;base64,{data}"
+        picture = element("img", src=source, alt=chart.words, loading="lazy")
+    plot = element("div", class_="plot", role="img", aria_label=chart.words, hidden=True)
+    return element(
+        "figure",
+        picture,
+        plot,
+        element("figcaption", chart.caption),
+        id=f"figure-{chart.name}",
+        data_figure=chart.name,
+    )
+
+
+def data_block(name: str, content: Any) -> Markup:
+    """JSON for the script; it cannot end its element, whatever its texts hold."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    safe = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return element("script", Markup(safe), type="application/json", id=name)
+
+
+def versions(run: Run) -> dict[str, Child]:
+    """The versions that the run was started with."""
+    return {f"version of {name}": str(version) for name, version in run.config.versions.items()}
+
+
+def reproduction(run: Run, *more: Markup) -> Section:
+    """The last section of a page: how to run the same again, and what the numbers depend on."""
+    block = element("pre", element("code", "\n".join(commands(run))), tabindex=0)
+    if run.command is None:
+        why = "The command is not known: the run was started by Python code or an earlier version."
+        block = element("div", element("p", why, class_="note"), block)
+    return Section("reproduce", "Reproduce", [block, *more])
+
+
+def commands(run: Run) -> list[str]:
+    """The command lines that reproduce the run and this report."""
+    where = shlex.quote(str(run.folder))
+    lines = [] if run.command is None else [shlex.join(run.command)]
+    lines.append(f"lpzero report {where}")
+    if isinstance(run, FormulaRun) and run.best is not None:
+        formula = shlex.quote(run.best["formula"])
+        lines.append(f"lpzero export {where} --to python")
+        lines += [
+            f"lpzero rank {shlex.quote(table['name'])} --proxy {formula}"
+            + (f" --space {table['space']}" if table["space"] == UPSTREAM else "")
+            for table in run.tables
+        ]
+    return lines
 
 
 def document(content: Content, pictures: Pictures | None = None) -> str:
@@ -115,6 +228,28 @@ def _section(section: Section, pictures: Pictures) -> Markup:
     )
 
 
+def content_of(
+    run: Run,
+    beside: Sequence[Run] = (),
+    ranking: Sequence[Mapping[str, Any]] | None = None,
+    transfer: Transfer | None = None,
+) -> Content:
+    """What the page of the run says; raise InputError if the other runs are of another kind.
+
+    Nothing is drawn yet: pictures are made when the page is written, so this is quick enough for
+    a page that is refreshed while the run goes on.
+    """
+    for other in beside:
+        are_of_formulas = isinstance(run, FormulaRun) and isinstance(other, FormulaRun)
+        if type(other) is not type(run) and not are_of_formulas:
+            raise InputError(
+                f"{other.folder} is a {other.kind}: it cannot be compared with a {run.kind}"
+            )
+    page = resolve_name(kind_of(run.config).page)
+    content: Content = page(run, beside, ranking, transfer)
+    return content
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """The files of the page and the figures, and remarks on what is missing."""
@@ -143,9 +278,6 @@ def write(
     _check_writable(place / FIGURES)
     _check_writable(target.parent)
     with report_unexpected_content(run.folder):
-        # The pages know every kind of run, and through some of them torch.
-        from lpzero.report.contents import content_of
-
         content = content_of(run, beside, ranking, transfer)
         encoded = {chart.name: _encoded(chart) for chart in content.figures}
         text = document(content, {name: forms["svg"] for name, forms in encoded.items()})

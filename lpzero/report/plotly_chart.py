@@ -12,7 +12,7 @@ import base64
 import gzip
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -311,7 +311,7 @@ def plain(value: Any) -> Any:
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(entry) for entry in value]
     if isinstance(value, (np.floating, float)):
         return float(value) if np.isfinite(value) else None

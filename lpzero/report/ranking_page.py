@@ -25,15 +25,14 @@ from lpzero.report.markup import (
     table,
     with_interval,
 )
-from lpzero.report.provenance import reproduce, versions
-from lpzero.report.sections import Content, Section
+from lpzero.report.page import Content, Section, reproduction, versions
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.run import Run
 
 _MILLI = 1000
 
 
-def content(run: RankingRun) -> Content:
+def content(run: RankingRun, *others: Any) -> Content:
     """What the page of a ranking says."""
     name = str(run.table["name"])
     return Content(
@@ -42,11 +41,7 @@ def content(run: RankingRun) -> Content:
         [
             Section(FOUND, "Which proxy ranks best?", _found(run), "Result"),
             Section(HOLDS, "How does the best rank?", _best(run), "The best"),
-            Section(
-                "reproduce",
-                "Reproduce",
-                [reproduce(run), pairs("What the numbers depend on", _provenance(run))],
-            ),
+            reproduction(run, pairs("What the numbers depend on", _provenance(run))),
         ],
     )
 

@@ -1,4 +1,4 @@
-"""The page of a search: the best architecture, how it was found, and the search's settings."""
+"""The pages of a search, its best architecture and settings, and of a comparison of searches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from typing import Any
 
 from lpzero.report.chart import Chart
 from lpzero.report.figures import FOUND, SEARCHED, convergence
+from lpzero.report.figures.convergence import search_curves
 from lpzero.report.formulas import shown
-from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
-from lpzero.report.provenance import reproduce
-from lpzero.report.sections import Content, Section
+from lpzero.report.markup import (
+    NOTHING,
+    Cell,
+    Child,
+    Markup,
+    element,
+    number,
+    pairs,
+    table,
+    with_interval,
+)
+from lpzero.report.page import Content, Section, reproduction, versions
+from lpzero.search.comparison import ComparisonRun
 from lpzero.search.search_run import SearchRun
 from primitives.errors import PrimitiveError
 from primitives.parser import parse
@@ -19,7 +30,7 @@ from primitives.parser import parse
 _SHOWN = ("step", "scored", "evaluations", "score", "target", "best")
 
 
-def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
+def content(run: SearchRun, beside: Sequence[SearchRun] = (), *others: Any) -> Content:
     """What the page of a search says."""
     request = run.request
     return Content(
@@ -33,7 +44,7 @@ def content(run: SearchRun, beside: Sequence[SearchRun] = ()) -> Content:
                 [*drawings(run, beside), _trace(run), _searched(run)],
                 "Search",
             ),
-            Section("reproduce", "Reproduce", [reproduce(run), _provenance(run)]),
+            reproduction(run, _provenance(run)),
         ],
     )
 
@@ -176,3 +187,48 @@ def _value(value: Any) -> Child:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def comparison_content(run: ComparisonRun, *others: Any) -> Content:
+    """What the page of a comparison says."""
+    arms = run.request["arms"]
+    result = [element("p", "There is no result: run the command again with --resume.")]
+    figure: list[Chart] = []
+    if run.result is not None:
+        result, figure = [_rows(run.result)], [_curves(run.result)]
+    settings = {key.replace("_", " "): str(arms[0][key]) for key in ("space", "evaluator", "table")}
+    return Content(
+        f"{arms[0]['space']}: {len(arms)} searches compared",
+        run.remarks,
+        [
+            Section(FOUND, "Which is the best?", [*figure, *result], "Result"),
+            Section(
+                SEARCHED,
+                "How was it compared?",
+                [pairs("The comparison", {**settings, "seeds": str(run.request["seeds"])})],
+                "Comparison",
+            ),
+            reproduction(run, pairs("Versions", versions(run))),
+        ],
+    )
+
+
+def _rows(result: Any) -> Markup:
+    """A row per arm, the best mean first."""
+    has_threshold = result["threshold"] is not None
+    header = ["arm", "seeds", "evaluations", "mean best, 95% interval"]
+    header += ["reached the best 1%", "evaluations needed"] if has_threshold else []
+    rows: list[list[Child | Cell]] = []
+    for row in sorted(result["rows"], key=lambda row: -row["best"]):
+        cells: list[Child | Cell] = [
+            str(row["arm"]), number(row["seeds"]), number(row["evaluations"], 1),
+            with_interval(row["best"], row["best_ci"]),
+        ]  # fmt: skip
+        if has_threshold:
+            cells += [number(row["reached"]), with_interval(row["needed"], row["needed_ci"])]
+        rows.append(cells)
+    return table(f"Arms by their best {result['evaluator']['target']}", [header], rows, True)
+
+
+def _curves(result: Any) -> Chart:
+    return search_curves(result["curves"], str(result["evaluator"]["target"]), result["threshold"])

@@ -1,8 +1,12 @@
-"""The configuration of a run, stored as config.json: the same file for every kind of run.
+"""The configuration of a run (config.json) and the command that started it (command.json).
 
 `request` determines the run's results. It never changes, except for the fields listed in `growing`,
 and its hash identifies the run. A directory with another schema is refused with a message that
 says which version of the engine wrote it.
+
+A verb runs inside `started_by`; the directory of its run then keeps the command (`store_command`),
+and pages print it from there (`Run.command`). Options that are local, such as the number of
+processes, are not part of it, so that equal runs have equal files.
 """
 
 from __future__ import annotations
@@ -11,16 +15,21 @@ import hashlib
 import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from lpzero import files
-from lpzero.errors import EnvelopeError, RunError
+from lpzero import files, plugins
+from lpzero.errors import EnvelopeError, InputError, RunError
 from lpzero.judgement.table import space_name
-from lpzero.runs.layout import CONFIG
+from lpzero.options import chosen, options
+from lpzero.runs.layout import COMMAND, CONFIG, place
 from lpzero.version import VERSION
+from primitives.errors import did_you_mean
 
 # Incremented whenever the format or meaning of a file in a run's directory changes.
 SCHEMA = 3
@@ -125,13 +134,13 @@ class StoredConfig:
 
 def versions() -> dict[str, str]:
     """The versions of the engine and of the libraries that results may depend on."""
-    found = {"lpzero": VERSION, "python": platform.python_version()}
+    by_name = {"lpzero": VERSION, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
-            found[name] = version(name)
+            by_name[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            by_name[name] = "unknown"
+    return by_name
 
 
 def write_config(folder: Path, config: RunConfig) -> None:
@@ -147,28 +156,28 @@ def read_config(folder: Path) -> StoredConfig | None:
         if old is not None and "schema" in old:
             _check_schema(folder / _OLD_CONFIG, old)
         return None
-    found = files.read_object(path)
-    if found is not None:
-        _check_schema(path, found)
+    content = files.read_object(path)
+    if content is not None:
+        _check_schema(path, content)
     try:
-        found = files.unsealed(CONFIG, found)
+        content = files.unsealed(CONFIG, content)
     except EnvelopeError as error:
         raise RunError(
             f"{path} is broken: {error}; restore it, or start again in another directory"
         ) from None
-    if not found.keys() >= _FIELDS or not isinstance(found["request"], dict):
+    if not content.keys() >= _FIELDS or not isinstance(content["request"], dict):
         raise RunError(f"{path} is broken: restore it, or start again in another directory")
-    stored = found["versions"] if isinstance(found["versions"], dict) else {}
-    kind, name = str(found["kind"]), str(found["hash"])
-    return StoredConfig(folder, kind, name, stored, found["request"])
+    stored = content["versions"] if isinstance(content["versions"], dict) else {}
+    kind, name = str(content["kind"]), str(content["hash"])
+    return StoredConfig(folder, kind, name, stored, content["request"])
 
 
-def _check_schema(path: Path, found: Mapping[str, Any]) -> None:
-    schema = found.get("schema")
+def _check_schema(path: Path, content: Mapping[str, Any]) -> None:
+    schema = content.get("schema")
     if schema == SCHEMA and not isinstance(schema, bool):
         return
-    stored = found.get("versions")
-    engine = stored.get("lpzero") if isinstance(stored, dict) else found.get("version")
+    stored = content.get("versions")
+    engine = stored.get("lpzero") if isinstance(stored, dict) else content.get("version")
     writer = f"lpzero {engine}" if engine else "an unknown version of lpzero"
     raise RunError(
         f"{path} was written by {writer} with schema {schema!r:.40}, but this version reads schema"
@@ -196,3 +205,91 @@ def table_entries(tables: Sequence[Any]) -> list[dict[str, str]]:
         {"name": t.name, "space": space_name(t), "target": t.target, "digest": t.digest}
         for t in tables
     ]
+
+
+# Resolved when a run is read: the verbs are above this package.
+VERBS = "lpzero.verbs"
+# Not part of a command: where the run is kept is said when the command is printed.
+_NOT_STORED = ("out", "resume")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A verb with options by name, as JSON values, for runs of one kind."""
+
+    kind: str
+    verb: str
+    options: Mapping[str, Any]
+
+    def words(self) -> list[str]:
+        """The command line, without the run's directory; raise InputError if it cannot be read."""
+        known = {
+            entry.name: entry for entry in options(import_module(VERBS).module(self.verb).Request)
+        }
+        given = dict(self.options)
+        words = ["lpzero", self.verb]
+        for path in given.pop("plugins", []):
+            words += ["--plugin", str(path)]
+        for name, value in given.items():
+            if name not in known:
+                raise InputError(f"unknown option {name!r}; {did_you_mean(name, known)}")
+            known[name].kind.check(name, value)
+        for is_argument in (True, False):
+            for name, entry in known.items():
+                if name in given and entry.is_argument is is_argument:
+                    words += entry.words(given[name])
+        return words
+
+
+def command_of(kind: str, name: str, request: Any) -> Command | None:
+    """The command of a verb's request; None if a value is not one that can be written down."""
+    given = chosen(request)
+    kept = [e.name for e in options(request) if not e.is_local and e.name not in _NOT_STORED]
+    kept_values = {name: given[name] for name in kept if name in given}
+    kept_values |= {"plugins": plugins.given()} if plugins.given() else {}
+    return Command(kind, name, kept_values) if _is_plain(kept_values) else None
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (str, int, float))
+
+
+_current: ContextVar[Command | None] = ContextVar("command", default=None)
+
+
+@contextmanager
+def started_by(command: Command | None) -> Iterator[None]:
+    """A context in which the directory of a run of the command's kind keeps the command."""
+    token = _current.set(command)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def store_command(folder: Path, kind: str, run: str) -> None:
+    """Write the command that is running, if it starts runs of that kind; `run` is the hash."""
+    command = _current.get()
+    if command is not None and command.kind == kind:
+        value = {"verb": command.verb, "options": dict(command.options)}
+        files.write_sealed(folder / COMMAND, place(run, COMMAND), value)
+
+
+def stored_command(config: StoredConfig) -> Command | None:
+    """The command of the run with that config; None if it was not stored, or is not readable."""
+    try:
+        content = files.read_sealed(config.folder / COMMAND, place(config.hash, COMMAND))
+    except (FileNotFoundError, EnvelopeError):
+        return None
+    name, given = content.get("verb"), content.get("options")
+    if (
+        name not in import_module(VERBS).commands()
+        or not isinstance(given, dict)
+        or not _is_plain(given)
+    ):
+        return None
+    return Command(config.kind, str(name), given)

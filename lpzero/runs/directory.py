@@ -17,8 +17,7 @@ from typing import Any
 
 from lpzero import files
 from lpzero.errors import EnvelopeError, RunError
-from lpzero.runs import command
-from lpzero.runs.config import SCHEMA, RunConfig, read_config, versions, write_config
+from lpzero.runs.config import SCHEMA, RunConfig, read_config, store_command, versions, write_config
 from lpzero.runs.journal import Check, Journal
 from lpzero.runs.layout import (
     CHECKPOINT,
@@ -128,17 +127,17 @@ class RunDirectory:
     def _claim(self) -> None:
         """Write the config into an empty directory, or check that the config there is the same."""
         kind = self.config.kind
-        found = read_config(self.folder)
-        if found is not None:
-            found.check_kind(kind)
+        stored = read_config(self.folder)
+        if stored is not None:
+            stored.check_kind(kind)
             if not self.resume:
                 raise RunError(
                     f"{self.folder} holds a {kind}: resume it with --resume, or choose another"
                     " --out"
                 )
-            found.check_same(self.config)
-            self.remarks += found.changed_versions()
-            command.store(self.folder, kind, found.hash)
+            stored.check_same(self.config)
+            self.remarks += stored.changed_versions()
+            store_command(self.folder, kind, stored.hash)
             return
         foreign = sorted(
             path.name
@@ -150,7 +149,7 @@ class RunDirectory:
                 f"{self.folder} contains {foreign[0]} but no {kind}: choose another --out"
             )
         write_config(self.folder, self.config)
-        command.store(self.folder, kind, self.config.hash)
+        store_command(self.folder, kind, self.config.hash)
 
     def _place(self, name: str) -> str:
         return place(self.config.hash, name)
@@ -173,17 +172,21 @@ class RunDirectory:
         """The checkpoint; None if it is missing or does not match this run and its journal."""
         path = self.folder / CHECKPOINT
         try:
-            found = files.read_sealed(path, self._place(CHECKPOINT))
+            checkpoint = files.read_sealed(path, self._place(CHECKPOINT))
         except FileNotFoundError:
             return None
         except EnvelopeError as error:
             self.remarks.append(f"{path} is ignored: {error}")
             return None
-        lines = found.get("journal_lines")
-        if found.get("schema") != SCHEMA or not isinstance(lines, int):
+        lines = checkpoint.get("journal_lines")
+        if checkpoint.get("schema") != SCHEMA or not isinstance(lines, int):
             return None
         is_covered = lines <= len(self.journal)
-        return found if is_covered and self.journal.seal(lines) == found["journal_seal"] else None
+        return (
+            checkpoint
+            if is_covered and self.journal.seal(lines) == checkpoint["journal_seal"]
+            else None
+        )
 
     def write_result(self, result: Mapping[str, Any], seconds: float, scores: Any = None) -> None:
         """Write the timing, the scores if there are any, and the result last.

@@ -1,17 +1,25 @@
-"""The common part of runs that find formulas: campaigns and exhaustive runs."""
+"""The common part of runs that find formulas, campaigns and exhaustive runs; scores row by row.
+
+Figures are drawn from the winner's scores and the targets (`column`, `sheet`) without the table.
+They contain the table's targets, so they are only written into a run's directory.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lpzero.arrays import FloatArray
 from lpzero.runs.run import Run
 from primitives.expressions import Apply, Combine, Leaf, drop_dead, walk
 from primitives.formula import Formula
 from primitives.space_size import SpaceSize
+
+if TYPE_CHECKING:
+    from spaces.tables import ColumnTable, Table
 
 Row = Mapping[str, Any]
 ONE_SIDED = "one-sided"
@@ -76,13 +84,13 @@ class FormulaRun(Run, ABC):
     def judged(self, table: str) -> Mapping[str, Mapping[str, Any]]:
         """The winner's judgement on each part of a table."""
         assert self.best is not None, "there is a winner"
-        found: Mapping[str, Mapping[str, Any]] = self.best["judged"][table]
-        return found
+        parts: Mapping[str, Mapping[str, Any]] = self.best["judged"][table]
+        return parts
 
     def summary(self, table: str) -> Mapping[str, Any]:
         """The result's entry for a table; empty without a result."""
-        found = [] if self.result is None else self.result["tables"]
-        return next((entry for entry in found if entry["name"] == table), {})
+        entries = [] if self.result is None else self.result["tables"]
+        return next((entry for entry in entries if entry["name"] == table), {})
 
     @property
     def count(self) -> Mapping[str, Any] | None:
@@ -91,8 +99,8 @@ class FormulaRun(Run, ABC):
 
     def verdict(self, table: str) -> str | None:
         """The sentence on the winner on a table; None if the result holds none."""
-        found = {} if self.result is None else self.result
-        text = found.get("verdict_by_table", {}).get(table) or found.get("verdict")
+        result = {} if self.result is None else self.result
+        text = result.get("verdict_by_table", {}).get(table) or result.get("verdict")
         return None if text is None else str(text)
 
     def floor(self, table: str) -> Mapping[str, Any] | None:
@@ -126,3 +134,40 @@ def pairs_in(formula: Formula, rho: float) -> Iterator[PairRho]:
         pairs = combinations(leaves, 2) if len(leaves) > 1 else ((name, name) for name in leaves)
         for one, other in pairs:
             yield PairRho(operation, one, other, rho)
+
+
+def column(
+    table: Table | ColumnTable,
+    parts: Mapping[str, Iterable[Any]],
+    scores: FloatArray,
+    rivals: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """Id, part, target and score (n,) of every row as JSON values, and what describes the rows.
+
+    Tables with networks have each architecture and its sizes. `rivals` are lines on other proxies
+    (`lpzero.judgement.rivals.rival_lines`).
+    """
+    labels = {int(row): part for part, rows in parts.items() for row in rows}
+    columns = {
+        "id": list(table.ids),
+        "part": [labels[row] for row in range(len(table))],
+        "target": table.targets.tolist(),
+        "score": scores.tolist(),
+        "rivals": list(rivals),
+    }
+    if table.space is None:
+        return columns
+    space = table.space
+    return columns | {
+        "arch": [space.to_json(arch) for arch in table.archs],
+        "sizes": {
+            "depth": [space.depth(arch) for arch in table.archs],
+            "width": [space.width(arch) for arch in table.archs],
+            "parameters": [space.parameters(arch) for arch in table.archs],
+        },
+    }
+
+
+def sheet(formula: str, columns: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The formula and its columns on every table."""
+    return {"formula": formula, "tables": dict(columns)}

@@ -36,6 +36,7 @@ _DIGITS = 32  # hexadecimal, of a SHA-256
 PIECE = 4 << 20  # bytes read at a time
 _LONGEST = 1 << 20  # bytes of a line; a longer one is not of a run
 _WITNESS = 64  # bytes; they hold the last seal, which stands for everything before it
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _TAIL = len(_MARK) + _DIGITS + len(_END)
 # Whether a record is valid at that line number.
 Check = Callable[[dict[str, Any], int], bool]
@@ -100,7 +101,9 @@ class Journal:
             file.seek(self._end(start))
             data = file.read(self._end(stop) - self._end(start))
         ends = [end - self._end(start) for end in self._ends[start:stop]]
-        return [data[one:end] for one, end in zip([0, *ends], ends, strict=False)]
+        return [
+            data[start_of_line:end] for start_of_line, end in zip([0, *ends], ends, strict=False)
+        ]
 
     def go_to(self, line: int) -> None:
         """Move to this line."""
@@ -236,9 +239,9 @@ def _records(lines: list[bytes]) -> list[Any]:
     """
     together = b"[" + b",".join(line[:-_TAIL] + b"}" for line in lines) + b"]"
     with suppress(ValueError, RecursionError):
-        found = json.loads(together.decode())
-        if len(found) == len(lines):
-            return list(found)
+        values = json.loads(together.decode())
+        if len(values) == len(lines):
+            return list(values)
     records = []
     with suppress(ValueError, TypeError, RecursionError):
         for line in lines:
@@ -274,7 +277,7 @@ def _record(line: bytes) -> dict[str, Any]:
 
 def _body(record: dict[str, Any]) -> bytes:
     """The record as JSON without its closing brace."""
-    return json.dumps(record, separators=(",", ":"), allow_nan=False).encode()[:-1]
+    return _ENCODER.encode(record).encode()[:-1]
 
 
 class Piece(NamedTuple):
@@ -327,17 +330,17 @@ class JournalFollower:
             data = os.pread(handle, limit, 0)
         data = data[len(self._witness) :]
         self.size = size
-        found = next_lines(data, self._seal, self.lines, self._fits)
+        new = next_lines(data, self._seal, self.lines, self._fits)
         is_first, self._is_started = not self._is_started, True
-        self.lines += len(found.records)
-        self.offset += found.n_bytes
-        self._seal = found.seal
-        whole = self._witness + data[: found.n_bytes]
+        self.lines += len(new.records)
+        self.offset += new.n_bytes
+        self._seal = new.seal
+        whole = self._witness + data[: new.n_bytes]
         self._witness = whole[-_WITNESS:]
-        rest = data[found.n_bytes :]
+        rest = data[new.n_bytes :]
         self.remark = self._on_rest(rest)
         self.is_behind = self.remark is None and self.offset + len(rest) < size
-        return Piece(found.records, is_first)
+        return Piece(new.records, is_first)
 
     def _on_rest(self, rest: bytes) -> str | None:
         """What is said about the bytes after the last whole line of those read."""

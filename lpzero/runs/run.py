@@ -13,17 +13,17 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 from lpzero.errors import EnvelopeError, InputError, RunError
 from lpzero.files import read_sealed
-from lpzero.runs.command import VERBS, stored
-from lpzero.runs.config import StoredConfig, read_config
+from lpzero.runs.config import VERBS, StoredConfig, read_config, stored_command
 from lpzero.runs.layout import (
     CONFIG,
     HALL,
@@ -68,7 +68,7 @@ class Run:
     @property
     def command(self) -> list[str] | None:
         """The command line that repeats the run in its directory; None if it was not stored."""
-        command = stored(self.config)
+        command = stored_command(self.config)
         if command is None:
             return None
         try:
@@ -87,9 +87,9 @@ def open_run(folder: str | Path) -> Run:
         raise RunError(
             f"{folder} has no run ({CONFIG}): start one with `lpzero discover TABLE --out DIR`"
         )
-    kind = kind_of(config)
+    kind_of(config)
     with report_unexpected_content(folder):
-        return kind.read(config)
+        return read_run(config)
 
 
 @contextmanager
@@ -187,8 +187,8 @@ def last_record(path: Path) -> dict[str, Any]:
     for line in reversed(_tail(path).splitlines(keepends=True)):
         if line.endswith(b"\n"):
             with suppress(ValueError, RecursionError):
-                found = json.loads(line)
-                return found if isinstance(found, dict) else {}
+                record = json.loads(line)
+                return record if isinstance(record, dict) else {}
     return {}
 
 
@@ -278,7 +278,7 @@ class OpenedAgain:
         return self._run
 
     def _read(self) -> Run | None:
-        return kind_of(self.config).read(self.config)
+        return read_run(self.config)
 
     def now(self) -> Now:
         """Nothing beyond what the run itself says."""
@@ -287,20 +287,42 @@ class OpenedAgain:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of run, as its verb declares it: how it is read, followed, listed and shown."""
+    """A kind of run: where its functions are, as MODULE:NAME; they are imported when they are used.
 
-    read: Callable[[StoredConfig], Run]
-    page: Callable[..., Any]
-    follow: Callable[[StoredConfig], LiveRun]
-    line: Callable[[StoredConfig], Line]
+    `read(config)` gives the run, `page(run, beside, ranking, transfer)` the content of its page,
+    `follow(config)` the run while it works, `line(config)` what a list says of it.
+    """
+
+    name: str
+    read: str
+    page: str
+    follow: str = f"{__name__}:OpenedAgain"
+    line: str = f"{__name__}:line_of_result"
 
 
 def kind_of(config: StoredConfig) -> Kind:
-    """The declaration of the kind of a stored run; raise RunError if it is unknown."""
-    declared = import_module(VERBS).kinds().get(config.kind)
-    if declared is None:
+    """The kind of a stored run, as its verb declares it; raise RunError if it is unknown."""
+    kind: Kind | None = import_module(VERBS).kinds().get(config.kind)
+    if kind is None:
         raise RunError(
             f"{config.folder} holds a {config.kind!r:.60}, which this version does not know"
         )
-    follow = getattr(declared, "follow", OpenedAgain)
-    return Kind(declared.read, declared.page, follow, getattr(declared, "line", line_of_result))
+    return kind
+
+
+def read_run(config: StoredConfig) -> Run:
+    """The run with that config."""
+    run: Run = resolve_name(kind_of(config).read)(config)
+    return run
+
+
+def follow_run(config: StoredConfig) -> LiveRun:
+    """The run with that config while it works."""
+    live: LiveRun = resolve_name(kind_of(config).follow)(config)
+    return live
+
+
+def line_of(config: StoredConfig) -> Line:
+    """What a list says of the run with that config."""
+    line: Line = resolve_name(kind_of(config).line)(config)
+    return line

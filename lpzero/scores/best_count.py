@@ -20,6 +20,7 @@ from lpzero.scores.branch_table import BranchTable, state_sizes
 from lpzero.scores.chains import bare_chains
 from lpzero.scores.products import Beam, search
 from lpzero.scores.terms import COUNTS, TermTable, term_table
+from lpzero.scores.values import Values
 from primitives.formula import Formula
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def count_terms(table: Table) -> TermTable:
     )
     n_blocks = np.array([space.depth(arch) for arch in table.archs], dtype=np.int64)
     branches = BranchTable(bare_chains(), n_blocks, {}, {}, {}, {}, sizes, end_sizes)
-    return term_table(branches, COUNTS, {"depth": counters.score("depth", table)})
+    return term_table(Values(branches, {"depth": counters.score("depth", table)}), COUNTS)
 
 
 def best_count(
@@ -50,10 +51,10 @@ def best_count(
 ) -> BestCount:
     """The best product of sizes: searched on some rows, chosen on these or on more of them."""
     terms = count_terms(table)
-    found = search(terms.logs[:, searched], rank_targets(table.targets[searched]), beam)
+    products = search(terms.logs[:, searched], rank_targets(table.targets[searched]), beam)
     rows = searched if chosen_on is None else chosen_on
-    logs = np.stack([one.factors.logs(terms.logs) for one in found])
+    logs = np.stack([product.factors.logs(terms.logs) for product in products])
     rho = spearman_many(logs[:, rows], rank_targets(table.targets[rows])).values
     best = int(np.argmax(np.abs(rho)))
     sign = -1 if rho[best] < 0 else 1
-    return BestCount(found[best].factors.formula(terms, sign), sign * logs[best])
+    return BestCount(products[best].factors.formula(terms, sign), sign * logs[best])

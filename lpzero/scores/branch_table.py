@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.files import write_bytes
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.scores import branch_files
-from lpzero.scores.chains import Chain, ChainSet, Pair
+from lpzero.scores.chains import Chain, ChainSet, Pair, surviving
 from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
@@ -33,7 +33,8 @@ class BranchTable:
     NaN where a chain overflowed. products: (mul and matmul, left chains, right chains, A) of
     each aligned pair, summed over blocks. ends: (chains, A) of each (end, statistic) that every
     architecture has. sizes: (A, B) of each size, end_sizes: (A,) of each (end, size); none where an
-    architecture does not state its sizes.
+    architecture does not state its sizes. `rows` (A,) of `sketches` are the architectures, from
+    whose tensors formulas are scored that the table cannot answer.
     """
 
     chains: ChainSet
@@ -44,6 +45,8 @@ class BranchTable:
     ends: dict[tuple[str, str], FloatArray] = field(default_factory=dict)
     sizes: dict[str, FloatArray] = field(default_factory=dict)
     end_sizes: dict[tuple[str, str], FloatArray] = field(default_factory=dict)
+    sketches: Sequence[Sketch] = ()
+    rows: Sequence[int] = ()
 
     @property
     def n_archs(self) -> int:
@@ -110,6 +113,8 @@ def rows_of(table: BranchTable, rows: IntArray) -> BranchTable:
         {at: found[:, rows] for at, found in table.ends.items()},
         {name: found[rows, :most] for name, found in table.sizes.items()},
         {at: found[rows] for at, found in table.end_sizes.items()},
+        table.sketches,
+        [table.rows[row] for row in rows] if table.rows else (),
     )
 
 
@@ -134,18 +139,20 @@ def over_blocks(block_means: FloatArray) -> FloatArray:
 
 def branch_table(
     sketches: Sequence[Sketch],
-    chains: ChainSet,
+    chains: ChainSet | None = None,
     rows: Sequence[int] | None = None,
     workers: Workers | None = None,
     label: str | None = None,
 ) -> BranchTable:
-    """The table of the sketches in `rows` (all of them if None).
+    """The table of the sketches in `rows` (all of them if None), by default of chains of two.
 
     Tables of stored sketches are built once and stored next to them, and broken sketches are
     rebuilt; others are built in this process and not stored.
     """
     picked = range(len(sketches)) if rows is None else rows
-    return repaired(sketches, picked, lambda: _built(sketches, chains, picked, workers, label))
+    wanted = chains or surviving(2)
+    parts = repaired(sketches, picked, lambda: _parts(sketches, wanted, picked, workers, label))
+    return replace(assemble(parts, wanted), sketches=sketches, rows=picked)
 
 
 def repaired(sketches: Sequence[Sketch], rows: Sequence[int], compute: Callable[[], R]) -> R:
@@ -158,15 +165,16 @@ def repaired(sketches: Sequence[Sketch], rows: Sequence[int], compute: Callable[
         return compute()
 
 
-def _built(
+def _parts(
     sketches: Sequence[Sketch],
     chains: ChainSet,
     picked: Sequence[int],
     workers: Workers | None,
     label: str | None,
-) -> BranchTable:
+) -> list[Tabulated]:
+    """The table of each sketch."""
     if not isinstance(sketches, Sketches):
-        return assemble([tabulate([sketches[row]], chains)[0] for row in picked], chains)
+        return [tabulate([sketches[row]], chains)[0] for row in picked]
     for row in picked:
         if row in sketches.failed:
             raise SketchError(f"architecture {row} has no sketch: {sketches.failed[row]}")
@@ -179,7 +187,7 @@ def _built(
             if isinstance(outcome, Lost):
                 names = ", ".join(address[:12] for address in batches[index])
                 raise SketchError(f"no branch table of {names}: {outcome.reason}")
-    return assemble([task.load(sketches.addresses[row]) for row in picked], chains)
+    return [task.load(sketches.addresses[row]) for row in picked]
 
 
 def _batches(addresses: Sequence[str]) -> list[Sequence[str]]:

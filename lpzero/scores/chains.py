@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from primitives.changes import on_change
 from primitives.enumeration import statistic_pairs, surviving_branches
-from primitives.properties import Kind
+from primitives.properties import Kind, on_change
 from primitives.registry import foreign
 from primitives.statistics import STATISTICS
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from lpzero.arrays import BoolArray, FloatArray
+from lpzero.arrays import FloatArray
 from lpzero.scores import stacks
+from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.stacks import combine, finite, mean_of_product, scalars
 from lpzero.scores.tensors import Tensor, aligned_tensors, gather, groups
@@ -26,6 +27,9 @@ from primitives.facts import Facts, facts
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
 from primitives.tensors import Matrix
+
+if TYPE_CHECKING:
+    from lpzero.scores.values import Values
 
 _MOST_SEEN = 100_000
 _ELEMENTS = 1 << 14  # of one statistic of a piece
@@ -57,27 +61,14 @@ class Piece:
         return Matrix(stack.values.astype(np.float64), stack.true_columns)
 
 
-class Scalars(Protocol):
-    """The source of the values that are one number per tensor or per block."""
-
-    def block_means(self, expression: Expression) -> FloatArray: ...
-    def tensor_means(self, expression: Expression) -> FloatArray: ...
-    def has_tensor(self, group: str) -> BoolArray: ...
-
-
 class Matrices:
-    """Means of matrix expressions; matrices needed twice are cached, up to `limit` bytes."""
+    """Means of matrix expressions; matrices needed twice are cached, up to `limit` bytes.
 
-    def __init__(
-        self,
-        owner: Scalars,
-        sketches: Sequence[Sketch],
-        rows: Sequence[int],
-        limit: int,
-        jobs: int = 1,
-    ) -> None:
-        self.owner, self.sketches, self.rows = owner, sketches, rows
-        self.jobs = jobs
+    What is one number per tensor or per block comes from `owner`.
+    """
+
+    def __init__(self, owner: Values, table: BranchTable, limit: int, jobs: int = 1) -> None:
+        self.owner, self.table, self.jobs = owner, table, jobs
         self._pieces: dict[str, list[Piece]] = {}
         self._cache: ByteCache[list[Matrix]] = ByteCache(limit)
         self._seen: dict[Expression, None] = {}
@@ -117,14 +108,15 @@ class Matrices:
 
     def _chosen(self) -> Iterable[Sketch]:
         """The sketches of the rows, one after another."""
-        if isinstance(self.sketches, Sketches):
-            return self.sketches.in_turn(self.rows)
-        return (self.sketches[row] for row in self.rows)
+        sketches, rows = self.table.sketches, self.table.rows
+        if isinstance(sketches, Sketches):
+            return sketches.in_turn(rows)
+        return (sketches[row] for row in rows)
 
     def _store(self, job: _Pass) -> None:
         for node, made in job.made.items():
             of_pieces = [made[i] for i in sorted(made)]
-            self._cache.put(node, of_pieces, sum(one.values.nbytes for one in of_pieces))
+            self._cache.put(node, of_pieces, sum(matrix.values.nbytes for matrix in of_pieces))
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
         self._seen.update(dict.fromkeys(job.inner))
@@ -154,15 +146,14 @@ class _Pass:
             self._prepare(matrices, child)
 
     def _prepare(self, matrices: Matrices, node: Expression) -> None:
-        known = facts(node)
-        if known.group is None:
+        if facts(node).group is None:
             self.scalars[node] = matrices.owner.block_means(node)
-        elif known.kind is Kind.SCALAR:
+        elif facts(node).kind is Kind.SCALAR:
             self.scalars[node] = matrices.owner.tensor_means(node)
         elif not isinstance(node, Leaf):
-            found = matrices.cached(node)
-            if found is not None:
-                self.ready[node] = found
+            cached = matrices.cached(node)
+            if cached is not None:
+                self.ready[node] = cached
                 return
             self.inner.append(node)
             if matrices.wanted(node):
@@ -183,8 +174,8 @@ class _Pass:
 
     def _at(self, node: Expression, index: int, piece: Piece) -> Matrix:
         if node in self.scalars:
-            found = self.scalars[node]
-            return scalars(found[tuple(piece.places[: found.ndim])])
+            values = self.scalars[node]
+            return scalars(values[tuple(piece.places[: values.ndim])])
         if node in self.ready:
             return self.ready[node][index]
         made = self.made.get(node)

@@ -9,10 +9,10 @@ a table, K products, M tables.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from lpzero.arrays import BoolArray, FloatArray, IntArray
 from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.correlation import spearman_many
-from lpzero.judgement.ranks import rank
+from lpzero.judgement.ranks import rank_many
 from lpzero.scores.terms import TermTable
 from primitives.canonical import product_of
 from primitives.formula import Formula
@@ -33,6 +33,7 @@ COLUMN_EXPONENTS = tuple(
 MOST_FACTORS = 4
 _FLAT = 1e-12  # of the variance of logarithms: a product that varies less is constant
 _SCREENED = 1 << 20  # products that are screened at a time
+_COMPARED = 128  # products whose rankings are compared at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,8 @@ class Factors:
 
     def logs(self, table: FloatArray) -> FloatArray:
         """The logarithm of the product (n,) from those of the terms (T, n)."""
-        total: FloatArray = sum(
-            (float(exponent) * table[term] for term, exponent in self.powers),
-            start=np.zeros(table.shape[1]),
-        )
-        return total
+        logs: FloatArray = product_logs([self], table)[0]
+        return logs
 
     def formula(self, terms: TermTable, sign: int = 1) -> Formula:
         """The product as a formula of the language."""
@@ -60,8 +58,18 @@ class Factors:
         return formula.with_sign(formula.sign * sign)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+def product_logs(products: Sequence[Factors], table: FloatArray) -> FloatArray:
+    """The logarithms of the products (K, n) from those of the terms (T, n)."""
+    logs = np.zeros((len(products), table.shape[1]))
+    for place in range(max(len(product.powers) for product in products)):
+        rows = [row for row, product in enumerate(products) if len(product.powers) > place]
+        powers = [products[row].powers[place] for row in rows]
+        exponents = [exponent.numerator / exponent.denominator for _, exponent in powers]
+        logs[rows] += np.array(exponents)[:, np.newaxis] * table[[term for term, _ in powers]]
+    return logs
+
+
+class Found(NamedTuple):
     """A product with its number across the tables searched and the sign that makes it largest.
 
     With one table the number is its rho; `rhos` has the rho on each table, with the sign applied.
@@ -102,19 +110,20 @@ class Searched(NamedTuple):
 
 def search(logs: FloatArray, target_ranks: FloatArray, beam: Beam | None = None) -> list[Found]:
     """The best products of up to `beam.factors` terms on one table, as `search_tables` has them."""
-    return search_tables([Searched(logs, target_ranks)], beam=beam)
+    return list(search_tables([Searched(logs, target_ranks)], beam=beam))
 
 
 def search_tables(
     tables: Sequence[Searched], across: Across = ONE_TABLE, beam: Beam | None = None
-) -> list[Found]:
+) -> Iterator[Found]:
     """The best products of up to `beam.factors` terms, best first, no two of one ranking.
 
-    All tables have the same terms; `across` says which product is better.
+    All tables have the same terms; `across` says which product is better. Rankings are compared
+    as products are asked for.
     """
     beam = beam or Beam()
     centred = [_Centred.of(table) for table in tables]
-    found: dict[Factors, Found] = {}
+    products: list[Found] = []
     current = [Factors(())]
     for _ in range(min(beam.factors, len(tables[0].logs))):
         grown = _best_extensions(current, centred, across, beam)
@@ -122,30 +131,29 @@ def search_tables(
             break
         ranked = rank_exactly(grown, tables, across)
         kept = ranked if beam.keeps_scales else _distinct(ranked, tables)
-        current = [one.factors for one in kept[: beam.width]]
-        found |= {one.factors: one for one in ranked}
-    return _distinct(list(found.values()), tables)
+        current = [product.factors for product in islice(kept, beam.width)]
+        products += ranked
+    return _distinct(products, tables)
 
 
-def _order(one: Found) -> tuple[float, int]:
-    return -one.value, len(one.factors.powers)
+def _order(product: Found) -> tuple[float, int]:
+    return -product.value, len(product.factors.powers)
 
 
-def _distinct(products: Sequence[Found], tables: Sequence[Searched]) -> list[Found]:
+def _distinct(products: Sequence[Found], tables: Sequence[Searched]) -> Iterator[Found]:
     """The products, best first, without those that rank every table as an earlier one does."""
     ordered = sorted(products, key=_order)
-    # Equal rankings have equal rhos, so that few rankings have to be compared.
-    rhos = [tuple(round(rho, 10) for rho in one.rhos) for one in ordered]
-    n_equal = Counter(rhos)
-    first: dict[object, Found] = {}
-    for one, key in zip(ordered, rhos, strict=True):
-        first.setdefault(key if n_equal[key] == 1 else _ranking(one, tables), one)
-    return list(first.values())
-
-
-def _ranking(one: Found, tables: Sequence[Searched]) -> tuple[bytes, ...]:
-    """What the product says about the order of the rows of each table: their quantised ranks."""
-    return tuple(rank(one.sign * one.factors.logs(table.logs)).tobytes() for table in tables)
+    rankings_met = set()
+    for start in range(0, len(ordered), _COMPARED):
+        compared = ordered[start : start + _COMPARED]
+        signs = np.array([product.sign for product in compared])[:, np.newaxis]
+        factors = [product.factors for product in compared]
+        ranks = [rank_many(signs * product_logs(factors, table.logs)) for table in tables]
+        for place, product in enumerate(compared):
+            ranking = b"".join([of_table[place].tobytes() for of_table in ranks])
+            if ranking not in rankings_met:
+                rankings_met.add(ranking)
+                yield product
 
 
 def rank_exactly(
@@ -154,16 +162,15 @@ def rank_exactly(
     """The products with their exact rho on each table, best first."""
     rhos = np.stack(
         [
-            spearman_many(
-                np.stack([one.logs(table.logs) for one in products]), table.target_ranks
-            ).values
+            spearman_many(product_logs(products, table.logs), table.target_ranks).values
             for table in tables
         ]
     )
     values, signs = across.signed(rhos)
+    of_products = values.tolist(), signs.tolist(), (signs * rhos).T.tolist()
     made = [
-        Found(one, float(values[i]), int(signs[i]), tuple((signs[i] * rhos[:, i]).tolist()))
-        for i, one in enumerate(products)
+        Found(factors, value, sign, tuple(on_tables))
+        for factors, value, sign, on_tables in zip(products, *of_products, strict=True)
     ]
     return sorted(made, key=_order)
 
@@ -191,7 +198,7 @@ class _Extensions:
     """The correlations of every (product times a term to a power) with one table's target."""
 
     def __init__(self, current: Sequence[Factors], table: _Centred) -> None:
-        base = np.stack([one.logs(table.logs) for one in current])  # (K, n)
+        base = product_logs(current, table.logs)  # (K, n)
         self._table = table
         self._by_target, self._by_terms = base @ table.target, base @ table.logs.T  # (K,), (K, T)
         self._squares = (base * base).sum(axis=1)
@@ -212,36 +219,42 @@ def _best_extensions(
     current: Sequence[Factors], tables: Sequence[_Centred], across: Across, beam: Beam
 ) -> list[Factors]:
     """The products one term longer with the largest closed-form correlation, best first."""
-    most, exponents = beam.exact, beam.exponents
     extensions = [_Extensions(current, table) for table in tables]
-    candidates: list[tuple[float, int, int, int]] = []
-    for power, exponent in enumerate(map(float, exponents)):
+    n_terms = len(tables[0].logs)
+    exponents = [float(exponent) for exponent in beam.exponents]
+    taken = [row * n_terms + term for row, one in enumerate(current) for term, _ in one.powers]
+    values, places = [], []
+    for exponent in exponents:
         on_tables = [of_table.correlations(exponent) for of_table in extensions]
-        values, _ = across.signed(np.stack([rho for rho, _ in on_tables]))
-        values[np.logical_and.reduce([is_flat for _, is_flat in on_tables])] = -np.inf
-        for row, one in enumerate(current):
-            values[row, [term for term, _ in one.powers]] = -np.inf
-        flat = values.reshape(-1)
-        n_best = min(most, len(flat))
-        for place in np.argpartition(-flat, n_best - 1)[:n_best]:
-            row, term = divmod(int(place), values.shape[1])
-            if flat[place] > -np.inf:
-                candidates.append((-float(flat[place]), row, term, power))
-    candidates.sort()
-    grown: dict[frozenset[tuple[int, Fraction]], Factors] = {}
-    for _, row, term, power in candidates:
-        one = current[row].times(term, exponents[power])
-        powers = one.powers if beam.keeps_scales else _scaled(one.powers)
-        grown.setdefault(frozenset(powers), one)
-        if len(grown) >= most:
-            break
+        of_all, _ = across.signed(np.stack([rho for rho, _ in on_tables]))
+        of_all[np.logical_and.reduce([is_flat for _, is_flat in on_tables])] = -np.inf
+        of_all = of_all.reshape(-1)
+        of_all[taken] = -np.inf
+        best = largest(of_all, beam.exact)
+        best = best[of_all[best] > -np.inf]
+        values.append(of_all[best])
+        places.append(best)
+    powers = np.repeat(np.arange(len(exponents)), [len(best) for best in places])
+    rows, terms = np.divmod(np.concatenate(places), n_terms)
+    order = np.lexsort((powers, terms, rows, -np.concatenate(values)))
+    parents = [[(term, float(exponent)) for term, exponent in one.powers] for one in current]
+    grown: dict[frozenset[tuple[int, float]], Factors] = {}
+    for row, term, power in zip(
+        rows[order].tolist(), terms[order].tolist(), powers[order].tolist(), strict=True
+    ):
+        factors = [*parents[row], (term, exponents[power])]
+        key = frozenset(factors if beam.keeps_scales else _scaled(factors))
+        if key not in grown:
+            grown[key] = current[row].times(term, beam.exponents[power])
+            if len(grown) >= beam.exact:
+                break
     return list(grown.values())
 
 
-def _scaled(powers: Sequence[tuple[int, Fraction]]) -> list[tuple[int, Fraction]]:
-    """The powers in a form that equal rankings share: the first term's exponent is 1."""
-    _, leading = min(powers)
-    return [(term, exponent / leading) for term, exponent in powers]
+def _scaled(factors: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The factors in a form that equal rankings share: the first term's exponent is 1."""
+    _, leading = min(factors)
+    return [(term, exponent / leading) for term, exponent in factors]
 
 
 # x y and x / y once for each unordered pair, x sqrt(y) and x / sqrt(y) for each ordered one: every

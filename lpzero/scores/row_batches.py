@@ -1,8 +1,8 @@
 """Scores of formulas batch after batch of rows: by workers, or because sketches are large.
 
-What is not in the branch table is computed on the tensors of the sketches, which an evaluator
-keeps in memory. A score depends on its own architecture alone, so that rows can take turns, and
-every worker takes some of them.
+What is not in the branch table is computed on the tensors of the sketches, which `Values` keep in
+memory. A score depends on its own architecture alone, so that rows can take turns, and every worker
+takes some of them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.parallel import Lost, Workers, stream
-from lpzero.scores.branch_table import BranchTable, repaired, rows_of
+from lpzero.scores.branch_table import BranchTable, branch_table, repaired, rows_of
 from lpzero.scores.chains import ChainSet
-from lpzero.scores.evaluator import FormulaEvaluator
-from lpzero.scores.formula_scorer import FormulaScorer
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
 from primitives.formula import Formula
-from primitives.rejection import Rejected
 
 MEMORY = 1 << 30  # bytes of sketches up to which all of them are in memory at a time
 _BATCHES = 8  # of which so many fill it
@@ -30,90 +28,70 @@ _LEAST_SENT = 32  # batches, so that the last workers end together
 _PER_JOB = 4
 
 
-class RowBatches:
-    """Scores of formulas, computed for `n_rows` architectures at a time.
+def scores_in_batches(
+    formulas: Sequence[Formula],
+    source: BranchTable | tuple[Sequence[Sketch], ChainSet],
+    workers: Workers | None = None,
+) -> FloatArray:
+    """The scores (K, A) of each formula; NaN where it has none.
 
     Each call reads the sketches again if it has to: ask for many formulas at once. Another process
-    reads stored branch tables, or builds them, so `table` is not sent; this one needs it only to
-    spare reading them.
+    reads stored branch tables, or builds them, so that a table is not sent.
     """
-
-    def __init__(
-        self,
-        sketches: Sequence[Sketch],
-        chains: ChainSet,
-        n_rows: int,
-        table: BranchTable | None = None,
-        workers: Workers | None = None,
-    ) -> None:
-        self.sketches, self.n_rows, self.workers = sketches, n_rows, workers or Workers()
-        self._chains = chains
-        self._table = table if self.workers.is_this_process else None
-
-    def score(self, formula: Formula) -> FloatArray | Rejected:
-        """The formula's scores (A,), or why it has none."""
-        return self.scores([formula])[0]
-
-    def scores(self, formulas: Sequence[Formula]) -> list[FloatArray | Rejected]:
-        """The scores of each formula; the first batch without scores says why there are none."""
-        n = len(self.sketches)
-        batches = [range(i, min(i + self.n_rows, n)) for i in range(0, n, self.n_rows)]
-        task = _BatchTask(self.sketches, self._chains, self._table, tuple(formulas))
-        found = repaired(self.sketches, range(n), lambda: self._answers(task, batches))
-        return [_joined(of_formula) for of_formula in zip(*found, strict=True)]
-
-    def _answers(self, task: _BatchTask, batches: Sequence[range]) -> list[_Scores]:
-        answers: dict[int, _Scores] = {}
-        with closing(stream(task, batches, self.workers)) as outcomes:
-            for index, outcome in outcomes:
-                if isinstance(outcome, Lost):
-                    raise SketchError(f"rows {batches[index]} have no scores: {outcome.reason}")
-                answers[index] = outcome
-        return [answers[index] for index in range(len(batches))]
+    if isinstance(source, BranchTable):
+        sketches, chains, rows = source.sketches, source.chains, source.rows
+    else:
+        sketches, chains = source
+        rows = range(len(sketches))
+    if workers is None or not isinstance(sketches, Sketches):
+        workers = Workers()
+    table = source if isinstance(source, BranchTable) and workers.is_this_process else None
+    n_rows = batch_size(sketches, workers)
+    if table is not None and n_rows >= len(rows):
+        return Values(table).scores(formulas)
+    batches = [range(len(rows))[i : i + n_rows] for i in range(0, len(rows), n_rows)]
+    task = _BatchTask(sketches, chains, tuple(rows), table, tuple(formulas))
+    parts = repaired(sketches, rows, lambda: _answers(task, batches, workers))
+    scores = np.concatenate(parts, axis=1)
+    scores[~np.isfinite(scores).all(axis=1)] = np.nan  # rejected in one batch, rejected in all
+    return scores
 
 
-_Scores = list[FloatArray | Rejected]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _BatchTask:
-    """Runs in a worker: scores of the formulas on some rows."""
-
-    sketches: Sequence[Sketch]
-    chains: ChainSet
-    table: BranchTable | None
-    formulas: tuple[Formula, ...]
-
-    def __call__(self, rows: range) -> _Scores:
-        table = None if self.table is None else rows_of(self.table, np.array(rows))
-        batch = FormulaEvaluator(self.sketches, self.chains, rows=rows, table=table)
-        return batch.scores(self.formulas)
-
-
-def _joined(batches: Sequence[FloatArray | Rejected]) -> FloatArray | Rejected:
-    found = []
-    for batch in batches:
-        if isinstance(batch, Rejected):
-            return batch
-        found.append(batch)
-    return np.concatenate(found)
-
-
-def scorer_of(
-    sketches: Sequence[Sketch],
-    chains: ChainSet,
-    table: BranchTable | None = None,
-    workers: Workers | None = None,
-) -> FormulaScorer:
-    """What scores formulas on all rows: in batches if sketches are large, or if workers can."""
-    if not isinstance(sketches, Sketches):
-        return FormulaEvaluator(sketches, chains, table=table)
-    workers, size = workers or Workers(), sketches.report.bytes
-    if workers.is_this_process and size <= MEMORY:
-        return FormulaEvaluator(sketches, chains, table=table)
+def batch_size(sketches: Sequence[Sketch], workers: Workers) -> int:
+    """The rows that are scored at a time: all, unless sketches are large or workers can help."""
     n_rows = len(sketches)
+    if not isinstance(sketches, Sketches):
+        return n_rows
+    size = sketches.report.bytes
     if size > MEMORY:
         n_rows = n_rows * MEMORY // (_BATCHES * size)
     if not workers.is_this_process:
         n_rows = min(n_rows, len(sketches) // max(_LEAST_SENT, _PER_JOB * workers.jobs))
-    return RowBatches(sketches, chains, max(1, n_rows), table, workers)
+    return max(1, n_rows)
+
+
+def _answers(task: _BatchTask, batches: Sequence[range], workers: Workers) -> list[FloatArray]:
+    answers: dict[int, FloatArray] = {}
+    with closing(stream(task, batches, workers)) as outcomes:
+        for index, outcome in outcomes:
+            if isinstance(outcome, Lost):
+                raise SketchError(f"rows {batches[index]} have no scores: {outcome.reason}")
+            answers[index] = outcome
+    return [answers[index] for index in range(len(batches))]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _BatchTask:
+    """Runs in a worker: scores (K, rows) of the formulas on some of the rows."""
+
+    sketches: Sequence[Sketch]
+    chains: ChainSet
+    rows: tuple[int, ...]
+    table: BranchTable | None
+    formulas: tuple[Formula, ...]
+
+    def __call__(self, places: range) -> FloatArray:
+        if self.table is not None:
+            return Values(rows_of(self.table, np.array(places))).scores(self.formulas)
+        rows = [self.rows[place] for place in places]
+        return Values(branch_table(self.sketches, self.chains, rows)).scores(self.formulas)

@@ -6,8 +6,7 @@ for products, so the same search serves. Shapes: S summands, A rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -15,46 +14,32 @@ import numpy as np
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.columns import ColumnFacts, Columns, is_product
-from lpzero.scores.products import of_columns, search
-from lpzero.scores.score_trees import formula_values
-from primitives.formula import Atom, Column, Formula, Outer, Sum, add
+from lpzero.scores.products import Searched, of_columns, search_tables
+from lpzero.scores.values import Values
+from primitives.formula import Column, Formula, Outer, Sum, add
 
 SIGNS = (Fraction(1), Fraction(-1))
 _LEAST = 2
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSum:
-    """A sum with its rho on the rows searched."""
-
-    formula: Formula
-    rho: float
-
-
 def search_sums(
     columns: Columns, facts: ColumnFacts, targets: FloatArray, rows: IntArray, most: int
-) -> list[FoundSum]:
-    """The best sums of 2 to `most` summands on these rows, best first; products are left out."""
+) -> Iterator[tuple[float, Formula]]:
+    """The best sums of 2 to `most` summands, best first, with their rho on these rows.
+
+    Those that are products are left out.
+    """
     summands = facts.summands
     if len(summands) < _LEAST or most < _LEAST:
-        return []
-
-    def value_of(atom: Atom) -> FloatArray:
-        assert isinstance(atom, Column)
-        return columns.values[atom.name]
-
-    values = np.stack([formula_values(summand, value_of) for summand in summands])
+        return
+    values = Values(columns=columns.values).scores(summands)
     varies = np.flatnonzero(np.ptp(values, axis=1) > 0)
-    beam = of_columns(most, SIGNS)
-    sums = []
-    for found in search(values[varies][:, rows], rank_targets(targets[rows]), beam):
-        parts = [
-            summands[varies[place]].with_sign(int(sign)) for place, sign in found.factors.powers
-        ]
-        formula = sum_of(parts)
+    searched = Searched(values[varies][:, rows], rank_targets(targets[rows]))
+    for best in search_tables([searched], beam=of_columns(most, SIGNS)):
+        powers = best.factors.powers
+        formula = sum_of([summands[varies[place]].with_sign(int(sign)) for place, sign in powers])
         if formula is not None:
-            sums.append(FoundSum(formula, found.value))
-    return sums
+            yield best.value, formula
 
 
 def sum_of(parts: Sequence[Formula]) -> Formula | None:

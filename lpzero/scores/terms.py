@@ -1,29 +1,36 @@
 """The terms that products are made of: one number per architecture for each of thousands of terms.
 
-TermSource: branch table, columns  ->  TermTable: terms (T) with values (T, A), all above zero
-several of them                    ->  one TermTable each, of the same terms
+Values: branch table, columns  ->  TermTable: terms (T) with values (T, A), all above zero
+several of them                ->  one TermTable each, of the same terms
 
 A term here is a chain of a statistic or of a size under a reduction over positions, or a column. It
 must be finite and of one sign on every architecture, so that its powers and logarithm are defined;
-targets have no part in that. Terms whose logarithms agree up to a factor are one term.
+targets have no part in that. Terms whose logarithms agree up to a factor are one term. A term is
+stable if networks with other weights on another batch rank alike by it: a product of such terms
+mostly repeats too, and a search meets fewer terms that fit by chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, IntArray
+from lpzero.judgement.stability import agreement
 from lpzero.scores.branch_table import BranchTable, over_blocks
-from primitives.block_sizes import SIZES
+from lpzero.scores.columns import Columns
 from primitives.expressions import Expression, branch
 from primitives.formula import Atom, Column, Term
 from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
 from primitives.registry import get_unary
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
+
+if TYPE_CHECKING:
+    from lpzero.scores.values import Values
 
 BLOCK_REDUCTIONS: tuple[Reduction, ...] = tuple(
     name for name, facts in POSITION_REDUCTIONS.items() if facts.end is None
@@ -72,65 +79,67 @@ class TermTable:
         return TermTable(terms, self.values[kept], self.positive)
 
 
-@dataclass(frozen=True, eq=False)
-class TermSource:
-    """What terms are read from: a branch table, columns (A,), or both."""
-
-    branches: BranchTable | None
-    columns: Mapping[str, FloatArray] = field(default_factory=dict)
-
-    @property
-    def positive(self) -> frozenset[str]:
-        """The columns that are above zero on every architecture."""
-        return frozenset(name for name, values in self.columns.items() if (values > 0).all())
-
-
-def term_table(
-    branches: BranchTable | None,
-    language: TermLanguage | None = None,
-    columns: Mapping[str, FloatArray] | None = None,
-) -> TermTable:
-    """The distinct terms of the language on the architectures of a branch table, simplest first.
+def term_table(values: Values, language: TermLanguage | None = None) -> TermTable:
+    """The distinct terms of the language on one table, simplest first.
 
     Without a branch table the terms are the columns alone. A column enters as its magnitude.
     """
-    (found,) = shared_term_tables([TermSource(branches, columns or {})], language)
-    return found
+    (terms,) = shared_term_tables([values], language)
+    return terms
 
 
-def values_of(terms: Sequence[Atom], source: TermSource) -> FloatArray:
-    """The values (T, A) of the terms from another source; NaN where it does not have a term."""
-    names, values = _every_term(source, None)
+def stable_term_tables(
+    tables: Sequence[tuple[Values, Values | None]], language: TermLanguage, threshold: float
+) -> list[TermTable]:
+    """The terms that all tables share and whose values repeat on each, one table for each.
+
+    Each table has values of two seeds; where there is no second seed its terms count as stable.
+    """
+    shared = shared_term_tables([first for first, _ in tables], language)
+    is_stable = np.ones(len(shared[0]), dtype=np.bool_)
+    for terms, (_, second) in zip(shared, tables, strict=True):
+        if second is not None:
+            again = np.abs(values_of(terms.terms, second))
+            is_stable &= agreement(terms.values, again) >= threshold
+    return [terms.of(is_stable) for terms in shared]
+
+
+def values_of(terms: Sequence[Atom], values: Values) -> FloatArray:
+    """The values (T, A) of the terms from another seed; NaN where it does not have a term."""
+    names, rows = _every_term(values, None)
     places = {term: place for place, term in enumerate(names)}
-    found = np.full((len(terms), values.shape[1]), np.nan)
+    result = np.full((len(terms), rows.shape[1]), np.nan)
     for row, term in enumerate(terms):
         if term in places:
-            found[row] = values[places[term]]
-    return found
+            result[row] = rows[places[term]]
+    return result
 
 
-def _every_term(source: TermSource, language: TermLanguage | None) -> tuple[list[Atom], FloatArray]:
+def _every_term(values: Values, language: TermLanguage | None) -> tuple[list[Atom], FloatArray]:
     """All terms of the language with their values (T, A), usable or not."""
     terms: list[Atom] = []
-    values: list[FloatArray] = []
-    for found, of_terms in _groups(source.branches, language or TermLanguage(), source.columns):
-        terms += found
-        values.append(of_terms)
-    n_archs = 0 if source.branches is None else source.branches.n_archs
-    return terms, np.concatenate(values) if values else np.empty((0, n_archs))
+    rows: list[FloatArray] = []
+    if values.has_networks:
+        for of_group, group_values in _network_terms(values.table, language or TermLanguage()):
+            terms += of_group
+            rows.append(group_values)
+    if values.columns:
+        terms += [Column(name) for name in values.columns]
+        rows.append(np.abs(np.stack(list(values.columns.values()))))
+    return terms, np.concatenate(rows) if rows else np.empty((0, values.n_archs))
 
 
 def shared_term_tables(
-    sources: Sequence[TermSource], language: TermLanguage | None = None
+    tables: Sequence[Values], language: TermLanguage | None = None
 ) -> list[TermTable]:
     """The distinct terms that several tables share, simplest first, one table of them for each."""
-    found = [_every_term(source, language) for source in sources]
-    terms, *others = (names for names, _ in found)
-    values = [of_table for _, of_table in found]
+    every = [_every_term(table, language) for table in tables]
+    terms, *others = (names for names, _ in every)
+    values = [of_table for _, of_table in every]
     if others:
         shared = set(terms).intersection(*others)
         terms = [term for term in terms if term in shared]
-        places = [{term: row for row, term in enumerate(names)} for names, _ in found]
+        places = [{term: row for row, term in enumerate(names)} for names, _ in every]
         values = [
             of_table[[rows[term] for term in terms]]
             for rows, of_table in zip(places, values, strict=True)
@@ -143,23 +152,14 @@ def shared_term_tables(
         logs = [of_table - of_table.mean(axis=1, keepdims=True) for of_table in logs]
     kept = order[_distinct(np.concatenate(logs, axis=1))]
     names = tuple(terms[i] for i in kept)
-    positive = frozenset.intersection(*(source.positive for source in sources))
+    positive = frozenset.intersection(*(Columns(table.columns).positive for table in tables))
     return [TermTable(names, np.abs(of_table[kept]), positive) for of_table in values]
-
-
-def _groups(
-    branches: BranchTable | None, language: TermLanguage, columns: Mapping[str, FloatArray]
-) -> Iterator[tuple[list[Atom], FloatArray]]:
-    """Terms with their values (T, A), a statistic, size or set of columns at a time."""
-    if branches is not None:
-        yield from _network_terms(branches, language)
-    if columns:
-        yield [Column(name) for name in columns], np.abs(np.stack(list(columns.values())))
 
 
 def _network_terms(
     branches: BranchTable, language: TermLanguage
 ) -> Iterator[tuple[list[Atom], FloatArray]]:
+    """Terms with their values (T, A), a statistic or size at a time."""
     for statistic in language.statistics:
         if statistic in branches.absent:
             continue
@@ -191,10 +191,10 @@ def _apply(chain: Sequence[str], values: FloatArray, where: BoolArray) -> FloatA
     """The chain on each block's number (A, B), zero where there is no block."""
     result = np.zeros(values.shape)
     with np.errstate(all="ignore"):
-        found = values[where].reshape(-1, 1)
+        numbers = values[where].reshape(-1, 1)
         for operation in chain:
-            found = get_unary(operation).body(found, np)
-    result[where] = found.reshape(-1)
+            numbers = get_unary(operation).body(numbers, np)
+    result[where] = numbers.reshape(-1)
     return result
 
 

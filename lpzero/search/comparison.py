@@ -27,8 +27,7 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.judgement.bootstrap import Interval, draw_counts, percentile_interval
 from lpzero.parallel import Lost, stream
-from lpzero.runs import command
-from lpzero.runs.config import RunConfig, StoredConfig, write_config
+from lpzero.runs.config import RunConfig, StoredConfig, store_command, write_config
 from lpzero.runs.layout import CONFIG, LOCK, RESULT, place
 from lpzero.runs.run import (
     Now,
@@ -105,7 +104,7 @@ def compare(
     if out is not None:
         (out / RUNS).mkdir(parents=True, exist_ok=True)
         write_config(out, config)  # from now on it is a run with a page
-        command.store(out, KIND, config.hash)
+        store_command(out, KIND, config.hash)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
     here = replace(resources, jobs=1, backend="loky", scheduler=None)
     alone = replace(here, label=None, show=_nothing, say=None)

@@ -3,12 +3,7 @@
     Request            a frozen dataclass of options: the command line, the Python function and
                        the printed command are derived from it
     run(request, screen) -> Outcome
-    KIND               the kind of run in a directory
-    read(config)       the run with that config
-    page(run, beside, ranking, transfer)   the content of its page
-    follow(config)     the run while it works (`lpzero.runs.run.LiveRun`); by default it is opened
-                       again whenever a file of it changes
-    line(config)       one line for lists; by default table or space, and whether it has a result
+    KIND               the kind of run that it leaves in a directory (`lpzero.runs.run.Kind`)
 
 A module with `Request` is a command; its docstring begins with `NAME: ` and the line of `lpzero
 --help`. One with `KIND` declares a kind of run. Nothing else lists them.
@@ -23,7 +18,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lpzero.runs.run import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +58,12 @@ class Screen:
 @cache
 def commands() -> dict[str, str]:
     """The line of `lpzero --help` of every verb, by name; no verb is imported for it."""
-    found = {}
+    lines = {}
     for name in _names():
         first = _first_line(name)
         if first.startswith(f'"""{name}: '):
-            found[name] = first.removeprefix(f'"""{name}: ').removesuffix('"""')
-    return found
+            lines[name] = first.removeprefix(f'"""{name}: ').removesuffix('"""')
+    return lines
 
 
 def _first_line(name: str) -> str:
@@ -87,7 +85,7 @@ def module(name: str) -> ModuleType:
 
 
 @cache
-def kinds() -> dict[str, ModuleType]:
-    """The declaration of every kind of run, by kind."""
-    found = (module(name) for name in _names())
-    return {verb.KIND: verb for verb in found if hasattr(verb, "KIND")}
+def kinds() -> dict[str, Kind]:
+    """Every kind of run, by name."""
+    kinds = (getattr(module(name), "KIND", None) for name in _names())
+    return {kind.name: kind for kind in kinds if kind is not None}

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.options import make, options
-from lpzero.runs.command import Command, command_of, started_by, stored
-from lpzero.runs.config import read_config
+from lpzero.runs.config import Command, command_of, read_config, started_by, stored_command
 from lpzero.verbs import Outcome, Screen, module
 
 
@@ -31,14 +30,14 @@ def command(name: str, request: Any) -> Command | None:
     declared = module(name)
     if not hasattr(declared, "KIND"):
         return None
-    kind = declared.kind(request) if hasattr(declared, "kind") else declared.KIND
+    kind = (declared.kind(request) if hasattr(declared, "kind") else declared.KIND).name
     now = command_of(kind, name, request)
     if now is None or not getattr(request, "resume", False):
         return now
     config = read_config(Path(str(request.out)).expanduser())
     if config is None:
         return now
-    before = stored(config)
+    before = stored_command(config)
     if before is None or before.kind != kind:
         return None  # what it was started with is not known
     return Command(kind, name, {**before.options, **now.options})

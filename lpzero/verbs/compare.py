@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.runs.layout import RESULT
-from lpzero.runs.run import FINISHED, STOPPED, Line, Run, list_of, nested, read_file, whole
+from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, list_of, nested, read_file, whole
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.run import LiveRun
     from lpzero.search.comparison import Comparison
     from lpzero.search.request import Request as SearchRequest
     from lpzero.verbs.search import Request
 
-KIND = "comparison"
+KIND = Kind(
+    "comparison",
+    read="lpzero.search.comparison:read",
+    page="lpzero.report.search_page:comparison_content",
+    follow="lpzero.search.comparison:LiveComparison",
+    line=f"{__name__}:line",
+)
 _SEEDS = 20
 
 
@@ -87,20 +91,6 @@ def _every_request(request: Request, screen: Screen) -> list[SearchRequest]:
     ]
 
 
-def read(config: StoredConfig) -> Run:
-    """The comparison with that config."""
-    from lpzero.search import comparison
-
-    return comparison.read(config)
-
-
-def follow(config: StoredConfig) -> LiveRun:
-    """The comparison while it works."""
-    from lpzero.search.comparison import LiveComparison
-
-    return LiveComparison(config)
-
-
 def line(config: StoredConfig) -> Line:
     """The comparison in a list; it may be begun again with more arms than its result has."""
     arms = list_of(config.request.get("arms"))
@@ -110,10 +100,3 @@ def line(config: StoredConfig) -> Line:
     space = str(nested(arms[0], "table") or nested(arms[0], "space") or "") if arms else ""
     progress = f"{len(arms):,} arms, {asked:,} searches"
     return Line(FINISHED if rows and done == asked else STOPPED, space, progress)
-
-
-def page(run: Any, *others: Any) -> Content:
-    """The page of a comparison."""
-    from lpzero.report import comparison_page
-
-    return comparison_page.content(run)

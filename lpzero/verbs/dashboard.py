@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 class Request:
     """Show every run below FOLDER (the current folder by default) in a browser, live.
 
-    A list of the runs, a page for each that follows it while it works, and runs beside each other.
-    The address that is printed has a token: without it, and from other machines, nothing can be
-    seen. Runs are only read, never locked or changed. Ctrl-C ends the dashboard.
+    A list of the runs, a page for each that follows it while it works, and runs side by side. The
+    address that is printed has a token: without it, and from other machines, nothing can be seen.
+    Runs are only read, never locked or changed. Ctrl-C ends the dashboard.
     """
 
     folder: str = argument("FOLDER", ".")
@@ -41,8 +41,7 @@ def run(request: Request, screen: Screen) -> Outcome:
         raise InputError(
             f"the dashboard needs {error.name}: install it with pip install 'lpzero[dashboard]'"
         ) from None
-    from lpzero.dashboard.guard import new_token
-    from lpzero.dashboard.server import application, listen, serve
+    from lpzero.dashboard.server import application, listen, new_token, serve
 
     root = Path(request.folder)
     if not root.is_dir():

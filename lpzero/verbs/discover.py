@@ -30,8 +30,8 @@ from lpzero.runs.layout import HISTORY, JOURNAL, RESULT
 from lpzero.runs.run import (
     FINISHED,
     STOPPED,
+    Kind,
     Line,
-    Run,
     last_record,
     last_row,
     named_number,
@@ -42,15 +42,19 @@ from lpzero.runs.run import (
     whole,
 )
 from lpzero.verbs import Outcome, Screen, groups
-from lpzero.verbs.exhaust import page as page
 from lpzero.verbs.exhaust import permutations
 
 if TYPE_CHECKING:
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.run import LiveRun
     from lpzero.trackers import Tracker
 
-KIND = "campaign"
+KIND = Kind(
+    "campaign",
+    read="lpzero.discover.record:read",
+    page="lpzero.report.formula_page:content",
+    follow="lpzero.discover.record:LiveCampaign",
+    line=f"{__name__}:line",
+)
 SEARCHED = "no result yet"  # every generation is done: its winner is being judged, or never was
 logger = logging.getLogger(__name__)
 
@@ -246,20 +250,6 @@ def _settings(request: Request) -> dict[str, Any]:
             raise InputError(f"--random and --method {changes['method']}: give only one")
         changes["method"] = "random"
     return changes
-
-
-def read(config: StoredConfig) -> Run:
-    """The campaign with that config."""
-    from lpzero.discover.record import read
-
-    return read(config)
-
-
-def follow(config: StoredConfig) -> LiveRun:
-    """The campaign while it works."""
-    from lpzero.discover.record import LiveCampaign
-
-    return LiveCampaign(config)
 
 
 def line(config: StoredConfig) -> Line:

@@ -8,19 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.exhaust.results import Query
-from lpzero.exhaust.run import KIND as KIND
+from lpzero.exhaust.run import KIND as NAME
 from lpzero.exhaust.run import ExhaustSettings
 from lpzero.options import FOLDER, Switch, Whole, argument, group, option
 from lpzero.runs.layout import RESULT, SHARDS
-from lpzero.runs.run import FINISHED, STOPPED, Line, Run, n_files, read_file, tables, test_rho
+from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, n_files, read_file, tables, test_rho
 from lpzero.scores.floor import PERMUTATIONS
 from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.run import LiveRun
+
+KIND = Kind(
+    NAME,
+    read="lpzero.exhaust.record:read",
+    page="lpzero.report.formula_page:content",
+    follow="lpzero.exhaust.live_exhaustion:LiveExhaustion",
+    line=f"{__name__}:line",
+)
 
 
 def permutations() -> int:
@@ -28,7 +34,7 @@ def permutations() -> int:
     return option(
         PERMUTATIONS,
         "How often the search of products is repeated on permuted targets, to show what it fits to"
-        " noise; 0 does not.",
+        " noise; 0 turns it off.",
         Whole(0),
     )
 
@@ -102,12 +108,12 @@ def run(request: Request, screen: Screen) -> Outcome:
     folder = Path(request.out or _default_folder(request, table.name))
     measured = engine.exhaust(table, first, parts, folder, settings, sketch)
     count = best_count(table, parts.train)
-    result = engine.report(table, parts, first, measured, settings, query, count, second)
+    result = engine.report(table, parts, measured, settings, query, count, second)
     result |= {
         "permutations": request.permutations,
         "floor": floors(table, parts, measured[0], request.permutations, settings),
     }
-    sheet = engine.scores(table, parts, first, measured[1], result, settings.workers)
+    sheet = engine.scores(table, parts, measured[1], result, settings.workers)
     seconds = time.perf_counter() - start
     config = exhaustive_config(table, parts, settings, sketch)
     with RunDirectory(folder, config, True, lock=settings.lock) as directory:
@@ -131,20 +137,6 @@ def _default_folder(request: Request, table: str) -> Path:
     return Path("runs", name + (f"-seed{request.seed}" if request.seed else ""))
 
 
-def read(config: StoredConfig) -> Run:
-    """The exhaustive run with that config."""
-    from lpzero.exhaust.record import read
-
-    return read(config)
-
-
-def follow(config: StoredConfig) -> LiveRun:
-    """The exhaustive run while it works."""
-    from lpzero.exhaust.live_exhaustion import LiveExhaustion
-
-    return LiveExhaustion(config)
-
-
 def line(config: StoredConfig) -> Line:
     """The exhaustive run in a list."""
     result, names = read_file(config, RESULT, []), tables(config.request)
@@ -152,11 +144,3 @@ def line(config: StoredConfig) -> Line:
     if result is None:
         return Line(STOPPED, names, progress)
     return Line(FINISHED, names, progress, test_rho(result))
-
-
-def page(run: Any, *others: Any) -> Content:
-    """The page of an exhaustive run."""
-    from lpzero.report import formula_page
-    from lpzero.report.figures import Material
-
-    return formula_page.content(Material(run, *others))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.export.exporter import EXPORTERS
+from lpzero.export.record import EXPORTERS
 from lpzero.options import (
     OneOf,
     Option,
@@ -24,7 +24,7 @@ from lpzero.options import (
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
-    from lpzero.export.exported import Formulas
+    from lpzero.export.record import Formulas
 
 _FORMS = "; ".join(f"{name}: {form.help}" for name, form in EXPORTERS.items())
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Request:
 def run(request: Request, screen: Screen) -> Outcome:
     """The text of the file; it is written to `out` if that is given."""
     from lpzero.export import Choice, Selection, export, select
-    from lpzero.export.exporter import write_file
+    from lpzero.export.record import write_file
     from lpzero.export.source import exact
     from lpzero.untrusted import check_text
 

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.options import FOLDER, Repeated, Switch, Whole, argument, group, option
+from lpzero.runs.run import Kind
 from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
     from lpzero.proxies import Context, Proxy
-    from lpzero.report.sections import Content
-    from lpzero.runs.config import StoredConfig
-    from lpzero.runs.run import Run
 
-KIND = "ranking"
+KIND = Kind(
+    "ranking",
+    read="lpzero.proxies.ranking:read",
+    page="lpzero.report.ranking_page:content",
+)
 logger = logging.getLogger(__name__)
 
 
@@ -34,8 +36,8 @@ class Request:
     proxies: tuple[str, ...] = option(
         (),
         "A proxy, rank-mean(A, B), a formula, an exported file or a run's directory; repeatable."
-        "  [default: all that apply, but for -released and what runs on more inputs: v-pca, w-pca,"
-        " swap, az-]",
+        "  [default: all that apply, except the -released ones and those that run on more inputs:"
+        " v-pca, w-pca, swap, az-]",
         Repeated("NAME|FORMULA|FILE"),
         "--proxy",
     )
@@ -147,17 +149,3 @@ def _seen_test_rows(table: Any, proxies: Sequence[Proxy], split_seed: int) -> It
                 f"{proxy.name} was chosen on split {seed} of {table.name}, so it has seen test rows"
                 f" of split {split_seed}; use --split-seed {seed}"
             )
-
-
-def read(config: StoredConfig) -> Run:
-    """The ranking with that config."""
-    from lpzero.proxies.ranking import read
-
-    return read(config)
-
-
-def page(run: Any, *others: Any) -> Content:
-    """The page of a ranking."""
-    from lpzero.report import ranking_page
-
-    return ranking_page.content(run)

@@ -93,10 +93,10 @@ def _rows(path: Path, run: Any) -> list[dict[str, Any]]:
     from spaces.regular_files import NotRegularError, read_regular
 
     if path.is_dir():
-        found = open_run(path)
-        if not isinstance(found, RankingRun):
-            raise InputError(f"{path} is a {found.kind}: --ranking needs a ranking")
-        return compared(found, run)
+        ranking = open_run(path)
+        if not isinstance(ranking, RankingRun):
+            raise InputError(f"{path} is a {ranking.kind}: --ranking needs a ranking")
+        return compared(ranking, run)
     try:
         rows = json.loads(read_regular(path, _LARGEST_RANKING))
     except (ValueError, RecursionError, NotRegularError):

@@ -112,18 +112,18 @@ def _models(request: Request) -> dict[str, nn.Module]:
 
     from lpzero import hf
 
-    found: dict[str, nn.Module] = {}
+    models: dict[str, nn.Module] = {}
     for address in request.models:
         value = _value(address)
         model = value if isinstance(value, nn.Module) else value() if callable(value) else value
         if not isinstance(model, nn.Module):
             kind = type(model).__name__
             raise InputError(f"{address} gives {kind}, expected a torch module")
-        found[address] = model
+        models[address] = model
     for path in request.hf:
         is_folder = Path(path).is_dir()
-        found[path] = hf.load(path) if is_folder else hf.build(path, request.seed)
-    return found
+        models[path] = hf.load(path) if is_folder else hf.build(path, request.seed)
+    return models
 
 
 def _value(address: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +31,8 @@ from lpzero.runs.layout import JOURNAL, RESULT
 from lpzero.runs.run import (
     FINISHED,
     STOPPED,
+    Kind,
     Line,
-    Run,
     last_record,
     named_number,
     nested,
@@ -45,15 +45,19 @@ from lpzero.search.loops import LOOPS
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.run import LiveRun
     from lpzero.search import Resources
     from lpzero.search.environment import Entry
     from lpzero.search.request import Request as SearchRequest
     from spaces.base import Space
 
-KIND = "search"
+KIND = Kind(
+    "search",
+    read="lpzero.search.search_run:read",
+    page="lpzero.report.search_page:content",
+    follow="lpzero.search.search_run:LiveSearch",
+    line=f"{__name__}:line",
+)
 _USUAL_PROXIES = "".join(
     f"; {name}: {loop.usual_proxy}" for name, loop in LOOPS.items() if loop.usual_proxy is not None
 )
@@ -67,15 +71,15 @@ def constants() -> list[Option]:
 
 def bounds() -> list[Option]:
     """A lower and an upper bound of every cost."""
-    found = []
+    entries = []
     for cost in COSTS:
         unit = "milliseconds per forward pass on this machine" if cost == "latency" else cost
         for word, text in (("min", "At least"), ("max", "At most")):
             flag = bound_option(word, cost)
             name = flag.removeprefix("--").replace("-", "_")
             help = f"{text} this many {unit.replace('-', ' ')}."
-            found.append(Option(name, help, Real(0), flag, None))
-    return found
+            entries.append(Option(name, help, Real(0), flag, None))
+    return entries
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,7 @@ class Request:
             raise InputError("give a space or --hf, not both")
 
 
-def kind(request: Request) -> str:
+def kind(request: Request) -> Kind:
     """The kind of run that the request starts."""
     from lpzero.verbs import compare
 
@@ -211,7 +215,7 @@ def run(request: Request, screen: Screen) -> Outcome:
 
 @contextmanager
 def _display(request: Request, asked: SearchRequest, screen: Screen) -> Iterator[Resources]:
-    """What the search runs on, and one bar or, where stderr is no terminal, a line per step."""
+    """What the search runs on, and one bar or, where stderr is not a terminal, a line per step."""
     from dataclasses import replace
 
     from lpzero.parallel import whole_bar
@@ -371,20 +375,6 @@ def _keep_to_table(asked: dict[str, Any], space: Space[Any], screen: Screen) -> 
         asked |= {"space": part, "table": table}
 
 
-def read(config: StoredConfig) -> Run:
-    """The search with that config."""
-    from lpzero.search import search_run
-
-    return search_run.read(config)
-
-
-def follow(config: StoredConfig) -> LiveRun:
-    """The search while it works."""
-    from lpzero.search.search_run import LiveSearch
-
-    return LiveSearch(config)
-
-
 def line(config: StoredConfig) -> Line:
     """The search in a list."""
     result, request = read_file(config, RESULT, []), config.request
@@ -403,10 +393,3 @@ def _best(result: Mapping[str, Any]) -> str:
     if target is None:
         return named_number("score", nested(result, "best", "score"))
     return named_number("target", target)
-
-
-def page(run: Any, beside: Sequence[Any] = (), *others: Any) -> Content:
-    """The page of a search."""
-    from lpzero.report import search_page
-
-    return search_page.content(run, beside)

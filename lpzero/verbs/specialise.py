@@ -21,8 +21,8 @@ class Request:
     """
 
     folder: str = argument("DIR")
-    max_parameters: float | None = option(None, "At most this many.", Real(0))
-    max_flops: float | None = option(None, "At most this many.", Real(0))
+    max_parameters: float | None = option(None, "At most this many parameters.", Real(0))
+    max_flops: float | None = option(None, "At most this many flops.", Real(0))
     arch: str | None = option(None, "This architecture instead of the best one.", Text("JSON"))
     out: str | None = option(None, "The safetensors file to write.  [required]", FILE)
 
@@ -44,24 +44,24 @@ def run(request: Request, screen: Screen) -> Outcome:
             flops is None or space.flops(arch) <= flops
         )
 
-    found = (
+    network = (
         best_of(trained, allows)
         if request.arch is None
         else of_architecture(trained, _arch(space, request.arch))
     )
-    write(found, path)
-    interval = [found.test.value + sign * 1.96 * found.test.error for sign in (-1, 1)]
-    arch = space.to_json(found.arch)
+    write(network, path)
+    interval = [network.test.value + sign * 1.96 * network.test.error for sign in (-1, 1)]
+    arch = space.to_json(network.arch)
     row: dict[str, Any] = {
-        "parameters": space.parameters(found.arch),
-        "flops": space.flops(found.arch),
-        "valid": found.valid.value,
-        "test": found.test.value,
+        "parameters": space.parameters(network.arch),
+        "flops": space.flops(network.arch),
+        "valid": network.valid.value,
+        "test": network.test.value,
         "test_ci": interval,
     }
     file = str(request.out)
     return Outcome(
-        {"arch": arch, **row, "measured": found.n_candidates, "file": file},
+        {"arch": arch, **row, "measured": network.n_candidates, "file": file},
         {
             "head": [json.dumps(arch)],
             "rows": [{**row, "test_ci": "{:.3f} to {:.3f}".format(*interval)}],

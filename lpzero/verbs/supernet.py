@@ -7,21 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.supernet.one_shot import SupernetSettings
+from lpzero.runs.run import Kind
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
-    from lpzero.runs.config import StoredConfig
-    from lpzero.runs.run import Run
     from lpzero.verbs.train import Request
 
-KIND = "supernet training"
+KIND = Kind(
+    "supernet training",
+    read="lpzero.supernet.trained:read",
+    page="lpzero.report.training_page:supernet_content",
+)
 
 
 def run(request: Request, screen: Screen) -> Outcome:
     """The measures of the preferred networks with the trained weights."""
-    from lpzero.supernet.one_shot import SupernetRequest, train_supernet
+    from lpzero.supernet.one_shot import SupernetRequest, SupernetSettings, train_supernet
 
     if request.where.backend != "loky":
         raise InputError("a supernet is one training, step after step: --backend has no effect")
@@ -59,17 +60,3 @@ def _say_what_fits(request: Any, start: Path, screen: Screen) -> None:
         screen.say(f"{start}: {text}")
     if not (fit.loaded or fit.cut):
         raise InputError(f"{start} has nothing that fits space {request.space}")
-
-
-def read(config: StoredConfig) -> Run:
-    """The training with that config."""
-    from lpzero.supernet.trained import read
-
-    return read(config)
-
-
-def page(run: Any, *others: Any) -> Content:
-    """The page of a one-shot training."""
-    from lpzero.report import supernet_page
-
-    return supernet_page.content(run)

@@ -23,7 +23,7 @@ class Request:
 
 def run(request: Request, screen: Screen) -> Outcome:
     """A row per table, or the path of the one that was fetched."""
-    from lpzero.downloads.fetch import fetch
+    from lpzero.downloads import fetch
     from spaces.tables import describe
 
     if not request.words and not request.force:

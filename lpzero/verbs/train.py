@@ -22,28 +22,33 @@ from lpzero.options import (
     options,
 )
 from lpzero.runs.layout import JOURNAL, TABLE
-from lpzero.runs.run import FINISHED, STOPPED, Line, n_lines, nested
-from lpzero.supernet.one_shot import SupernetSettings
-from lpzero.training.table_build import KIND as KIND
+from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, n_lines, nested
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
-    from lpzero.report.sections import Content
     from lpzero.runs.config import StoredConfig
-    from lpzero.runs.run import LiveRun, Run
     from spaces.training.recipes import Plan
 
+KIND = Kind(
+    "table build",
+    read="lpzero.training.table_build:read",
+    page="lpzero.report.training_page:build_content",
+    follow="lpzero.training.table_build:LiveBuild",
+    line=f"{__name__}:line",
+)
 _FILE = ".json"
 
 
 def _supernet_options() -> list[Option]:
     """The options of one-shot training; --steps is one of the command already."""
-    found = []
+    from lpzero.supernet.one_shot import SupernetSettings  # loads torch
+
+    entries = []
     for entry in options(SupernetSettings):
         if entry.name != "steps":
             text = f"{entry.help}.  [default: {entry.default}; for --supernet]"
-            found.append(dataclasses.replace(entry, help=text, default=None))
-    return found
+            entries.append(dataclasses.replace(entry, help=text, default=None))
+    return entries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +103,7 @@ class Request:
     where: groups.Where = group(groups.Where)
 
 
-def kind(request: Request) -> str:
+def kind(request: Request) -> Kind:
     """The kind of run that the request starts."""
     from lpzero.verbs import supernet
 
@@ -160,30 +165,9 @@ def _plan(request: Request) -> Plan:
     return plan
 
 
-def read(config: StoredConfig) -> Run:
-    """The build with that config."""
-    from lpzero.training.table_build import read
-
-    return read(config)
-
-
-def follow(config: StoredConfig) -> LiveRun:
-    """The build while it works."""
-    from lpzero.training.table_build import LiveBuild
-
-    return LiveBuild(config)
-
-
 def line(config: StoredConfig) -> Line:
     """The build in a list."""
     name = str(nested(config.request, "plan", "name") or "")
     is_finished = (config.folder / TABLE).is_file()
     done = n_lines(config.folder / JOURNAL)
     return Line(FINISHED if is_finished else STOPPED, name, f"{done:,} trainings")
-
-
-def page(run: Any, *others: Any) -> Content:
-    """The page of a table build."""
-    from lpzero.report import build_page
-
-    return build_page.content(run)

@@ -8,8 +8,8 @@ import numpy as np
 
 from lpzero.sketches.sketch import Sketch, end_statistics
 from primitives import naive
-from primitives.network import NetworkValues, number
 from primitives.statistics import STATISTICS
+from primitives.tensors import NetworkValues, number
 
 # (rows, kept, true) of a block's tensors: square and not, whole and cut.
 _WEIGHTS = [(8, 8, 8), (8, 4, 8), (12, 3, 8), (6, 5, 10), (8, 8, 8)]

@@ -30,7 +30,6 @@ from lpzero.options import (
     from_json,
     option,
     options,
-    to_arguments,
     to_json,
 )
 from lpzero.search.loops import LOOPS
@@ -68,6 +67,14 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
 def changes(of: Any) -> st.SearchStrategy[dict[str, Any]]:
     """Some of the settings with new values; an empty list of letters cannot be written."""
     return st.fixed_dictionaries({}, optional={e.name: values(e.kind) for e in options(of)})
+
+
+def to_arguments(of: Any, values: dict[str, Any], defaults: dict[str, Any]) -> list[str]:
+    """The command line arguments that set the values that differ from the defaults."""
+    changed = [
+        e for e in options(of) if e.name not in defaults or values[e.name] != defaults[e.name]
+    ]
+    return [word for entry in changed for word in entry.words(values[entry.name])]
 
 
 def parsed(verb: str, words: list[str], entries: Iterable[Option]) -> dict[str, Any]:

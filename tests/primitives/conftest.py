@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from primitives import Matrix, cut
-from primitives.block_sizes import SIZES
-from primitives.network import Block, NetworkValues, number
-from primitives.statistics import STATISTICS
+from primitives.statistics import SIZES, STATISTICS
+from primitives.tensors import Block, NetworkValues, number
 
 Architecture = list[Block]
 Make = Callable[..., Architecture]

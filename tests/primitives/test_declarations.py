@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lpzero.scores.score_trees import formula_values
 from lpzero.scores.terms import reduce_blocks
+from lpzero.scores.values import Values
 from primitives import FormulaError, Rejected, parse, score
 from primitives.canonical import canonical
 from primitives.errors import DeclarationError
+from primitives.facts import range_of
 from primitives.formula import Term
 from primitives.latex import right_side
 from primitives.mathml import to_mathml
 from primitives.outer import OUTER, forget_outer, outer
 from primitives.properties import Interval
 from primitives.pruning import check
-from primitives.ranges import range_of
 from primitives.reductions import POSITION_REDUCTIONS, forget_reduction, reduction
 from primitives.symbolic import score_sympy, to_sympy
 from tests.lpzero.export.network_tensors import exported, module_of
@@ -72,8 +72,8 @@ def test_a_new_outer_operation_is_known_everywhere() -> None:
     assert not isinstance(inside, Rejected)
     assert value == pytest.approx(3 / (abs(inside) + 1))
     assert score_sympy(to_sympy(formula), network, {"a": 3.0}) == pytest.approx(value)
-    columns = {"a": np.array([3.0]), "sum(W)": np.array([inside])}
-    assert formula_values(formula, lambda atom: columns[str(atom)]) == pytest.approx([value])
+    values = Values(columns={"a": np.array([3.0]), "b": np.array([inside])})
+    assert values.score(parse("mul(a, inverse(raised(b)))")) == pytest.approx([value])
     assert module_of(exported(formula)).main() == 0
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from primitives.block_sizes import SIZES
 from primitives.classics import CLASSICS
 from primitives.pruning import OUTER_RULES, RULES
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.space_size import measure
+from primitives.statistics import SIZES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from primitives import NetworkValues, Rejected, TensorError, parse, score, whole
-from primitives.network import Block, number
+from primitives.tensors import Block, number
 
 
 def block(weight: float, params: int, width: int = 4) -> Block:

@@ -79,7 +79,7 @@ def of_run(
 
 
 def chart(data: Rivals) -> Chart:
-    """A row per proxy, the best on top; pointing at a rival tells the paired difference."""
+    """A row per proxy, the best on top; hovering over a rival shows the paired difference."""
     rows = data.rows
     groups: dict[tuple[str, int], list[Rival]] = {(WINNER, 0): [data.winner]}
     for rival in data.others:

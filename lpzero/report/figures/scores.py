@@ -30,7 +30,7 @@ ARCHITECTURE = "definition"  # the column with the whole architecture
 class Scores:
     """Scores (n,) and targets (n,) of the architectures of a table, and the part of each.
 
-    `about` are columns (n,) that describe an architecture, shown on pointing at it.
+    `about` are columns (n,) that describe an architecture, shown on hovering over it.
     """
 
     proxy: str
@@ -64,7 +64,7 @@ class Scores:
         return ", ".join(f"{part} {rho:.3f}" for part, rho in rhos.items() if rho is not None)
 
     def described(self, row: int) -> str:
-        """What is said of an architecture on pointing at it: its part and sizes, then the whole."""
+        """What is shown on hovering over an architecture: its part and sizes, then the whole."""
         facts = ", ".join(
             f"{name} {value:,}" if isinstance(value := column[row], int) else f"{name} {value}"
             for name, column in self.about.items()

@@ -4,7 +4,7 @@
 columns and so on when they are first asked for: the logarithm of x and that of |x|, zscore and std,
 softmax and log_softmax then read the same numbers. Guards that cannot apply, because of the least
 and the largest element, are left out. A result has the bits of the primitive's body
-(`primitives.unary`) wherever the operand is finite, but for the sign of a zero.
+(`primitives.operations`) wherever the operand is finite, but for the sign of a zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lpzero.arrays import FloatArray
 from primitives import guards
 from primitives.registry import Unary
 
-_PACKAGE = "primitives.unary"
+_PACKAGE = "primitives.operations"
 _WIDE = 256  # elements of the inner loop where a row is combined with every row of a matrix
 
 

@@ -12,7 +12,7 @@ import pytest
 import spaces
 from lpzero.cli.main import run
 from lpzero.export import Selection, export
-from lpzero.export.exported import Exported, Figures, Provenance
+from lpzero.export.record import Exported, Figures, Provenance
 from lpzero.proxies import get, names
 from lpzero.proxies.ranking import is_released, must_be_named, ranked_by_default
 from primitives.parser import parse

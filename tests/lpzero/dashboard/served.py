@@ -15,8 +15,7 @@ from typing import Any
 
 import uvicorn
 
-from lpzero.dashboard.guard import new_token
-from lpzero.dashboard.server import application, listen
+from lpzero.dashboard.server import application, listen, new_token
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra lpzero[dashboard] is not installed")
 pytest.importorskip("uvicorn", reason="the extra lpzero[dashboard] is not installed")
 
-from lpzero.dashboard.guard import POLICY
+from lpzero.dashboard.server import POLICY
 from lpzero.runs import layout
 from tests.lpzero.dashboard.served import Served, serving
 from tests.lpzero.sealed_runs import content, rewrite

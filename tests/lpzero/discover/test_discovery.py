@@ -22,7 +22,8 @@ from lpzero.judgement.rivals import Contest, contest_fields
 from lpzero.judgement.stability import Stability
 from lpzero.judgement.table import TableJudge
 from lpzero.scores.best_count import best_count
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.values import Values
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.rejection import Rejected
@@ -59,7 +60,7 @@ def test_what_is_found_can_be_looked_at(found: Campaign) -> None:
 def test_the_winner_meets_its_rivals_on_the_test_rows(found: Campaign) -> None:
     made = table()
     judged = TableJudge(made, found.objective.tables_fitness[0].parts, with_test=True)
-    winner = FormulaEvaluator(sketches()).score(parse(found.best_["formula"]))
+    winner = Values(branch_table(sketches())).score(parse(found.best_["formula"]))
     assert not isinstance(winner, Rejected)
     fitness = found.objective.tables_fitness[0]
     contest = Contest(judged, winner, best_count(made, fitness.rows, fitness.train_valid_rows))
@@ -81,7 +82,7 @@ def test_the_winner_meets_its_rivals_on_the_test_rows(found: Campaign) -> None:
 
 @pytest.mark.slow
 def test_the_numbers_printed_are_those_recomputed(found: Campaign) -> None:
-    evaluator = FormulaEvaluator(sketches())
+    evaluator = Values(branch_table(sketches()))
     parts = found.objective.tables_fitness[0].parts
     rows = {"train": parts.train, "valid": parts.valid, "test": parts.open_test()}
     assert found.result_["top"]
@@ -111,7 +112,7 @@ def test_the_winner_is_the_front_member_best_on_valid(found: Campaign) -> None:
 def test_partial_and_within_are_what_is_selected() -> None:
     found = discovery(objectives=("partial",), generations=3, choose="train").run()
     rows = found.objective.tables_fitness[0].parts.train
-    scores = FormulaEvaluator(sketches()).score(parse(found.best_["formula"]))
+    scores = Values(branch_table(sketches())).score(parse(found.best_["formula"]))
     assert not isinstance(scores, Rejected)
     expected = partial_spearman(
         scores[rows], table().targets[rows], score("parameters", table())[rows]

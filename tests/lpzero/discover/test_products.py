@@ -26,8 +26,8 @@ from lpzero.runs import layout
 from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table, rows_of
 from lpzero.scores.chains import bare_chains, surviving
-from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.products import EXPONENTS
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
 from primitives.expressions import drop_dead
@@ -252,8 +252,8 @@ def test_without_a_second_seed_stability_is_not_known(whole: tuple[Path, Campaig
 
 
 @lru_cache(maxsize=2)
-def evaluator(make: Callable[[], Sequence[Sketch]]) -> FormulaEvaluator:
-    return FormulaEvaluator(make(), bare_chains())
+def evaluator(make: Callable[[], Sequence[Sketch]]) -> Values:
+    return Values(branch_table(make(), bare_chains()))
 
 
 def score(text: str, make: Callable[[], Sequence[Sketch]]) -> Any:
@@ -316,8 +316,7 @@ def test_the_best_count_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> Non
         Sketch({**one.header, "sizes": sizes}, one.numbers)
         for one, sizes in zip(sketches(), stated, strict=True)
     ]
-    depth = np.array([made.space.depth(arch) for arch in made.archs], dtype=np.float64)
-    scores = FormulaEvaluator(with_sizes, bare_chains()).score(formula, {"depth": depth})
+    scores = Values(branch_table(with_sizes, bare_chains())).score(formula)
     assert not isinstance(scores, Rejected)
     assert np.array_equal(
         rank(np.round(np.log(np.abs(scores)), 9) * np.sign(scores)), rank(np.round(found.scores, 9))

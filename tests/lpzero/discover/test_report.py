@@ -51,8 +51,8 @@ def fitness(rhos: list[float], agreements: list[float]) -> Any:
     repeated = np.stack([_moved(n, agreement) for agreement in agreements])
     return SimpleNamespace(
         table=range(n),
-        values=SimpleNamespace(scores=lambda formulas: list(scores)),
-        second_seed_values=SimpleNamespace(scores=lambda formulas: list(repeated)),
+        values=SimpleNamespace(scores=lambda formulas: scores),
+        second_seed=SimpleNamespace(scores=lambda formulas: repeated),
         train_valid_rho=lambda found: np.array(rhos),
     )
 

@@ -9,7 +9,8 @@ from lpzero.discover.settings import preset
 from lpzero.discover.table_fitness import TableFitness, fitness_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.measures import RHO, RHO_WITHIN
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.parser import parse
 from spaces.tables import split
@@ -26,7 +27,7 @@ def fitness() -> TableFitness:
 
 def rho(rows: np.ndarray) -> float:
     """Rho of the formula on these rows, scored on all."""
-    scores = FormulaEvaluator(sketches()).score(FORMULA)
+    scores = Values(branch_table(sketches())).score(FORMULA)
     assert isinstance(scores, np.ndarray)
     return spearman(scores[rows], table().targets[rows])
 
@@ -73,6 +74,6 @@ def test_the_sketches_of_the_second_seed_are_looked_up_once() -> None:
 
     settings = preset("default", unaries=1, terms=2)
     fitness = TableFitness(table(), split(table(), 0), sketches, settings, second_seed=second_seed)
-    assert fitness.two_seeds.second is not None
-    assert fitness.second_seed_values is not None
+    assert fitness.two_seeds == (fitness.values, fitness.second_seed)
+    assert fitness.second_seed is not None
     assert len(calls) == 1

@@ -25,7 +25,8 @@ from lpzero.parallel import Workers
 from lpzero.report.figures import pairs
 from lpzero.runs.config import read_config
 from lpzero.runs.directory import locked
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from lpzero.version import VERSION
 from primitives.expressions import Leaf, walk
@@ -84,7 +85,7 @@ def test_every_measure_is_that_of_the_formula(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:
     results, branches = done
-    evaluator = FormulaEvaluator(sketches, table=branches)
+    evaluator = Values(branches)
     rows = split(table, 0).train
     targets = table.targets[rows]
     parameters = counters.score("parameters", table)[rows]
@@ -218,12 +219,12 @@ def test_choosing_never_opens_the_test_rows(
 ) -> None:
     results, branches = done
     parts = split(table, 0)
-    evaluator = FormulaEvaluator(sketches, table=branches)
+    evaluator = Values(branches)
     chosen = choose(parts.hide_test(table), parts, results, evaluator)
     assert not parts.is_open
     values = [entry.value for entry, _ in chosen]
     assert values == sorted(values, reverse=True)
-    result = report(table, parts, sketches, done, ExhaustSettings(1, True))
+    result = report(table, parts, done, ExhaustSettings(1, True))
     assert parts.is_open
     assert [line["formula"] for line in result["top"]] == [str(e.formula) for e, _ in chosen]
 
@@ -245,7 +246,7 @@ def test_the_heat_map_holds_the_best_of_every_operation_and_pair(
 def test_the_report_says_all_a_result_must_show(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any]
 ) -> None:
-    result = report(table, split(table, 0), sketches, done, ExhaustSettings(1, True))
+    result = report(table, split(table, 0), done, ExhaustSettings(1, True))
     best = result["best"]
     judged_parts = best["judged"]["made-up"]
     assert set(best["rho"]) == {"train", "valid", "test"}
@@ -261,8 +262,8 @@ def test_the_report_says_all_a_result_must_show(
     assert len(result["top"]) == 10
     count = FixedCount("sum(params)", counters.score("parameters", table))
     parts = split(table, 0)
-    beside = report(table, parts, sketches, done, ExhaustSettings(1, True), None, count)
-    winner = FormulaEvaluator(sketches).score(parse(best["formula"]))
+    beside = report(table, parts, done, ExhaustSettings(1, True), None, count)
+    winner = Values(branch_table(sketches)).score(parse(best["formula"]))
     assert not isinstance(winner, Rejected)
     judged_table = TableJudge(table, parts, with_test=True)
     assert result.items() >= contest_fields([Contest(judged_table, winner)]).items()

@@ -98,7 +98,7 @@ def test_jobs_and_a_lost_shard_change_no_byte(
 def test_the_run_is_read_without_its_sketches(done: tuple[PairResults, object]) -> None:
     results, made = done[0], table()
     parts = split(made, 0)
-    answer = report(made, parts, sketches(len(made)), done, ExhaustSettings(terms=2))  # type: ignore[arg-type]
+    answer = report(made, parts, done, ExhaustSettings(terms=2))  # type: ignore[arg-type]
     assert answer["evaluated"] == results.counts[0]
     assert read_config(results.files.folder) is not None
     run = open_run(results.files.folder)
@@ -120,7 +120,7 @@ def test_products_of_longer_chains_are_screened(tmp_path: Path) -> None:
     assert open_run(tmp_path).counts["evaluated"] == results.counts[0]  # type: ignore[attr-defined]
     with pytest.raises(InputError, match="screened by rho"):
         results.best(Query(by="rho_within"))
-    answer = report(made, parts, sketches(len(made)), found, asked, repeated=sketches(len(made)))
+    answer = report(made, parts, found, asked, repeated=sketches(len(made)))
     assert answer["stability"] == {"table": "made-up", "n": 1, "median": 1.0, "least": 1.0}
     assert answer["ranked"] == results.ranked
 

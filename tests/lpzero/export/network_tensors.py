@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from lpzero.export import Exported, Provenance, Selection, export
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives.formula import Formula
 from primitives.naive import Block
@@ -79,13 +80,12 @@ def blocks(limit: int | None) -> list[Block]:
 
 
 @lru_cache(maxsize=1)
-def engine() -> FormulaEvaluator:
+def engine() -> Values:
     """The engine on the network's sketch."""
     shapes: list[Any] = [
         {name: [[m.rows, m.kept, m.true_columns] for m in block[name]] for name in STATISTICS}
         for block in blocks(LIMIT)
     ]
     numbers = [m.values.ravel() for b in blocks(LIMIT) for name in STATISTICS for m in b[name]]
-    return FormulaEvaluator(
-        [Sketch({"blocks": shapes}, np.concatenate(numbers).astype(np.float32))]
-    )
+    sketch = Sketch({"blocks": shapes}, np.concatenate(numbers).astype(np.float32))
+    return Values(branch_table([sketch]))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lpzero.export import Provenance, Selection, export
-from lpzero.export.exported import Exported, Figures
 from lpzero.export.latex_form import CounterFigures, document, escaped
+from lpzero.export.record import Exported, Figures
 from primitives.parser import parse
 
 TOOLS = [tool for tool in ("pdflatex", "pdftoppm") if shutil.which(tool) is None]

@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from lpzero.export import csv_form, latex_form
-from lpzero.export.run_records import RunRecords
+from lpzero.export.source import RunRecords
 from tests.lpzero.numbered_run import TABLES, numbered_run
 
 RUN = numbered_run()

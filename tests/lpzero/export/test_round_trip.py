@@ -13,7 +13,7 @@ import pytest
 
 from lpzero.errors import InputError
 from lpzero.export import Provenance, Selection, export, from_file, json_form
-from lpzero.export.exported import Batch, Exported, Figures
+from lpzero.export.record import Batch, Exported, Figures
 from lpzero.export.synthetic_networks import TOLERANCE
 from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import TensorError

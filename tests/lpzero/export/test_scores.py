@@ -18,7 +18,8 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.export import Selection, export, json_form, synthetic_networks
 from lpzero.export.synthetic_networks import TOLERANCE
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.branch_table import branch_table
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions
 from primitives.errors import FormulaError
@@ -102,7 +103,7 @@ def test_models_score_as_in_the_engine(name: str, text: str) -> None:
     space = spaces.get(name)
     arch = space.sample(random.Random(4))
     options = SketchOptions(limit=500, batch_seed=2)
-    expected = FormulaEvaluator([build_sketch(space, arch, options)]).score(parse(text))
+    expected = Values(branch_table([build_sketch(space, arch, options)])).score(parse(text))
     assert not isinstance(expected, Rejected)
     model = space.build(arch, options.seed)
     before = {key: value.clone() for key, value in model.state_dict().items()}

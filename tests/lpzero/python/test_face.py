@@ -14,7 +14,7 @@ import pytest
 
 import lpzero
 from lpzero.errors import InputError
-from lpzero.python.rows import Rows
+from lpzero.python.functions import Rows
 from spaces.tables import load
 
 PAGE = Path(__file__).parents[3] / "docs" / "in-a-notebook.md"

@@ -18,12 +18,12 @@ from lpzero.errors import InputError
 from lpzero.judgement.differences import paired_difference
 from lpzero.proxies.ranking import RankingRun
 from lpzero.report import notebook, plotly_chart, style, write
-from lpzero.report.contents import content_of
 from lpzero.report.figures import front, rivals, trainings
+from lpzero.report.page import content_of
 from lpzero.report.ranking_page import compared
 from lpzero.runs import layout
 from lpzero.runs.directory import RunDirectory
-from lpzero.runs.run import kind_of, open_run
+from lpzero.runs.run import follow_run, line_of, open_run
 from lpzero.training.table_build import build_config, is_training
 from spaces.training.recipes import plan_named
 from tests.lpzero.report.test_report import HOSTILE, read
@@ -124,17 +124,17 @@ def test_a_comparison_has_a_page_with_its_curves(tmp_path: Path) -> None:
     assert "--loop random --proxy depth --proxy none" in text
     assert "--samples 20" in text
     assert validated(content_of(run).figures) == 1
-    assert kind_of(run.config).line(run.config).state == "finished"
+    assert line_of(run.config).state == "finished"
     whole = json.loads((out / layout.RESULT).read_text())["rows"]
 
     # As if it had been killed in its last search: the page shows the others.
     (out / layout.RESULT).unlink()
     last = max(path.parent for path in (out / "runs").rglob(layout.RESULT))
     shutil.move(last / layout.RESULT, tmp_path / "kept.json")
-    run, live = open_run(out), kind_of(run.config).follow(run.config)
+    run, live = open_run(out), follow_run(run.config)
     assert live.update(1.0) is not None
     assert live.now().facts == {"searches": "3 of 4"}
-    assert kind_of(run.config).line(run.config).state == "stopped"
+    assert line_of(run.config).state == "stopped"
     assert "not finished: 3 of 4 searches are" in run.remarks[0]
     text = read(write(run).page).text
     assert run.remarks[0] in text

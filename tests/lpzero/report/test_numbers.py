@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lpzero.report import formulas, verdict
+from lpzero.report import formulas
 from lpzero.report.markup import number
 from lpzero.search.comparison import curve_rows
 from tests.lpzero.numbered_run import TABLES, numbered_run
@@ -39,7 +39,7 @@ def judged_cells(judged: Any) -> list[str]:
 
 
 def test_every_proxy_has_its_own_numbers_under_their_headings() -> None:
-    found = rows(verdict.section(RUN))
+    found = rows(formulas.section(RUN))
     for table in TABLES:
         assert ["the winner", *judged_cells(RUN.judged(table))] in found
         for line in RUN.counters(table):
@@ -56,7 +56,7 @@ def test_every_proxy_has_its_own_numbers_under_their_headings() -> None:
 
 @pytest.mark.parametrize(("sign", "shown"), [(1, "sign + (as written"), (-1, "sign − (negated")])
 def test_the_sentence_on_the_winner_is_of_the_test_rows(sign: int, shown: str) -> None:
-    text = unescape(re.sub(r"<[^>]*>", "", verdict.summary(numbered_run(sign))))
+    text = unescape(re.sub(r"<[^>]*>", "", formulas.summary(numbered_run(sign))))
     assert shown in text
     for table in TABLES:
         test = RUN.judged(table)["test"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lpzero.report import write
-from lpzero.report.contents import content_of
+from lpzero.report.page import content_of
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.run import open_run
 from lpzero.training.table_build import build_config, is_training

@@ -25,16 +25,17 @@ from lpzero.judgement.measures import Measures
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.report import search_page, style, write
 from lpzero.report.chart import Line
-from lpzero.report.contents import content_of
 from lpzero.report.figures import convergence
 from lpzero.report.figures import transfer as transferring
 from lpzero.report.markup import Markup, element
+from lpzero.report.page import content_of
 from lpzero.runs import layout
 from lpzero.runs.config import RunConfig, read_config
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.run import Run, open_run
+from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.values import Values
 from lpzero.search import Constraints, Request
 from lpzero.search import run as run_search
 from lpzero.search.search_run import SearchRun
@@ -526,7 +527,7 @@ def _made_up_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables by name are the made-up ones, and formulas are scored on their drawn sketches."""
 
     def score(self: FormulaProxy, space: Any, archs: Any, context: Any) -> Any:
-        return FormulaEvaluator(sketches(len(archs)), surviving(1)).score(self.formula)
+        return Values(branch_table(sketches(len(archs)), surviving(1))).score(self.formula)
 
     monkeypatch.setattr("spaces.tables.load", lambda name, data, space: table(name=name))
     monkeypatch.setattr(FormulaProxy, "score", score)

@@ -17,9 +17,9 @@ from lpzero.judgement.measures import RankMeasures
 from lpzero.scores.branch_files import decode, encode
 from lpzero.scores.branch_table import branch_table, rows_of
 from lpzero.scores.chains import surviving
-from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.tabulation import tabulate
 from lpzero.scores.terms import term_table
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import (
     Sketch,
@@ -33,9 +33,9 @@ from lpzero.sketches.sketch import (
     encode as write,
 )
 from primitives.naive import score
-from primitives.network import number
 from primitives.parser import parse
 from primitives.rejection import Rejected
+from primitives.tensors import number
 from spaces.nlp_rnn import RnnSpace
 
 SPACE = RnnSpace(name="small", embedding=4, hidden=6, vocabulary=12, batch_shape=(3, 5))
@@ -66,7 +66,7 @@ def test_a_space_that_has_attention_cannot_lack_it(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("text", ["sum(S)", "mean(add(S, W))", "mul(sum(W), last(l1(S)))"])
 def test_formulas_with_attention_are_rejected_by_name(text: str, sketches: list[Sketch]) -> None:
-    found = FormulaEvaluator(sketches, CHAINS).score(parse(text))
+    found = Values(branch_table(sketches, CHAINS)).score(parse(text))
     assert isinstance(found, Rejected)
     assert found.rule == "missing-statistic"
     assert "S" in str(found)
@@ -77,7 +77,7 @@ def test_formulas_with_attention_are_rejected_by_name(text: str, sketches: list[
 def test_other_formulas_are_scored_as_by_the_naive_reference(
     text: str, sketches: list[Sketch]
 ) -> None:
-    found = FormulaEvaluator(sketches, CHAINS).score(parse(text))
+    found = Values(branch_table(sketches, CHAINS)).score(parse(text))
     expected = []
     for sketch in sketches:
         assert sketch.sizes is not None
@@ -93,7 +93,7 @@ def test_other_formulas_are_scored_as_by_the_naive_reference(
 def test_terms_and_families_leave_attention_out(sketches: list[Sketch], tmp_path: Path) -> None:
     table = rows_of(branch_table(sketches, CHAINS), np.arange(6))
     assert table.absent == {"S"}
-    terms = [str(term) for term in term_table(table).terms]
+    terms = [str(term) for term in term_table(Values(table)).terms]
     assert len(terms) > 50
     assert not any("S" in text for text in terms)
     shards = ShardFiles(tmp_path, "run")

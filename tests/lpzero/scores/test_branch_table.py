@@ -28,7 +28,7 @@ from primitives.formula import Formula
 from primitives.registry import UNARIES, forget, unary
 from primitives.statistics import STATISTICS
 from tests.lpzero.random_sketches import blocks_of, sketch
-from tests.lpzero.scores.test_evaluator import real
+from tests.lpzero.scores.test_values import real
 
 # Their means are not computed from matrices. All others are the reference's to the last bit.
 WITHOUT_MATRIX = ("zscore", "minmax", "log_softmax")

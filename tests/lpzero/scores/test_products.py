@@ -20,6 +20,7 @@ from lpzero.scores.products import (
     _Centred,
     _distinct,
     is_new_pair,
+    product_logs,
     rank_exactly,
     search,
 )
@@ -61,7 +62,7 @@ def test_of_products_that_rank_alike_the_shorter_stays() -> None:
     short, long = Factors(((0, Fraction(1)),)), Factors(((0, Fraction(1)), (1, Fraction(1))))
     both = [Found(long, 0.9, 1, (0.9,)), Found(short, 0.9, 1, (0.9,))]
     tables = [Searched(np.stack([LOGS[0], LOGS[0]]), TARGET)]
-    assert _distinct(both, tables) == both[1:]
+    assert list(_distinct(both, tables)) == both[1:]
 
 
 def test_products_of_one_rho_and_different_rankings_both_stay() -> None:
@@ -73,6 +74,33 @@ def test_products_of_one_rho_and_different_rankings_both_stay() -> None:
     assert len({round(one.value, 12) for one in ranked}) == 1
     # The third ranks as the first does, in reverse.
     assert [one.factors for one in _distinct(ranked, tables)] == products[:2]
+
+
+def test_logarithms_of_many_products_are_those_of_each_by_itself() -> None:
+    products = [
+        Factors(tuple((int(term), EXPONENTS[term]) for term in RNG.permutation(4)[:n]))
+        for n in (0, 3, 1, 4, 2)
+    ]
+    by_hand = [
+        sum((float(e) * LOGS[t] for t, e in one.powers), start=np.zeros(12)) for one in products
+    ]
+    np.testing.assert_array_equal(product_logs(products, LOGS), np.stack(by_hand))
+
+
+def test_a_search_leaves_out_what_a_comparison_one_by_one_leaves_out() -> None:
+    rng = np.random.default_rng(3)
+    tables = [Searched(rng.normal(size=(5, 4)), stats.rankdata(rng.normal(size=4))) for _ in "ab"]
+    powers = product(range(5), range(5), EXPONENTS)
+    pairs = [Factors(((a, Fraction(1)), (b, e))) for a, b, e in powers if a != b]
+    ranked = rank_exactly(pairs, tables)
+    kept, met = [], set()
+    for one in ranked:
+        orders = [stats.rankdata(one.sign * one.factors.logs(of.logs)) for of in tables]
+        if str(orders) not in met:
+            kept.append(one)
+            met.add(str(orders))
+    assert len(kept) < len(ranked)
+    assert list(_distinct(ranked, tables)) == kept
 
 
 @pytest.mark.parametrize("exact", [1, 2, 7, 40, 59])

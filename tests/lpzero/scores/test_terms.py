@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -14,9 +15,8 @@ from lpzero.judgement.across import Across
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.branch_files import decode, encode
-from lpzero.scores.branch_table import BranchTable, assemble, rows_of, state_sizes
+from lpzero.scores.branch_table import BranchTable, assemble, branch_table, rows_of, state_sizes
 from lpzero.scores.chains import surviving
-from lpzero.scores.evaluator import FormulaEvaluator
 from lpzero.scores.products import (
     PAIR_EXPONENTS,
     Beam,
@@ -26,17 +26,17 @@ from lpzero.scores.products import (
     search,
     search_tables,
 )
-from lpzero.scores.stable_terms import TwoSeeds, stable_term_tables
 from lpzero.scores.tabulation import tabulate
 from lpzero.scores.terms import (
     BLOCK_REDUCTIONS,
     COUNTS,
     TermLanguage,
-    TermSource,
     shared_term_tables,
+    stable_term_tables,
     term_table,
     values_of,
 )
+from lpzero.scores.values import Values
 from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
@@ -50,8 +50,8 @@ COLUMNS = {name: np.arange(2.0, 10.0) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
-def evaluator() -> FormulaEvaluator:
-    return FormulaEvaluator(SKETCHES, surviving(1))
+def evaluator() -> Values:
+    return Values(branch_table(SKETCHES, surviving(1)))
 
 
 TEXTS = [
@@ -68,20 +68,20 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_any_formula_scores_as_the_reference_does(text: str, evaluator: FormulaEvaluator) -> None:
+def test_any_formula_scores_as_the_reference_does(text: str, evaluator: Values) -> None:
     formula = parse(text)
-    found = evaluator.score(formula, COLUMNS)
+    found = evaluator.beside(COLUMNS).score(formula)
     assert not isinstance(found, Rejected)
     for index, (one, value) in enumerate(zip(SKETCHES, found, strict=True)):
         columns = {name: column[index] for name, column in COLUMNS.items()}
         assert value == pytest.approx(score(formula, network_of(one), columns=columns), rel=1e-5)
 
 
-def test_random_scores_are_those_of_the_reference(evaluator: FormulaEvaluator) -> None:
+def test_random_scores_are_those_of_the_reference(evaluator: Values) -> None:
     rng, compared = random.Random(0), 0
     for _ in range(150):
         formula = random_score(rng)
-        found = evaluator.score(formula, COLUMNS)
+        found = evaluator.beside(COLUMNS).score(formula)
         expected = [
             score(formula, network_of(one), columns={n: c[i] for n, c in COLUMNS.items()})
             for i, one in enumerate(SKETCHES)
@@ -106,8 +106,8 @@ def test_a_branch_file_keeps_ends_and_sizes() -> None:
         np.testing.assert_array_equal(read.ends[position], values)
 
 
-def test_terms_have_the_values_of_their_formulas(evaluator: FormulaEvaluator) -> None:
-    table = term_table(evaluator.table)
+def test_terms_have_the_values_of_their_formulas(evaluator: Values) -> None:
+    table = term_table(evaluator)
     assert len(table) > 200
     reductions = {term.reduction for term in table.terms}  # type: ignore[union-attr]
     assert reductions == {*BLOCK_REDUCTIONS, "embedding", "head"}
@@ -117,8 +117,8 @@ def test_terms_have_the_values_of_their_formulas(evaluator: FormulaEvaluator) ->
         np.testing.assert_allclose(np.abs(found), values, rtol=1e-9, err_msg=str(term))
 
 
-def test_counts_need_sizes_alone(evaluator: FormulaEvaluator) -> None:
-    table = term_table(evaluator.table, COUNTS, {"depth": COLUMNS["depth"]})
+def test_counts_need_sizes_alone(evaluator: Values) -> None:
+    table = term_table(evaluator.beside({"depth": COLUMNS["depth"]}), COUNTS)
     assert all("W" not in str(term) for term in table.terms)
     assert "inner(params)" in map(str, table.terms)
 
@@ -171,8 +171,8 @@ def test_more_factors_are_never_worse_and_the_planted_product_is_found() -> None
     assert {term for term, _ in best.factors.powers} == {3, 11, 29}
 
 
-def test_a_product_of_terms_is_the_formula_it_says(evaluator: FormulaEvaluator) -> None:
-    table = term_table(evaluator.table, TermLanguage(ends=False))
+def test_a_product_of_terms_is_the_formula_it_says(evaluator: Values) -> None:
+    table = term_table(evaluator, TermLanguage(ends=False))
     rng = random.Random(3)
     exponents = (Fraction(1), Fraction(-1, 2), Fraction(2), Fraction(-1))
     for _ in range(30):
@@ -189,7 +189,7 @@ def test_an_architecture_without_sizes_leaves_the_table_without_them() -> None:
     without = type(parts[0])(parts[0].counts, parts[0].means, parts[0].products)
     table = assemble([without, parts[1]], chains)
     assert (table.sizes, table.end_sizes, table.ends) == ({}, {}, {})
-    found = FormulaEvaluator(SKETCHES[:2], table=table).score(parse("inner(params)"))
+    found = Values(table).score(parse("inner(params)"))
     assert isinstance(found, Rejected)
     assert found.rule == "missing-size"
 
@@ -197,8 +197,9 @@ def test_an_architecture_without_sizes_leaves_the_table_without_them() -> None:
 def test_a_head_without_parameters_is_rejected_and_not_an_error() -> None:
     chains = surviving(1)
     table = assemble(tabulate(SKETCHES[:2], chains), chains)
+    table = replace(table, sketches=SKETCHES, rows=[0, 1])
     table.end_sizes["head", "params"][:] = 0.0
-    found = FormulaEvaluator(SKETCHES[:2], table=table).score(parse("head(sqrt(params))"))
+    found = Values(table).score(parse("head(sqrt(params))"))
     assert isinstance(found, Rejected)
     assert found.rule == "missing-end"
     _, end_sizes = state_sizes(
@@ -219,37 +220,34 @@ def test_a_wide_beam_finds_the_best_product_of_two_for_two_tables() -> None:
         ]
         by_hand.append(max(min(s * rhos[0] - 0.8, s * rhos[1] - 0.5) for s in (1, -1)))
     tables = [Searched(of, rank_targets(t)) for of, t in zip(logs, targets, strict=True)]
-    found = search_tables(tables, across, Beam(factors=2, width=10, exact=3000))
+    best = next(search_tables(tables, across, Beam(factors=2, width=10, exact=3000)))
     singles = [max(min(s * spearman(logs[0][t], targets[0]) - 0.8,
                        s * spearman(logs[1][t], targets[1]) - 0.5) for s in (1, -1))
                for t in range(10)]  # fmt: skip
-    assert found[0].value == pytest.approx(max(*by_hand, *singles))
-    best = found[0]
+    assert best.value == pytest.approx(max(*by_hand, *singles))
     for of, target, rho in zip(logs, targets, best.rhos, strict=True):
         assert spearman(best.sign * best.factors.logs(of), target) == pytest.approx(rho)
 
 
-def test_tables_share_terms_and_keep_those_that_repeat(evaluator: FormulaEvaluator) -> None:
+def test_tables_share_terms_and_keep_those_that_repeat(evaluator: Values) -> None:
     first = rows_of(evaluator.table, np.arange(4))
     other = rows_of(evaluator.table, np.arange(4, 8))
-    one, two = shared_term_tables([TermSource(first), TermSource(other)])
+    one, two = shared_term_tables([Values(first), Values(other)])
     assert one.terms == two.terms
     assert len(one) > 100
     for table, branches in ((one, first), (two, other)):
         np.testing.assert_array_equal(
-            table.values, np.abs(values_of(table.terms, TermSource(branches)))
+            table.values, np.abs(values_of(table.terms, Values(branches)))
         )
-    missing = values_of([parse("sum(log(exp(sqrt(W))))")], TermSource(first))  # type: ignore[list-item]
+    missing = values_of([parse("sum(log(exp(sqrt(W))))")], Values(first))  # type: ignore[list-item]
     assert np.isnan(missing).all()
     # Other networks: the sizes repeat, the statistics do not.
     again = BranchTable(first.chains, first.n_blocks, first.counts, {
         name: np.random.default_rng(0).permuted(means, axis=1)
         for name, means in first.means.items()
     }, {}, {}, first.sizes, first.end_sizes)  # fmt: skip
-    (kept,) = stable_term_tables(
-        [TwoSeeds(TermSource(first), TermSource(again))], TermLanguage(), 0.999
-    )
-    (everything,) = stable_term_tables([TwoSeeds(TermSource(first), None)], TermLanguage(), 0.999)
+    (kept,) = stable_term_tables([(Values(first), Values(again))], TermLanguage(), 0.999)
+    (everything,) = stable_term_tables([(Values(first), None)], TermLanguage(), 0.999)
     sizes = [str(t) for t in everything.terms if not set("AJGHWS") & set(str(t))]
     assert sizes
     assert set(sizes) <= {str(term) for term in kept.terms}
@@ -261,11 +259,11 @@ def test_terms_that_differ_by_a_factor_or_a_power_are_one() -> None:
     one, other = rng.uniform(1, 9, size=(2, 20))
     columns = {"one": one, "tripled": 3 * one, "squared": one**2, "inverted": 1 / one}
     columns |= {"other": other, "both": one * other}
-    found = term_table(None, columns=columns)
+    found = term_table(Values(columns=columns))
     assert [str(term) for term in found.terms] == ["one", "other", "both"]
 
 
-def test_the_depth_is_known_without_a_column(evaluator: FormulaEvaluator) -> None:
+def test_the_depth_is_known_without_a_column(evaluator: Values) -> None:
     """The best count of a table may name it."""
     found = evaluator.score(parse("mul(depth, sum(params))"))
     blocks, params = (evaluator.score(parse(text)) for text in ("depth", "sum(params)"))

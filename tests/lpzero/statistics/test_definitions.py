@@ -15,7 +15,7 @@ import spaces
 from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.export import json_form
-from lpzero.export.exported import Exported, Provenance
+from lpzero.export.record import Exported, Provenance
 from lpzero.proxies import Context, Measurements
 from lpzero.proxies.formula import FormulaProxy
 from lpzero.runs.run import open_run

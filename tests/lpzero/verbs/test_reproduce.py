@@ -1,4 +1,4 @@
-"""Every kind of run prints the command that makes it again; a verb is one file."""
+"""Every kind of run prints the command that reproduces it; a verb is one file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ import spaces
 from lpzero import verbs
 from lpzero.cli.main import run as command
 from lpzero.report import style
-from lpzero.report.provenance import commands
+from lpzero.report.page import commands
 from lpzero.runs import layout
 from lpzero.runs.run import open_run
 from lpzero.supernet import weights
 from tests.lpzero.column_file import write_csv
+from tests.spaces.test_minibatch import SENTENCE, tokenizer_file
 
 # The smallest runs of each kind, with options that change what is found. COLUMNS is a file of
 # columns, ROWS one of architectures; the other words in capitals are files, too.
@@ -40,6 +41,11 @@ SMALLEST = (
         " --permutations 0 --top 3 --by within --split-seed 1 --seed 1",
     ),
     ("ranking", "rank COLUMNS --target accuracy --smaller-is-better --proxy cost"),
+    (
+        "ranking",
+        "rank ROWS --space nano-gpt2 --target accuracy --proxy sum(abs(A)) --batch 2 --length 8"
+        " --corpus TEXT --tokenizer TOKENIZER",
+    ),
     (
         "search",
         "search nano-gpt2 --loop random --proxy depth --samples 9 --evaluator proxy --seed 3"
@@ -137,8 +143,16 @@ def _configurations(folder: Path) -> Path:
     return path
 
 
+def _text(folder: Path) -> Path:
+    path = folder / "words.txt"
+    path.write_text(SENTENCE)
+    return path
+
+
 FILES = {
     "COLUMNS": write_csv,
+    "TEXT": _text,
+    "TOKENIZER": lambda folder: tokenizer_file(folder / "tokenizer.json"),
     "ROWS": _rows,
     "PREFERRED": _preferred,
     "WEIGHTS": _weights,

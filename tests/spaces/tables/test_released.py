@@ -11,7 +11,7 @@ import torch
 import yaml
 
 import spaces
-from lpzero.downloads.fetch import fetch
+from lpzero.downloads import fetch
 from spaces import tables
 from spaces.base import Space
 from spaces.flexibert import FlexiBertSpace

@@ -14,7 +14,7 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.report import plotly_chart, style
-from lpzero.report.chart import Cells, Chart, Points
+from lpzero.report.chart import Axis, Cells, Chart, Line, Panel, Points
 from lpzero.report.drawn_chart import draw
 from lpzero.report.figures import convergence, pairs, ranking, scores, transfer
 from lpzero.runs.formula_run import pairs_in
@@ -263,3 +263,10 @@ def test_transfer_takes_the_best_formula_of_each_table() -> None:
     assert data.rho.tolist() == [[0.45, 0.2], [0.3, 0.4]]
     with pytest.raises(InputError, match="two tables"):
         transfer.of_campaign([{"formula": "f", "rho": {}}])
+
+
+def test_numbers_of_a_chart_may_be_any_sequence() -> None:
+    line = Line(x=range(3), y=(1.0, float("nan"), 2.0))
+    made = Chart(name="a", caption="", words="", panels=[Panel(series=[line], x=Axis(), y=Axis())])
+    [trace] = plotly_chart.spec(made)["data"]
+    assert (trace["x"], trace["y"]) == ([0, 1, 2], [1.0, None, 2.0])

@@ -1,6 +1,7 @@
-r"""The 21 unary primitives of Table 2 of LPZero, protected where they would not be finite.
+r"""The 21 unary and 4 binary primitives of Table 2 of LPZero, protected where not finite.
 
-Every body is written over `xp`, which is numpy or torch, and takes a matrix (rows, columns).
+Every body is written over `xp`, which is numpy or torch. A unary takes a matrix (rows, columns), a
+binary two of fitting shapes or a 1 x 1 scalar and a matrix: `primitives.facts.meeting`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from primitives.properties import (
     Symmetry,
     Undoes,
 )
-from primitives.registry import unary
+from primitives.registry import binary, unary
 
 _E = math.exp(guards.EXP_LIMIT)
 _UP = Monotone.INCREASING
@@ -307,3 +308,28 @@ def identity(x: Any, xp: Any) -> Any:
 def disconnect(x: Any, xp: Any) -> Any:
     """removes the branch: the formula becomes one-sided"""
     raise AssertionError("a disconnected branch is removed before anything is computed")
+
+
+@binary(latex="{x} + {y}", sympy=lambda x, y, s: x + y, commutes=True, is_linear=True)
+def add(x: Any, y: Any, xp: Any) -> Any:
+    """x + y"""
+    return x + y
+
+
+@binary(latex="{x} - {y}", sympy=lambda x, y, s: x - y, is_linear=True)
+def sub(x: Any, y: Any, xp: Any) -> Any:
+    """x - y"""
+    return x - y
+
+
+@binary(latex=r"{x} \cdot {y}", sympy=lambda x, y, s: s.contraction(x, y), contracts=True)
+def matmul(x: Any, y: Any, xp: Any) -> Any:
+    """the matrix product; a plain product where a scalar is involved"""
+    is_product_of_matrices = x.shape != (1, 1) and y.shape != (1, 1)
+    return xp.matmul(x, y) if is_product_of_matrices else x * y
+
+
+@binary(latex=r"{x} \odot {y}", sympy=lambda x, y, s: x * y, commutes=True)
+def mul(x: Any, y: Any, xp: Any) -> Any:
+    """the product element by element"""
+    return x * y

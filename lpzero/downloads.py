@@ -1,7 +1,8 @@
 """Downloads tables from their public repositories at a pinned commit and verifies them.
 
 A single file is downloaded by its raw address. For a folder, the archive of the whole commit is
-downloaded and only the files that the loader reads are unpacked (`archive`). The verified digest is
+downloaded and only the files that the loader reads are unpacked (`unpack`), to paths that are built
+here, never by tarfile's own extraction. The verified digest is
 that of the installed content: the SHA-256 of the file, or of the list of the folder's files. A
 table is prepared under a temporary name and renamed, so it is never incomplete. The bytes received
 so far are kept in a `.part` file, from which a later call resumes.
@@ -15,18 +16,19 @@ from __future__ import annotations
 import http.client
 import os
 import re
+import tarfile
 import tempfile
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from lpzero.downloads.archive import unpack
 from lpzero.errors import WriteError
-from lpzero.files import AppendFile, move
+from lpzero.files import AppendFile, move, write_bytes
 from spaces.errors import FetchError, TableError
 from spaces.tables.registry import DATA_VARIABLE, data_root, locate, source
 from spaces.tables.source import Further, Origin, Source, table_digest
@@ -74,10 +76,10 @@ def fetch(
     if root is None:
         raise TableError(f"no data root for {name}: set {DATA_VARIABLE} or give --data FOLDER")
     wanted = [Further(entry.path, entry.origin), *entry.further]
-    missing = [one for one in wanted if not _is_installed(root / one.path, one.origin, force)]
-    for one in missing:
-        address = _address(one.origin, files, archives)
-        _obtain(entry, one.origin, root / one.path, address, timeout, progress)
+    missing = [part for part in wanted if not _is_installed(root / part.path, part.origin, force)]
+    for part in missing:
+        address = _address(part.origin, files, archives)
+        _obtain(entry, part.origin, root / part.path, address, timeout, progress)
     return Fetched(name, root / entry.path, downloaded=bool(missing))
 
 
@@ -209,3 +211,63 @@ def _receive(
         file.append(chunk)
         progress(done, total)
     return done
+
+
+LARGEST_MEMBER = 16 << 20
+LARGEST_TOTAL = 256 << 20
+MOST_MEMBERS = 500_000
+
+
+def unpack(archive: Path, folder: str, members: str, into: Path) -> int:
+    """Copy the matching files below `folder` of the archive and return their number.
+
+    The first component of every path (repository and commit) is ignored.
+    """
+    pattern = re.compile(members)
+    prefix = PurePosixPath(folder)
+    n_files = total = 0
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            for index, member in enumerate(tar):
+                if index >= MOST_MEMBERS:
+                    raise FetchError(f"{archive}: more than {MOST_MEMBERS} members; refused")
+                relative = _relative(member, prefix, archive)
+                if relative is None or not pattern.fullmatch(relative.as_posix()):
+                    continue
+                total += _check_size(member, total, archive)
+                _copy(tar, member, into / relative, archive)
+                n_files += 1
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise FetchError(
+            f"{archive}: broken or truncated archive ({error}); run the same command again"
+        ) from error
+    return n_files
+
+
+def _relative(
+    member: tarfile.TarInfo, prefix: PurePosixPath, archive: Path
+) -> PurePosixPath | None:
+    """The member's path relative to the wanted folder; None if it is elsewhere."""
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts:
+        raise FetchError(f"{archive}: unsafe member {member.name!r}; the archive is refused")
+    inner = PurePosixPath(*path.parts[1:])
+    return inner.relative_to(prefix) if inner.is_relative_to(prefix) else None
+
+
+def _check_size(member: tarfile.TarInfo, total: int, archive: Path) -> int:
+    if not member.isreg():
+        raise FetchError(
+            f"{archive}: {member.name!r} is not a regular file; the archive is refused"
+        )
+    if member.size > LARGEST_MEMBER or total + member.size > LARGEST_TOTAL:
+        raise FetchError(f"{archive}: {member.name!r} is too large; the archive is refused")
+    return member.size
+
+
+def _copy(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, archive: Path) -> None:
+    content = tar.extractfile(member)
+    if content is None or path.exists():
+        raise FetchError(f"{archive}: {member.name!r} is duplicated; the archive is refused")
+    with content:
+        write_bytes(path, content.read(LARGEST_MEMBER))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lpzero.downloads.fetch import Fetched, fetch
+from lpzero.downloads import Fetched, fetch
 from lpzero.errors import WriteError
 from spaces.errors import FetchError, TableError
 from spaces.tables import registry

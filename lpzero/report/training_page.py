@@ -1,4 +1,4 @@
-"""The page of a table build: what was trained, and how far trainings from other seeds repeat."""
+"""The pages of trainings: of a table build, and how far its trainings repeat, and of a supernet."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from lpzero.report.chart import Chart
+from lpzero.report.chart import Axis, Chart, Line, Panel
 from lpzero.report.figures import FOUND, HOLDS, SEARCHED, trainings
 from lpzero.report.markup import NOTHING, Cell, Child, Markup, element, number, pairs, table
-from lpzero.report.provenance import reproduce, versions
-from lpzero.report.sections import Content, Section
+from lpzero.report.page import Content, Section, reproduction, versions
 from lpzero.runs.journal import read_journal
 from lpzero.runs.layout import JOURNAL, TABLE, place
 from lpzero.runs.run import Run
+from lpzero.supernet.trained import SupernetRun
 from lpzero.training.table_build import is_training
 from spaces.regular_files import NotRegularError, read_regular
 
 _LARGEST_TABLE = 64 << 20  # bytes
 
 
-def content(run: Run) -> Content:
+def build_content(run: Run, *others: Any) -> Content:
     """What the page of a table build says, finished or not."""
     lines, _ = read_journal(run.folder / JOURNAL, is_training, place(run.config.hash, JOURNAL))
     data = trainings.trainings(lines)
@@ -37,14 +37,10 @@ def content(run: Run) -> Content:
             Section(HOLDS, "Do trainings repeat?", _noise(run, data), "Noise"),
             Section(SEARCHED, "How did they learn?", _curves(lines), "Learning"),
             Section("failures", "What failed?", [_failures(lines)], "Failures"),
-            Section(
-                "reproduce",
-                "Reproduce",
-                [
-                    reproduce(run),
-                    pairs("The plan", {key: _plain(value) for key, value in plan.items()}),
-                    pairs("Versions", versions(run)),
-                ],
+            reproduction(
+                run,
+                pairs("The plan", {key: _plain(value) for key, value in plan.items()}),
+                pairs("Versions", versions(run)),
             ),
         ],
     )
@@ -122,3 +118,86 @@ def _plain(value: Any) -> str:
     if isinstance(value, float):
         return str(number(value).shown)
     return NOTHING if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def supernet_content(run: SupernetRun, *others: Any) -> Content:
+    """What the page of a training says."""
+    trained: list[Markup | Chart] = [*drawings(run), pairs("Settings", _settings(run))]
+    return Content(
+        f"{run.request['space']}: supernet training",
+        run.remarks,
+        [
+            Section(FOUND, "What did it find?", [_result(run)], "Result"),
+            Section(SEARCHED, "How was it trained?", trained, "Training"),
+            reproduction(run),
+        ],
+    )
+
+
+def drawings(run: SupernetRun) -> list[Chart]:
+    """The loss, and the measure of every network, against the steps."""
+    if not run.history:
+        return []
+    last = run.history[-1]
+    lowest, highest = min(last["valid"]), max(last["valid"])
+    networks = list(zip(*(entry["valid"] for entry in run.history), strict=True))
+    return [
+        _step_curves(
+            run,
+            "loss",
+            "training loss",
+            [[entry["loss"] for entry in run.history]],
+            f"after {last['step']:,} steps it is {last['loss']:.3f}",
+        ),
+        _step_curves(
+            run,
+            "networks",
+            "held-out measure",
+            networks,
+            f"between {lowest:.3f} and {highest:.3f} at the end",
+        ),
+    ]
+
+
+def _step_curves(
+    run: SupernetRun, name: str, label: str, lines: Sequence[Sequence[float]], end: str
+) -> Chart:
+    steps = [entry["step"] for entry in run.history]
+    each = "; a line for each network that is measured" if len(lines) > 1 else ""
+    return Chart(
+        name=f"curves-{name}",
+        caption=f"The {label} against the step{each}.",
+        words=f"Line chart of the {label}; {end}.",
+        panels=[
+            Panel(
+                series=[Line(x=steps, y=line) for line in lines],
+                x=Axis(title="step"),
+                y=Axis(title=label),
+            )
+        ],
+    )
+
+
+def _result(run: SupernetRun) -> Markup:
+    if run.result is None:
+        return element("p", "There is no result: see the remarks above.")
+    rows: list[list[Child | Cell]] = [
+        [
+            number(row["parameters"]),
+            number(row["flops"]),
+            number(row["valid"]),
+            number(row["test"]),
+            "{:.3f} to {:.3f}".format(*row["test_ci"]),
+            element("code", json.dumps(row["arch"])),
+        ]
+        for row in run.result["networks"]
+    ]
+    heads = ["parameters", "flops", "valid", "test", "95% interval", "architecture"]
+    which = "preferred" if run.result["is_preferred"] else "some"
+    return table(f"{run.result['target']} of {which} networks", [heads], rows, sortable=True)
+
+
+def _settings(run: SupernetRun) -> dict[str, Child]:
+    told: dict[str, Any] = {"dataset": run.request["dataset"], **run.request["settings"]}
+    told["preferred architectures"] = len(run.request["preferred"])
+    return {name.replace("_", " "): str(value) for name, value in told.items()}

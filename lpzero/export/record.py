@@ -1,24 +1,29 @@
-"""The intermediate form of an exported formula, which every exporter writes and reads.
+"""The intermediate form of an exported formula, and the declaration of the formats that write it.
 
-It contains no date and no path, so that equal campaigns give equal files.
+A record contains no date and no path, so that equal campaigns give equal files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lpzero import files
+from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
+from lpzero.options import options
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.version import VERSION
 from primitives.errors import FormulaError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.pruning import check
-from primitives.reductions import PAPER_REDUCTIONS
+from spaces.declarations import declared
 
 if TYPE_CHECKING:
+    from lpzero.export.source import Selection
     from spaces.base import Space
     from spaces.minibatch import Minibatch
 
@@ -100,11 +105,6 @@ class Formulas:
     ensemble: str | None = None
 
 
-def is_papers(formula: Formula) -> bool:
-    """Whether it has the paper's form: one sum or mean over blocks, of statistics alone."""
-    return formula.is_term and formula.term.reduction in PAPER_REDUCTIONS and not formula.sizes
-
-
 def batch_of(space: Space[Any], chosen: Minibatch | None = None) -> Batch:
     """How the space draws its inputs, or the chosen ones."""
     from spaces.base import Space as Plain
@@ -119,3 +119,64 @@ def batch_of(space: Space[Any], chosen: Minibatch | None = None) -> Batch:
         inputs = f"bytes of the corpus with SHA-256 {chosen.corpus.digest}, drawn from the seed"
     shape = space.batch_shape if chosen is None else chosen.shape(space)
     return Batch(space.name, space.version, tuple(shape), inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class NoOptions:
+    """The options of a format that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A module `NAME_form` declares one as `EXPORTER`, and `lpzero export --to NAME` writes it.
+
+    `write` returns the text of the selected formulas. `options` is a dataclass of settings
+    (`lpzero.options`) that only this format has; `write` gets an instance of it.
+    """
+
+    name: str
+    help: str
+    write: Callable[[Selection, Any], str]
+    options: type[Any] = NoOptions
+
+
+# The other modules of this package, whose source exported modules contain, may need torch.
+EXPORTERS: dict[str, Exporter] = {
+    exporter.name: exporter
+    for exporter in declared(
+        "lpzero.export",
+        [str(Path(__file__).parent)],
+        "EXPORTER",
+        lambda module: module.name.endswith("_form"),
+    )
+}
+
+
+def export(selection: Selection, form: str, **given: Any) -> str:
+    """The text of the formulas in that format; `given` are options that only this format has."""
+    if form not in EXPORTERS:
+        raise InputError(f"unknown form {form!r}; use one of {', '.join(EXPORTERS)}")
+    if not selection.entries:
+        raise InputError("no formula was selected for export")
+    for name in given:
+        owners = [other for other in EXPORTERS if name in _flags(other)]
+        if form not in owners:
+            flag = name if not owners else _flags(owners[0])[name]
+            raise InputError(f"{flag} is for --to {' or '.join(owners) or 'nothing'}, not {form}")
+    return EXPORTERS[form].write(selection, EXPORTERS[form].options(**given))
+
+
+def _flags(form: str) -> dict[str, str]:
+    """The options that only this format has: field and spelling."""
+    return {entry.name: entry.flag for entry in options(EXPORTERS[form].options)}
+
+
+def write_file(path: Path, text: str, force: bool = False) -> None:
+    """Write the file atomically; an existing file is replaced only with `force`."""
+    if "\0" in str(path) or path.is_dir():
+        raise InputError(f"{str(path)!a} is not a file name; give --out a file name")
+    if (path.exists() or path.is_symlink()) and not force:
+        raise InputError(f"{path} exists; choose another --out, or give --force")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no directory {path.parent}; create it first")
+    files.write_text(path, text)

@@ -13,10 +13,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import spaces
-from lpzero.errors import InputError
+from lpzero.scores.branch_table import branch_table
 from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import surviving
-from lpzero.scores.evaluator import FormulaEvaluator
+from lpzero.scores.values import Values
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives import naive
@@ -43,8 +43,8 @@ def real(space_name: str) -> list[Sketch]:
 
 
 @lru_cache(maxsize=4)
-def evaluator(space_name: str) -> FormulaEvaluator:
-    return FormulaEvaluator(real(space_name))
+def evaluator(space_name: str) -> Values:
+    return Values(branch_table(real(space_name)))
 
 
 def assert_like_reference(
@@ -93,7 +93,7 @@ def test_every_pair_and_operation_equals_the_reference(space_name: str, operatio
             pair = [(left, random_chain(rng, length)), (right, random_chain(rng, length))]
             rng.shuffle(pair)
             formulas.append(Formula.of(operation, *pair, rng.choice(PAPER_REDUCTIONS)))
-    for formula, found in zip(formulas, evaluator(space_name).scores(formulas), strict=True):
+    for formula, found in zip(formulas, evaluator(space_name).answers(formulas), strict=True):
         assert_like_reference(found, formula, real(space_name))
 
 
@@ -111,7 +111,7 @@ def test_nested_trees_equal_the_reference(seed: int) -> None:
 
 def test_drawn_shapes_equal_the_reference() -> None:
     sketches = [random_sketches.sketch(seed, 1 + seed) for seed in range(3)]
-    engine = FormulaEvaluator(sketches, surviving(1))
+    engine = Values(branch_table(sketches, surviving(1)))
     rng = random.Random(5)
     drawn = [random_live_formula(rng, depth=4) for _ in range(80)]
     kept = [formula for formula in drawn if check(formula) is None]
@@ -134,11 +134,12 @@ def test_a_score_depends_on_nothing_but_formula_and_sketches() -> None:
     sketches = [random_sketches.sketch(seed) for seed in range(4)]
     rng = random.Random(11)
     formulas = [random_live_formula(rng, depth=5) for _ in range(60)]
-    together = FormulaEvaluator(sketches).scores(formulas)
+    whole = Values(branch_table(sketches))
+    together = whole.answers(formulas)
     order = rng.sample(range(60), 60)
-    shy = FormulaEvaluator(sketches, memory=2000)  # remembers next to nothing
-    threads = FormulaEvaluator(sketches, jobs=2)
-    some = FormulaEvaluator(sketches, rows=[3, 1])
+    shy = Values(branch_table(sketches), memory=2000)  # remembers next to nothing
+    threads = Values(branch_table(sketches), jobs=2)
+    some = Values(branch_table(sketches, rows=[3, 1]))
     assert sum(not isinstance(scores, Rejected) for scores in together) > 20
     for index in order:
         alone = shy.score(formulas[index])
@@ -153,12 +154,39 @@ def test_a_score_depends_on_nothing_but_formula_and_sketches() -> None:
             np.testing.assert_array_equal(other, expected)
         assert not isinstance(part, Rejected)
         np.testing.assert_array_equal(part, expected[[3, 1]])
+    for scores, answer in zip(whole.scores(formulas), together, strict=True):
+        expected = np.full(4, np.nan) if isinstance(answer, Rejected) else answer
+        np.testing.assert_array_equal(scores, expected)
+
+
+def test_a_product_is_the_product_of_its_powers_whatever_was_scored_before() -> None:
+    sketches = [random_sketches.sketch(seed) for seed in range(3)]
+    texts = ("mul(sum(l1(W)), sqrt(sum(fro(H))), size)", "sum(l1(W))", "-sqrt(sum(fro(H)))")
+    values = Values(branch_table(sketches, surviving(1)), {"size": np.array([3.0, 5.0, 7.0])})
+    product, first, second = (values.score(parse(text)) for text in texts)
+    np.testing.assert_array_equal(product, first * -second * values.columns["size"])
+    other = values.beside({"size": np.array([2.0, 5.0, 7.0]), "extra": np.arange(3.0)})
+    np.testing.assert_array_equal(other.score(parse(texts[0])) / product, [2 / 3, 1, 1])
+    np.testing.assert_array_equal(values.score(parse(texts[0])), product)
+    assert "extra" not in values.columns
+    product[:] = 0.0  # the caller's own
+    np.testing.assert_array_equal(values.score(parse(texts[1])), first)
+
+
+def test_a_product_that_overflows_is_rejected_though_its_factors_are_not() -> None:
+    large = Values(columns={"a": np.array([1.0, 1e200]), "b": np.array([1.0, 1e200])})
+    assert not isinstance(large.score(parse("a")), Rejected)
+    answer = large.score(parse("mul(a, b)"))
+    assert isinstance(answer, Rejected)
+    assert answer.rule == "non-finite"
+    assert isinstance(large.score(parse("square(a)")), Rejected)
+    assert np.isnan(large.scores([parse("mul(a, b)")])).all()
 
 
 def test_an_overflow_on_one_architecture_rejects_the_formula() -> None:
     small, big = random_sketches.sketch(0), random_sketches.sketch(1)
     big = Sketch(big.header, big.numbers * np.float32(1e30))
-    engine = FormulaEvaluator([small, big])
+    engine = Values(branch_table([small, big]))
     for text in (
         "sum(sigmoid(square(square(square(square(A))))))",  # the sigmoid would hide it
         "sum(mul(square(square(W)), square(square(square(G)))))",
@@ -168,28 +196,21 @@ def test_an_overflow_on_one_architecture_rejects_the_formula() -> None:
         assert isinstance(found, Rejected), text
         assert found.rule == "non-finite"
     assert not isinstance(
-        FormulaEvaluator([small]).score(parse("sum(square(square(A)))")), Rejected
+        Values(branch_table([small])).score(parse("sum(square(square(A)))")), Rejected
     )
 
 
 def test_a_formula_without_branches_is_rejected() -> None:
-    found = FormulaEvaluator([random_sketches.sketch(0)]).score(
+    found = Values(branch_table([random_sketches.sketch(0)])).score(
         parse("sum(add(disconnect(W), disconnect(G)))")
     )
     assert isinstance(found, Rejected)
     assert found.rule == "both-disconnected"
 
 
-def test_a_table_of_other_architectures_is_refused() -> None:
-    sketches = [random_sketches.sketch(seed) for seed in range(3)]
-    table = FormulaEvaluator(sketches, surviving(1)).table
-    with pytest.raises(InputError, match="the branch table has 3 architectures, expected 2"):
-        FormulaEvaluator(sketches, rows=[0, 1], table=table)
-
-
 def test_sign_and_reduction() -> None:
     sketches = [random_sketches.sketch(seed, n_blocks=1 + seed) for seed in range(3)]
-    engine = FormulaEvaluator(sketches)
+    engine = Values(branch_table(sketches))
     total, average, negative = (
         engine.score(parse(text))
         for text in ("sum(square(W))", "mean(square(W))", "-sum(square(W))")
@@ -225,7 +246,7 @@ def test_the_cache_drops_the_least_recently_used_value() -> None:
 def test_what_reads_the_true_width_of_a_product_equals_the_reference(text: str) -> None:
     """Sums over a cut axis are rescaled by the true width, which a product has to state."""
     sketches = [random_sketches.sketch(seed, 1 + seed) for seed in range(3)]
-    engine = FormulaEvaluator(sketches, surviving(1))
+    engine = Values(branch_table(sketches, surviving(1)))
     formula = parse(f"sum({text})")
     expected = [naive.score(formula, random_sketches.blocks_of(s)) for s in sketches]
     np.testing.assert_allclose(engine.score(formula), expected, rtol=1e-9)

@@ -1,1 +1,0 @@
-"""Downloads released tables from their public repositories and verifies them."""
