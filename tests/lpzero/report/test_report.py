@@ -215,7 +215,7 @@ def exhausted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made, parts, asked = table(), split(table(), 0), ExhaustSettings(1)
     run = exhaust(made, sketches(), parts, out, asked)
     result = exhaust_report(made, parts, run, asked)
-    scores = exhaust_scores(made, parts, sketches(), run[1], result)
+    scores = exhaust_scores(made, parts, run[1], result)
     with RunDirectory(out, exhaustive_config(made, parts, asked), resume=True) as directory:
         directory.write_result(result, 0.0, scores)
     return out
