@@ -51,7 +51,7 @@ from spaces.tables.splits import whole_table_split
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
-    from spaces.tables.readers import Reading
+    from spaces.tables.readers import ReadOptions
 
     AnyTable = Table | ColumnTable
 
@@ -89,7 +89,7 @@ class Campaign:
         batch: Minibatch | None = None,
         definitions: str | None = None,
         sketches: Sequence[Sequence[Sketch]] | None = None,
-        reading: Reading | None = None,
+        reading: ReadOptions | None = None,
         proxy_scores: ProxyScores | None = None,
         time_limit: float | None = None,
         permutations: int = PERMUTATIONS,
