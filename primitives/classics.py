@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from primitives.formula import Formula
-from primitives.parser import parse_paper_formula
+from primitives.parser import parse
 
 
 class Fidelity(Enum):
@@ -35,7 +35,7 @@ class Classic:
 
     @property
     def formula(self) -> Formula | None:
-        return None if self.text is None else parse_paper_formula(self.text)
+        return None if self.text is None else parse(self.text)
 
 
 _EXACT, _RESCALED, _KIN, _NONE = Fidelity

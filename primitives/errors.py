@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import TypeVar
+
+_T = TypeVar("_T")
 
 
 class PrimitiveError(Exception):
@@ -28,6 +31,13 @@ class UnknownPrimitiveError(FormulaError, LookupError):
 
 class TensorError(PrimitiveError, ValueError):
     """A tensor of the wrong shape, or a block without the statistic asked for."""
+
+
+def look_up(kind: str, name: str, declared: Mapping[str, _T]) -> _T:
+    """What is declared by that name; raises UnknownPrimitiveError with a hint otherwise."""
+    if name not in declared:
+        raise UnknownPrimitiveError(f"no {kind} {name!r}; {did_you_mean(name, declared)}")
+    return declared[name]
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -29,7 +29,7 @@ from primitives.properties import (
     on_change,
 )
 from primitives.registry import Binary, Unary, get_binary, get_unary
-from primitives.statistics import get_size, get_statistic
+from primitives.statistics import SIZES, get_statistic
 
 _TINY = 5e-324
 
@@ -50,7 +50,7 @@ def facts(expression: Expression) -> Facts:
     """The facts of an expression without disconnected branches."""
     if isinstance(expression, Leaf):
         if expression.is_size:
-            return Facts(Kind.SCALAR, get_size(expression.name).range, None)
+            return Facts(Kind.SCALAR, SIZES[expression.name].range, None)
         declared = get_statistic(expression.name)
         return Facts(Kind.MATRIX, declared.range, declared.group)
     if isinstance(expression, Apply):

@@ -10,21 +10,25 @@ averaged over blocks (`Formula.of`). Text, value, LaTeX and sympy form are folds
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from primitives.errors import FormulaError
 from primitives.expressions import Combine, Expression, Leaf, branch, depth, drop_dead, walk
 from primitives.outer import JOINS, OUTER, get_outer, is_dyadic
-from primitives.reductions import POSITION_REDUCTIONS, Reduction, ReductionFacts
+from primitives.reductions import (
+    PAPER_REDUCTIONS,
+    POSITION_REDUCTIONS,
+    Reduction,
+    ReductionFacts,
+)
 from primitives.registry import BINARIES, UNARIES
 from primitives.statistics import SIZES, STATISTICS
 
 MAX_DEPTH = 60  # of an expression, and above the terms; far from Python's limit of recursion
-SCHEMA = 1
 COLUMN_NAME = re.compile(r"[a-z][a-z0-9_]*(?:-[a-z0-9_]+)*\+{0,2}", re.ASCII)
 _ONE = Fraction(1)
 _T = TypeVar("_T")
@@ -248,6 +252,11 @@ class Formula(_Text):
         return len(self.powers) == 1 and type(first.base) is Term and first.exponent == 1
 
     @property
+    def is_papers(self) -> bool:
+        """True for the paper's form: one sum or mean over blocks, of statistics alone."""
+        return self.is_term and self.term.reduction in PAPER_REDUCTIONS and not self.sizes
+
+    @property
     def term(self) -> Term:
         """The single term; raises FormulaError if the formula is anything else."""
         base = self.powers[0].base
@@ -294,25 +303,6 @@ class Formula(_Text):
         if self.is_term:
             return 1
         return fold(self, lambda _: 1, lambda _, x: 1 + x, lambda _, values: 1 + max(values))
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON-ready value that `from_json` reads back."""
-        return {"schema": SCHEMA, "formula": str(self)}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Formula:
-        """The formula that `to_json` wrote; the text goes through the parser."""
-        from primitives.parser import parse
-
-        if not isinstance(value, Mapping) or set(value) != {"schema", "formula"}:
-            given = sorted(map(str, value)) if isinstance(value, Mapping) else type(value).__name__
-            raise FormulaError(f"expected an object with 'schema' and 'formula', got {given}")
-        if value["schema"] != SCHEMA:
-            raise FormulaError(
-                f"formula schema {value['schema']!r} was given, this version reads {SCHEMA};"
-                " update the package"
-            )
-        return parse(value["formula"])
 
 
 def multiply(formulas: Iterable[Formula]) -> Formula:

@@ -16,7 +16,6 @@ from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, children, drop_dead
 from primitives.formula import Base, Column, Formula, Outer, Sum, Term
 from primitives.outer import OUTER
-from primitives.reductions import PAPER_REDUCTIONS
 from primitives.registry import get_binary, get_unary
 from primitives.statistics import SIZES
 
@@ -49,7 +48,7 @@ def left_side(formula: Formula) -> str:
 def right_side(formula: Formula, names: Names | None = None) -> str:
     r"""What stands right of the equation's sign; parts that have names appear by them."""
     sign = "-" if formula.sign < 0 else ""
-    if _is_papers(formula):
+    if formula.is_papers:
         term = formula.term
         body = render(alive(term), names or {})
         return rf"{sign}{_REDUCTIONS[term.reduction]} \left( {body} \right)"
@@ -71,16 +70,12 @@ def in_parts(formula: Formula, size: int) -> list[tuple[str, str]]:
             _name_parts(alive(term), size, names)
     if formula.is_term:
         names.pop(alive(formula.term), None)
-    index = None if _is_papers(formula) else min(indices, default=None)
+    index = None if formula.is_papers else min(indices, default=None)
     lines = [(left_side(formula), right_side(formula, names))]
     for part, name in names.items():
         others = {node: other for node, other in names.items() if node != part}
         lines.append((name, render(part, others, index)))
     return lines
-
-
-def _is_papers(formula: Formula) -> bool:
-    return formula.is_term and formula.term.reduction in PAPER_REDUCTIONS and not formula.sizes
 
 
 def column_latex(name: str) -> str:

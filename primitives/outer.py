@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
+from primitives.errors import DeclarationError, look_up
 from primitives.properties import (
     NON_NEGATIVE,
     NON_POSITIVE,
@@ -103,9 +103,7 @@ def forget_outer(name: str) -> None:
 
 def get_outer(name: str) -> OuterOperation:
     """The outer operation of that name; raises UnknownPrimitiveError with a hint otherwise."""
-    if name not in OUTER:
-        raise UnknownPrimitiveError(f"no operation {name!r} on terms; {did_you_mean(name, OUTER)}")
-    return OUTER[name]
+    return look_up("operation on terms called", name, OUTER)
 
 
 def _squares(inside: Interval) -> Interval:

@@ -28,7 +28,7 @@ from primitives.formula import (
     multiply,
 )
 from primitives.outer import JOINS, OUTER
-from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, check_reduction
+from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES, load_entry_points
 from primitives.statistics import SIZES, STATISTICS
 
@@ -51,14 +51,6 @@ def parse(text: str) -> Formula:
     return _Reader(text).formula()
 
 
-def parse_paper_formula(text: str) -> Formula:
-    """The formula of the paper's form: one sum or mean over blocks, of statistics alone.
-
-    For callers that cannot evaluate other reductions, sizes, columns or products of terms.
-    """
-    return _Reader(_checked(text), leaves=frozenset(STATISTICS)).paper_formula()
-
-
 def _has_new_names() -> bool:
     """Whether other packages offer primitives that were not loaded yet; they are now."""
     before = len(UNARIES) + len(BINARIES)
@@ -79,34 +71,17 @@ def _checked(text: str) -> str:
 class _Reader:
     """The grammar, one method for each of its lines."""
 
-    def __init__(self, text: str, leaves: frozenset[str] | None = None) -> None:
+    def __init__(self, text: str) -> None:
         self.scan = Scanner(text)
-        self.leaves = leaves if leaves is not None else frozenset((*STATISTICS, *SIZES))
+        self.leaves = frozenset((*STATISTICS, *SIZES))
 
     def formula(self) -> Formula:
         sign = -1 if self.scan.accept("-") else 1
         formula = self._number(1)
-        self._expect_end()
-        return formula.with_sign(sign * formula.sign)
-
-    def paper_formula(self) -> Formula:
-        sign = -1 if self.scan.accept("-") else 1
-        name, start = self.scan.token, self.scan.start
-        if not name.isidentifier():
-            raise self.scan.error(f"expected sum(...) or mean(...), found {shown(name)}", start)
-        try:
-            check_reduction(name, PAPER_REDUCTIONS)
-        except FormulaError as error:
-            raise self.scan.error(str(error), start) from None
-        term = self._term()
-        self._expect_end()
-        return Formula.of_base(term, sign)
-
-    def _expect_end(self) -> None:
         if self.scan.token:
-            raise self.scan.error(
-                f"expected the end of the formula, found {shown(self.scan.token)}"
-            )
+            found = shown(self.scan.token)
+            raise self.scan.error(f"expected the end of the formula, found {found}")
+        return formula.with_sign(sign * formula.sign)
 
     def _number(self, level: int) -> Formula:
         scan = self.scan
@@ -153,7 +128,7 @@ class _Reader:
         self.scan.expect("(", f"after {name}")
         expression = self._expression(1)
         self.scan.expect(")", f"to close {name}(")
-        return Term(check_reduction(name, tuple(POSITION_REDUCTIONS)), expression)
+        return Term(name, expression)
 
     def _expression(self, level: int) -> Expression:
         scan = self.scan
@@ -163,7 +138,7 @@ class _Reader:
         if not name.isidentifier():
             raise scan.error(f"expected a statistic or an operation, found {shown(name)}", start)
         if name not in self.leaves and name not in UNARIES and name not in BINARIES:
-            raise scan.error(f"unknown name {name!r}; {self._hint(name)}", start, unknown=True)
+            raise scan.error(f"unknown name {name!r}; {_hint(name)}", start, unknown=True)
         scan.advance()
         if name in self.leaves:
             return Leaf(name)
@@ -177,11 +152,11 @@ class _Reader:
         scan.expect(")", f"to close {name}(, which takes two operands")
         return Combine(name, first, second)
 
-    def _hint(self, name: str) -> str:
-        if name in POSITION_REDUCTIONS:
-            return "a reduction over positions stands outside of the expression only"
-        leaves = [known for known in (*STATISTICS, *SIZES) if known in self.leaves]
-        return did_you_mean(name, [*leaves, *UNARIES, *BINARIES])
+
+def _hint(name: str) -> str:
+    if name in POSITION_REDUCTIONS:
+        return "a reduction over positions stands outside of the expression only"
+    return did_you_mean(name, [*STATISTICS, *SIZES, *UNARIES, *BINARIES])
 
 
 def _not_a_term(name: str, opens: bool) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from primitives.errors import DeclarationError, FormulaError, did_you_mean
+from primitives.errors import DeclarationError
 from primitives.properties import Interval, announce_change
 
 Reduction = str
@@ -150,13 +150,3 @@ def embedding(n: int) -> tuple[slice, int]:
 def head(n: int) -> tuple[slice, int]:
     """the value at the head"""
     return slice(1), 1
-
-
-def check_reduction(name: str, allowed: Sequence[Reduction] = PAPER_REDUCTIONS) -> Reduction:
-    """The name as one of the allowed reductions; raises FormulaError with a hint otherwise."""
-    if name in allowed:
-        return name
-    starts = " or ".join(f"{other}(...)" for other in allowed)
-    raise FormulaError(
-        f"a formula starts with {starts}, not {name!r}; {did_you_mean(name, allowed)}"
-    )

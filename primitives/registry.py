@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
+from primitives.errors import DeclarationError, did_you_mean, look_up
 from primitives.properties import Blind, Gives, Monotone, Symmetry, Traits, announce_change
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.statistics import SIZES, STATISTICS
@@ -118,18 +118,12 @@ def binary(
 
 def get_unary(name: str) -> Unary:
     """The unary primitive of that name."""
-    if name not in _unaries:
-        raise UnknownPrimitiveError(f"no unary operation {name!r}; {did_you_mean(name, _unaries)}")
-    return _unaries[name]
+    return look_up("unary operation", name, _unaries)
 
 
 def get_binary(name: str) -> Binary:
     """The binary primitive of that name."""
-    if name not in _binaries:
-        raise UnknownPrimitiveError(
-            f"no binary operation {name!r}; {did_you_mean(name, _binaries)}"
-        )
-    return _binaries[name]
+    return look_up("binary operation", name, _binaries)
 
 
 def forget(name: str) -> None:

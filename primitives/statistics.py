@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-from primitives.errors import DeclarationError, UnknownPrimitiveError, did_you_mean
+from primitives.errors import DeclarationError, look_up
 from primitives.properties import REALS, UNIT, Interval, announce_change
 
 
@@ -78,9 +78,7 @@ def statistic(
 
 def get_statistic(name: str) -> Statistic:
     """The statistic of that name."""
-    if name not in _statistics:
-        raise UnknownPrimitiveError(f"no statistic {name!r}; {did_you_mean(name, _statistics)}")
-    return _statistics[name]
+    return look_up("statistic", name, _statistics)
 
 
 def gradient_statistics() -> frozenset[str]:
@@ -135,10 +133,3 @@ _ALL = (
     Size("heads", "attention heads of the block", "h"),
 )
 SIZES: Mapping[str, Size] = MappingProxyType({size.name: size for size in _ALL})
-
-
-def get_size(name: str) -> Size:
-    """The size of that name."""
-    if name not in SIZES:
-        raise UnknownPrimitiveError(f"no size {name!r}; {did_you_mean(name, SIZES)}")
-    return SIZES[name]

@@ -106,8 +106,12 @@ def columns_that_fit(rows: int, columns: int, limit: int | None) -> int:
 def whole(values: Array) -> Matrix:
     """The matrix with every column kept, in float64."""
     doubled = as_float64(values)
-    shape = tuple(doubled.shape)
-    return Matrix(doubled, shape[1] if len(shape) == 2 else 0)
+    if len(doubled.shape) != 2:  # a stack of matrices is not what one tensor is
+        raise TensorError(
+            f"a tensor of shape {tuple(doubled.shape)} was given; expected two non-empty"
+            " dimensions: reshape it to rows x columns"
+        )
+    return Matrix(doubled, int(doubled.shape[1]))
 
 
 def cut(values: Array, limit: int) -> Matrix:

@@ -42,9 +42,9 @@ class Field:
         """The field's value in an architecture or in a layer."""
         return getattr(arch, self.name)
 
-    def put(self, value: Any) -> dict[str, Any]:
-        """The value as fields of an architecture."""
-        return {self.name: value}
+    def put(self, value: Any, fields: dict[str, Any]) -> None:
+        """Set the value in the fields of an architecture."""
+        fields[self.name] = value
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The same from JSON values."""
@@ -70,7 +70,8 @@ class Choice(Field):
 
     def vary(self, value: Any, drawn: Drawn, choose: Choose) -> Any:
         """What is chosen instead of the value; anew where that is None."""
-        return choose(value, self.allowed(drawn))
+        values = self.values
+        return choose(value, values(drawn) if callable(values) else values)
 
     def cross(self, pair: tuple[Any, Any], base: int, rng: random.Random) -> Any:
         """A value from either parent; `base` is the parent whose number of layers a child has."""
@@ -128,6 +129,8 @@ class PerStage(Field):
         """Each stage from either parent; where only one parent's value fits, from that one."""
         if self.is_together:
             return flip(*pair, rng)
+        if not self.is_multiple:
+            return tuple([flip(*values, rng) for values in zip(*pair, strict=True)])
         child: tuple[int, ...] = ()
         for values in zip(*pair, strict=True):
             fitting = [value for value in values if self._fits((*child, value))]
@@ -154,17 +157,12 @@ class PerStage(Field):
 
 @dataclass(frozen=True, slots=True)
 class Layers(Field):
-    """Layers of one kind; how many is chosen too.
-
-    `kind` makes a layer from the values of its choices. If `by_column`, the first choice is made
-    for all layers before the second.
-    """
+    """Layers of one kind; how many is chosen too. `kind` makes a layer from its choices' values."""
 
     name: str
     counts: Sequence[Any]
     kind: Callable[..., Any]
     choices: tuple[Choice, ...]
-    by_column: bool = False
 
     def vary(self, value: Any, drawn: Drawn, choose: Choose) -> tuple[Any, ...]:
         n = choose(None if value is None else len(value), self.counts)
@@ -174,22 +172,16 @@ class Layers(Field):
         self, layers: Sequence[Any], n: int, drawn: Drawn, choose: Choose
     ) -> tuple[Any, ...]:
         """So many layers: the first of the given ones varied, missing ones chosen anew."""
-        kept, missing = layers[:n], (None,) * (n - len(layers))
-        allowed = [choice.allowed(drawn) for choice in self.choices]
-        return (*self._made(kept, allowed, choose), *self._made(missing, allowed, choose))
+        choices = [(choice.get, choice.allowed(drawn)) for choice in self.choices]
+        kind = self.kind
+        return (
+            *[kind(*[choose(get(layer), of) for get, of in choices]) for layer in layers[:n]],
+            *[kind(*[choose(None, of) for _, of in choices]) for _ in range(n - len(layers))],
+        )
 
-    def _made(
-        self, layers: Sequence[Any], allowed: list[Sequence[Any]], choose: Choose
-    ) -> list[Any]:
-        of = [
-            [None if layer is None else choice.get(layer) for layer in layers]
-            for choice in self.choices
-        ]
-        if self.by_column:
-            columns = zip(of, allowed, strict=True)
-            made = [[choose(value, values) for value in column] for column, values in columns]
-            return [self.kind(*row) for row in zip(*made, strict=True)]
-        return [self.kind(*map(choose, row, allowed)) for row in zip(*of, strict=True)]
+    def draw_layer(self, choose: Choose) -> Any:
+        """A layer whose choices do not depend on other fields."""
+        return self.kind(*[choose(None, choice.allowed({})) for choice in self.choices])
 
     def cross(
         self, pair: tuple[tuple[Any, ...], tuple[Any, ...]], base: int, rng: random.Random
@@ -228,15 +220,67 @@ class Layers(Field):
         return (*value[:index], block, *value[index + 1 :])
 
 
+@dataclass(frozen=True, slots=True)
 class Columns(Layers):
-    """Layers that an architecture keeps as one tuple for each of their choices."""
+    """Layers that an architecture keeps as one tuple for each of their choices: a column.
 
-    def get(self, arch: Any) -> tuple[Any, ...]:
-        columns = [choice.get(arch) for choice in self.choices]
-        return tuple(self.kind(*values) for values in zip(*columns, strict=True))
+    If `by_column`, the first choice is made for all layers before the second.
+    """
 
-    def put(self, value: tuple[Any, ...]) -> dict[str, Any]:
-        return {of.name: tuple(of.get(layer) for layer in value) for of in self.choices}
+    by_column: bool = False
+
+    def get(self, arch: Any) -> tuple[tuple[Any, ...], ...]:
+        return tuple([choice.get(arch) for choice in self.choices])
+
+    def put(self, value: tuple[tuple[Any, ...], ...], fields: dict[str, Any]) -> None:
+        for choice, column in zip(self.choices, value, strict=True):
+            fields[choice.name] = column
+
+    def vary(self, value: Any, drawn: Drawn, choose: Choose) -> tuple[tuple[Any, ...], ...]:
+        n = choose(None if value is None else len(value[0]), self.counts)
+        return self.vary_columns(value, n, drawn, choose)
+
+    def vary_columns(
+        self, columns: Any, n: int, drawn: Drawn, choose: Choose
+    ) -> tuple[tuple[Any, ...], ...]:
+        """The columns of so many layers: values varied, missing ones chosen anew."""
+        allowed = [choice.allowed(drawn) for choice in self.choices]
+        before = [column[:n] for column in columns or ((),) * len(allowed)]
+        if self.by_column:
+            both = zip(before, allowed, strict=True)
+            kept = [[choose(value, values) for value in column] for column, values in both]
+            missing = range(n - len(kept[0]))
+            added = [[choose(None, values) for _ in missing] for values in allowed]
+            return tuple([(*old, *new) for old, new in zip(kept, added, strict=True)])
+        rows = [tuple(map(choose, row, allowed)) for row in zip(*before, strict=True)]
+        rows += [tuple([choose(None, of) for of in allowed]) for _ in range(n - len(rows))]
+        return tuple(zip(*rows, strict=True))
+
+    def cross(
+        self, pair: tuple[tuple[Any, ...], tuple[Any, ...]], base: int, rng: random.Random
+    ) -> tuple[Any, ...]:
+        first, second = pair[base], pair[1 - base]
+        shared = min(len(first[0]), len(second[0])) if first else 0
+        takes_first = [rng.random() < 0.5 for _ in range(shared)]
+        return tuple(
+            [
+                (*[a if is_a else b for a, b, is_a in zip(*of, takes_first)], *of[0][shared:])  # noqa: B905 (the shorter ends)
+                for of in zip(first, second, strict=True)
+            ]
+        )
+
+    def blocks(self, value: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
+        return tuple([self.kind(*row) for row in zip(*value, strict=True)])
+
+    def with_block(
+        self, value: tuple[tuple[Any, ...], ...], index: int, block: Any
+    ) -> tuple[tuple[Any, ...], ...]:
+        return tuple(
+            [
+                (*column[:index], choice.get(block), *column[index + 1 :])
+                for choice, column in zip(self.choices, value, strict=True)
+            ]
+        )
 
     def check(self, arch: Any, space: str) -> None:
         columns = [(choice, choice.get(arch)) for choice in self.choices]
@@ -317,17 +361,21 @@ class ChoiceSpace(Space[A]):
         return math.prod(field.count() for field in self.fields)
 
     def sample(self, rng: random.Random) -> A:
-        return self.chosen(lambda _, values: rng.choice(values))
+        draw = rng.choice
+        return self.chosen(lambda _, values: draw(values))
 
     def mutate(self, arch: A, probability: float, rng: random.Random) -> A:
-        return self.chosen(lambda value, of: redraw(value, of, probability, rng), arch)
+        return self.chosen(redrawing(probability, rng), arch)
 
     def chosen(self, choose: Choose, arch: A | None = None) -> A:
         """The architecture with every value chosen, instead of those of the given one."""
         drawn: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for field in self.fields:
-            drawn[field.name] = field.vary(None if arch is None else field.get(arch), drawn, choose)
-        return self.of_values(drawn)
+            value = field.vary(None if arch is None else field.get(arch), drawn, choose)
+            drawn[field.name] = value
+            field.put(value, fields)
+        return self.of_fields(fields)
 
     def crossover(self, first: A, second: A, rng: random.Random) -> A:
         base = 0 if self.layers is None else flip(0, 1, rng)
@@ -343,8 +391,10 @@ class ChoiceSpace(Space[A]):
 
     def of_values(self, values: Mapping[str, Any]) -> A:
         """The architecture with these values of the fields."""
-        puts = (field.put(values[field.name]).items() for field in self.fields)
-        return self.of_fields(dict(itertools.chain(*puts)))
+        fields: dict[str, Any] = {}
+        for field in self.fields:
+            field.put(values[field.name], fields)
+        return self.of_fields(fields)
 
     def of_fields(self, fields: Mapping[str, Any]) -> A:
         """The architecture with these fields."""
@@ -364,7 +414,7 @@ class ChoiceSpace(Space[A]):
     def draw_block(self, arch: A, index: int, rng: random.Random) -> A:
         """The architecture with the choices of one layer drawn anew."""
         assert self.layers is not None, "a space without layers draws blocks itself"
-        (block,) = self.layers.vary_layers((), 1, {}, lambda _, values: rng.choice(values))
+        block = self.layers.draw_layer(lambda _, values: rng.choice(values))
         return self.with_block(arch, index, block)
 
     def depth(self, arch: A) -> int:
@@ -389,9 +439,14 @@ def flip_layers(first: Sequence[T], second: Sequence[T], rng: random.Random) -> 
     return (*shared, *first[len(shared) :])
 
 
-def redraw(current: T | None, values: Sequence[T], probability: float, rng: random.Random) -> T:
+def redrawing(probability: float, rng: random.Random) -> Choose:
     """A fresh draw with the given probability, or where there is no value; else the current one."""
-    return rng.choice(values) if current is None or rng.random() < probability else current
+    draw, share = rng.choice, rng.random
+
+    def redraw(value: Any, values: Sequence[Any]) -> Any:
+        return draw(values) if value is None or share() < probability else value
+
+    return redraw
 
 
 def require(allowed: Sequence[T] | range, value: T, place: str, space: str) -> None:

@@ -25,18 +25,17 @@ from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.cli.output import note
-from lpzero.discover.choice import MEMBERS, order_of, rank_mean
-from lpzero.judgement.correlation import spearman, spearman_many, within_spearman
+from lpzero.discover.objective import MEMBERS, order_of, rank_mean
+from lpzero.judgement.correlation import agreement, spearman, spearman_many, within_spearman
 from lpzero.judgement.ranks import rank_targets
-from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import TableJudge
 from lpzero.parallel import Workers
 from lpzero.proxies import Context
 from lpzero.proxies.ranking import ProxyColumns
 from lpzero.runs.journal import Journal
-from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
+from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.terms import TermLanguage
 from lpzero.sketches.builder import Builder, sketches
 from lpzero.sketches.sketch import SketchOptions

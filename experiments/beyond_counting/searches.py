@@ -16,9 +16,8 @@ import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.candidate import Candidate, Verdict
-from lpzero.discover.choice import STABLE
 from lpzero.discover.evolution import Evolution, State
-from lpzero.discover.settings import Settings, preset
+from lpzero.discover.settings import STABLE, Settings, preset
 from lpzero.judgement.measures import Measures, RankMeasures
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge

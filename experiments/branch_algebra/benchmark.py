@@ -20,10 +20,8 @@ import scipy.stats
 from experiments.measured import prints_measured
 from lpzero.cli.options import cache_option, data_option, format_option
 from lpzero.cli.output import print_rows
-from lpzero.exhaust.families import family_scorer
 from lpzero.exhaust.results import formula_at
-from lpzero.exhaust.shard_files import ShardFiles
-from lpzero.exhaust.shards import ShardTask, cut
+from lpzero.exhaust.shards import ShardFiles, ShardTask, cut, family_scorer
 from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge

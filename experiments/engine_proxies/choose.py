@@ -25,13 +25,12 @@ from lpzero import files
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.cli.output import note
-from lpzero.discover.choice import MEMBERS, order_of
-from lpzero.discover.choice import STABLE as TERMS_STABLE
-from lpzero.judgement.across import Across
-from lpzero.judgement.correlation import spearman, within_spearman
+from lpzero.discover.objective import MEMBERS, order_of
+from lpzero.discover.settings import STABLE as TERMS_STABLE
+from lpzero.judgement.correlation import agreement, spearman, within_spearman
+from lpzero.judgement.measures import Across
 from lpzero.judgement.ranks import rank_many, rank_targets
-from lpzero.judgement.stability import agreement
-from lpzero.scores.best_count import best_count, count_terms
+from lpzero.scores.formula_rivals import best_count, count_terms
 from lpzero.scores.products import Found, Searched, search, search_tables
 from lpzero.scores.terms import TermLanguage, TermTable, stable_term_tables
 from lpzero.scores.values import Values

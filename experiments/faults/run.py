@@ -36,7 +36,7 @@ from experiments.faults.damage import DAMAGES, WEIGHTS
 from experiments.faults.made_tables import register, write
 from experiments.faults.workload import KILLED, READ_AFTER_KILLS, RUNS, TARGETS, Place, Target
 from lpzero.files import write_json
-from lpzero.judgement import bootstrap, differences
+from lpzero.judgement import bootstrap
 from lpzero.report import style
 from lpzero.runs.journal import Journal
 from spaces.training import tasks
@@ -148,8 +148,7 @@ def _prepare() -> None:
 
     torch.set_num_threads(1)
     tasks.N_HELD_OUT_WINDOWS = 8
-    for module_ in (bootstrap, differences):
-        module_.RESAMPLES = 50
+    bootstrap.RESAMPLES = 50
     style.encode = _figure_data
     gc.collect()
     gc.freeze()  # a collection in a fork would copy every page

@@ -41,7 +41,7 @@ BUGS = (
     Bugs("lpzero/sketches/builder.py", [_T + "sketches/test_lazy_sketches.py"], [
         ("replace(builder, is_lazy=False)", "builder", "a broken sketch is not rebuilt when it is read"),
     ]),
-    Bugs("lpzero/scores/published_formulas.py", [_T + "scores/test_published_formulas.py"], [
+    Bugs("lpzero/scores/formula_rivals.py", [_T + "scores/test_formula_rivals.py"], [
         ("if all(text in of_row for of_row in stored):", "if any(text in of_row for of_row in stored):", "a row without stored scores is looked up all the same"),
         ("stored[row] | new", "new", "new scores replace those that are known"),
         ("float(of[row])", "float(of[0])", "every sketch has the scores of the first"),
@@ -60,7 +60,7 @@ BUGS = (
         ("places = [stack.places[at] for stack in stacks]", "places = [min(at, len(stack.distinct) - 1) for stack in stacks]", "gradients meet the weights of another network"),
         ("found.setdefault(tensor.identity(), len(found))", "found.setdefault(id(tensor), len(found))", "equal tensors are computed again"),
     ]),
-    Bugs("lpzero/scores/tensors.py", [_T + "scores/test_branch_table.py"], [
+    Bugs("lpzero/scores/stacks.py", [_T + "scores/test_branch_table.py"], [
         ("return digest, values.shape, self.matrix.true_columns", "return values.shape, self.matrix.true_columns", "tensors of one shape are taken for each other"),
     ]),
     Bugs("lpzero/scores/tabulation/basis.py", [_T + "scores/test_branch_table.py"], [
@@ -89,7 +89,7 @@ BUGS = (
         ("len(formula.powers) > 1 and not np.isfinite(total).all()", "False", "a product that overflows has scores"),
         ("return -self.total(expression.operand)", "return self.total(expression.operand)", "the total of -x is that of x"),
     ]),
-    Bugs("lpzero/exhaust/families.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
+    Bugs("lpzero/exhaust/shards.py", [_T + "scores/test_branch_table.py", _T + "scores/test_terms.py", _T + "exhaust/test_exhaust.py"], [
         ("return a + b if family.operation == \"add\" else a - b", "return a + b", "a family of differences is one of sums"),
         ("total += inside / counts[:, block]", "total += inside", "tensors of a block are added up"),
     ]),
@@ -121,7 +121,7 @@ BUGS = (
         ("rest = rho - rho_size * self._rho_target_size", "rest = rho - rho_size", "partial rho without the target's own correlation"),
         ("within += size * of_group", "within += self.n_within / len(ranked.sizes) * of_group", "groups are not weighted by their size"),
     ]),
-    Bugs("lpzero/judgement/ranked_groups.py", [_T + "judgement/test_measures.py"], [
+    Bugs("lpzero/judgement/ranks.py", [_T + "judgement/test_measures.py"], [
         ("middles = flat[firsts] + (lengths - 1) * 0.5", "middles = flat[firsts]", "ties share their first rank"),
         ("self._tags = (number << (_KEY_BITS + self._bits)) |", "self._tags =", "groups are ranked together"),
     ]),
@@ -139,11 +139,11 @@ BUGS = (
         ("kept = rows[np.isfinite(others[rows])]", "kept = rows", "a rival's missing scores are compared"),
         ("found = {\"train\": self.split.train, \"valid\": self.split.valid}", "found = {\"train\": self.split.train, \"valid\": self.split.train}", "valid measured on train rows"),
     ]),
-    Bugs("lpzero/judgement/verdict.py", [_T + "judgement/test_verdict.py"], [
+    Bugs("lpzero/judgement/rivals.py", [_T + "judgement/test_verdict.py"], [
         ("abs(winner.rho_within) <= chance_within(winner.n_within)", "winner.rho_within <= 0", "chance within groups is not considered"),
         ("if found.outcome is Outcome.NOT_AHEAD:", "if False:", "a winner that is behind is called ahead"),
     ]),
-    Bugs("lpzero/judgement/differences.py", [_T + "judgement/test_differences.py"], [
+    Bugs("lpzero/judgement/bootstrap.py", [_T + "judgement/test_differences.py"], [
         ("if self.rho_ci[0] > 0 else", "if self.rho_ci[1] > 0 else", "ahead although the interval holds 0"),
     ]),
     Bugs("lpzero/judgement/rivals.py", [_T + "judgement/test_rivals.py"], [
@@ -163,7 +163,7 @@ BUGS = (
         ("if measure == RHO_WITHIN and measures.n_within == 0:", "if False:", "valid rows without groups give 0"),
         ("picked = random.Random(f\"rows {parts.seed}\").sample(range(n), settings.archs)", "picked = range(settings.archs)", "the first training rows instead of a sample"),
     ]),
-    Bugs("lpzero/judgement/across.py", [_T + "discover/test_objective.py"], [
+    Bugs("lpzero/judgement/measures.py", [_T + "discover/test_objective.py"], [
         ("np.where(minus > plus, -1, 1)", "np.where(rhos[0] < 0, -1, 1)", "the sign from the first of several tables"),
         ("return np.asarray(rhos.min(axis=0))", "return np.asarray(rhos.max(axis=0))", "the fitness of the best table"),
     ]),
@@ -177,7 +177,7 @@ BUGS = (
         ("if candidate.fitness[0] >= self._worst:", "if candidate.fitness[0] > self._worst:", "a full hall admits no equal"),
         ("candidate.key not in keys and", "", "a formula has two entries"),
     ]),
-    Bugs("lpzero/discover/choice.py", [_T + "discover/test_products.py", _T + "discover/test_choice.py"], [
+    Bugs("lpzero/discover/objective.py", [_T + "discover/test_products.py", _T + "discover/test_choice.py"], [
         ("stability >= min(threshold, float(stability.max()))", "stability >= threshold", "nothing is chosen if nothing is stable"),
         ("np.lexsort((np.asarray(complexity), -np.round(rho, 10), ~is_stable))", "np.lexsort((-np.asarray(complexity), -np.round(rho, 10), ~is_stable))", "the more complex of equals comes first"),
     ]),

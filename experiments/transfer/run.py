@@ -26,10 +26,10 @@ from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.cli.options import cache_option, data_option, jobs_option
 from lpzero.cli.output import note
-from lpzero.discover.choice import STABLE
+from lpzero.discover.settings import STABLE
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
-from lpzero.scores.best_count import best_count
+from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.terms import TermLanguage, stable_term_tables
 from lpzero.scores.values import Values
 from lpzero.sketches.store import Store, default_folder

@@ -155,7 +155,7 @@ def print_verdict(result: Fields) -> None:
 
 
 def _headline(result: Fields, table: str) -> str:
-    from lpzero.judgement.verdict import headline
+    from lpzero.judgement.rivals import headline
 
     first = next(line for line in result["differences"] if line["table"] == table)
     test = result["best"]["judged"][table]["test"]
@@ -163,7 +163,7 @@ def _headline(result: Fields, table: str) -> str:
 
 
 def _against(line: Fields, with_table: bool) -> dict[str, Any]:
-    from lpzero.judgement.verdict import rival_name
+    from lpzero.judgement.rivals import rival_name
 
     return {
         **({"table": line["table"]} if with_table else {}),
@@ -177,7 +177,7 @@ def _against(line: Fields, with_table: bool) -> dict[str, Any]:
 
 
 def _facts(result: Fields, table: str) -> Iterator[tuple[str, str]]:
-    from lpzero.judgement.verdict import within_claim
+    from lpzero.judgement.rivals import within_claim
 
     test = result["best"]["judged"][table]["test"]
     within, n = test["rho_within"], test["n_within"]

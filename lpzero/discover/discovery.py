@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any
 from lpzero import plugins
 from lpzero.discover import report
 from lpzero.discover.campaign import Callback, CampaignOutcome, run
-from lpzero.discover.campaign_columns import ProxyScores, table_columns
+from lpzero.discover.campaign_columns import NetworkRivals, ProxyScores, table_columns
 from lpzero.discover.candidate import is_candidate
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.first_population import first_formulas
-from lpzero.discover.floor import floors
-from lpzero.discover.network_rivals import NetworkRivals
-from lpzero.discover.objective import Objective
+from lpzero.discover.objective import Objective, floors
 from lpzero.discover.settings import Settings, preset
 from lpzero.discover.storage import (
     KIND,
@@ -34,15 +32,15 @@ from lpzero.discover.storage import (
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
+from lpzero.judgement.correlation import Stability, stability
 from lpzero.judgement.rivals import MeasureStability
-from lpzero.judgement.stability import Stability, stability
 from lpzero.parallel import Workers
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
-from lpzero.scores.best_count import best_count
 from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.floor import PERMUTATIONS, check_permutations
+from lpzero.scores.formula_rivals import best_count
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.statistics import OURS
 from primitives.formula import Formula
@@ -53,7 +51,7 @@ from spaces.tables.splits import whole_table_split
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
-    from spaces.tables.readers import Reading
+    from spaces.tables.readers import ReadOptions
 
     AnyTable = Table | ColumnTable
 
@@ -91,7 +89,7 @@ class Campaign:
         batch: Minibatch | None = None,
         definitions: str | None = None,
         sketches: Sequence[Sequence[Sketch]] | None = None,
-        reading: Reading | None = None,
+        reading: ReadOptions | None = None,
         proxy_scores: ProxyScores | None = None,
         time_limit: float | None = None,
         permutations: int = PERMUTATIONS,

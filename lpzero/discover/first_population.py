@@ -11,7 +11,7 @@ from heapq import merge
 from itertools import zip_longest
 
 from lpzero.discover.table_fitness import TableFitness
-from lpzero.judgement.across import Across
+from lpzero.judgement.measures import Across
 from lpzero.scores.columns import ColumnFacts
 from lpzero.scores.products import search_tables
 from lpzero.scores.terms import stable_term_tables

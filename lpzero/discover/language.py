@@ -45,7 +45,7 @@ from primitives.formula import (
     chains,
     formulas_within,
 )
-from primitives.parser import parse, parse_paper_formula
+from primitives.parser import parse
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, Reduction
 from primitives.registry import BINARIES, UNARIES
 from primitives.rejection import Rejected
@@ -402,7 +402,12 @@ class Language:
 
     def read(self, text: str) -> Formula:
         """A starting formula; one that is pruned is replaced by its canonical form."""
-        formula = parse(text) if self.has_products else parse_paper_formula(text)
+        formula = parse(text)
+        if not (self.has_products or formula.is_papers):
+            raise InputError(
+                f"the starting formula {text} is not one sum or mean over blocks, of statistics"
+                " alone; others need --terms 2 or more"
+            )
         if self._pruned(formula) is not None:
             formula = canonical(formula)
         rejected = self._pruned(formula)

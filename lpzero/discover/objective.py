@@ -1,20 +1,34 @@
-"""The judge of a campaign: evaluates formulas on the training rows of one table or several."""
+"""The judge of a campaign: evaluates formulas on the training rows of one table or several.
+
+The winner is the best on train and valid whose scores repeat: networks with other weights on
+another batch rank the architectures alike, for which no target is needed, so all rows count. The
+rank mean of the best that repeat is an ensemble, a proxy like any other. The permutation floor is
+what the campaign's beam search, from which evolution starts, fits to permuted targets. Shapes: K
+formulas, A architectures.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.candidate import Candidate, Verdict
 from lpzero.discover.settings import FITTED, Settings
 from lpzero.discover.table_fitness import TableFitness
-from lpzero.judgement.across import ONE_TABLE, Across
-from lpzero.judgement.measures import MEASURES, Measures
+from lpzero.judgement.measures import MEASURES, ONE_TABLE, Across, Measures
+from lpzero.judgement.ranks import rank_many
+from lpzero.scores.floor import ProductFloor, permutation_floor
+from lpzero.scores.products import search
 from primitives.canonical import canonical
 from primitives.formula import Formula
 from primitives.rejection import Rejected
+
+if TYPE_CHECKING:
+    from spaces.tables import ColumnTable, Table
 
 
 class Objective:
@@ -119,3 +133,57 @@ class Objective:
         if self.across().name != "regret":
             return self.across()
         return Across("regret", [fitness.own_best_train_valid for fitness in self.tables_fitness])
+
+
+MEMBERS = 20  # of an ensemble
+
+
+def order_of(
+    rho: FloatArray, stability: FloatArray | None, complexity: Sequence[int], threshold: float
+) -> IntArray:
+    """The formulas that may be chosen, best first: stable ones by rho, the simpler of equals first.
+
+    If no formula is stable the most stable one remains.
+    """
+    is_stable = np.ones(len(rho), dtype=np.bool_)
+    if stability is not None:
+        is_stable = stability >= min(threshold, float(stability.max()))
+    order = np.lexsort((np.asarray(complexity), -np.round(rho, 10), ~is_stable))
+    return np.asarray(order[: int(is_stable.sum())])
+
+
+def rank_mean(scores: FloatArray) -> FloatArray:
+    """The score (A,) of an ensemble: the mean rank over its members' scores (K, A)."""
+    mean: FloatArray = rank_many(scores).mean(axis=0)
+    return mean
+
+
+def floors(
+    tables: Sequence[Table | ColumnTable],
+    objective: Objective,
+    permutations: int,
+    with_progress: bool = False,
+) -> list[dict[str, Any]]:
+    """The floor on each table as JSON values; this reads the test rows.
+
+    Empty without permutations, and for campaigns that do not start from a beam search.
+    """
+    settings = objective.settings
+    if not permutations or not settings.starts_from_beam:
+        return []
+    lines = []
+    for table, fitness in zip(tables, objective.tables_fitness, strict=True):
+        logs, rows = fitness.terms.logs, fitness.rows
+        floor = ProductFloor(
+            partial(search, logs[:, rows], beam=fitness.beam),
+            logs,
+            rows,
+            fitness.train_valid_rows if settings.choose == "stable" else rows,
+            fitness.parts.open_test(),
+        )
+        label = f"permutations of {table.name}" if with_progress else None
+        found = permutation_floor(
+            floor, table.targets, permutations, workers=fitness.workers, label=label
+        )
+        lines.append({"table": table.name, **found.to_json()})
+    return lines

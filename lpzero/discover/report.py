@@ -13,17 +13,16 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
+from lpzero.discover.campaign_columns import NetworkRivals
 from lpzero.discover.candidate import Candidate
-from lpzero.discover.choice import MEMBERS, order_of, rank_mean
-from lpzero.discover.network_rivals import NetworkRivals
-from lpzero.discover.objective import Objective
+from lpzero.discover.objective import MEMBERS, Objective, order_of, rank_mean
 from lpzero.errors import LPZeroError
+from lpzero.judgement.correlation import agreement
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
-from lpzero.judgement.stability import agreement
 from lpzero.judgement.table import TableJudge
 from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.columns import RANK_OF
-from lpzero.scores.published_formulas import formula_rivals
+from lpzero.scores.formula_rivals import formula_rivals
 from primitives.canonical import canonical
 from primitives.parser import parse
 from primitives.rejection import Rejected

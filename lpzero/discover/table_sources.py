@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
-    from spaces.tables.readers import Reading
+    from spaces.tables.readers import ReadOptions
 
 
 class TableSources:
@@ -22,7 +22,7 @@ class TableSources:
     def __init__(
         self,
         by_name: Callable[[str, str | None], Table | ColumnTable],
-        reading: Reading | None = None,
+        reading: ReadOptions | None = None,
         kept: Mapping[str, Any] | None = None,
     ) -> None:
         self._by_name, self._reading, self._kept = by_name, reading, dict(kept or {})
@@ -31,15 +31,15 @@ class TableSources:
     def load(self, name: str, space: str | None = None) -> Table | ColumnTable:
         """The table of that name or in that file; with a space its rows are architectures."""
         from spaces.tables.column_files import is_file
-        from spaces.tables.readers import Reading
+        from spaces.tables.readers import ReadOptions
 
         known = self._kept.get(name)
         if known is None and not is_file(name):
             return self._by_name(name, space)
         path = Path(name if known is None else known["path"]).expanduser().absolute()
-        reading = self._reading or Reading()
+        reading = self._reading or ReadOptions()
         if self._reading is None and known is not None:
-            reading = Reading(**known["reading"])
+            reading = ReadOptions(**known["reading"])
         # The entry of a stored campaign has the space's name, its file the space's address.
         wanted = space if known is None else known.get("space")
         table, address = read_file(path, reading, wanted)
@@ -49,7 +49,7 @@ class TableSources:
 
 
 def read_file(
-    path: Path, reading: Reading, space: str | None
+    path: Path, reading: ReadOptions, space: str | None
 ) -> tuple[Table | ColumnTable, str | None]:
     """The table in a user's file, and the address of its space if its rows are architectures."""
     from spaces.tables.nano import is_trained, read_trained

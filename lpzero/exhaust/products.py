@@ -19,7 +19,7 @@ import numpy as np
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.errors import EnvelopeError, InputError
 from lpzero.exhaust.results import Entry, Query
-from lpzero.exhaust.shard_files import ShardFiles
+from lpzero.exhaust.shards import ShardFiles
 from lpzero.files import read_sealed, write_sealed
 from lpzero.judgement.measures import MEASURES, RHO, Measures, RankMeasures
 from lpzero.runs.layout import SHARDS, place

@@ -1,7 +1,8 @@
-"""Reads an exhaustive run's directory: its request, its last result, and what is missing."""
+"""Reads an exhaustive run's directory (request, last result, what is missing), and follows it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +11,12 @@ import numpy as np
 
 from lpzero.exhaust.products import PairResults, read_terms
 from lpzero.exhaust.results import Query, Results
-from lpzero.exhaust.shard_files import ShardFiles
+from lpzero.exhaust.shards import ShardFiles
 from lpzero.judgement.measures import MEASURES, RHO
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.formula_run import ONE_SIDED, FormulaRun, PairRho, Row, pairs_in
-from lpzero.runs.layout import RESULT, SCORES
-from lpzero.runs.run import read_file
+from lpzero.runs.layout import RESULT, SCORES, SHARDS
+from lpzero.runs.run import Now, OpenedAgain, Run, read_file
 from primitives.space_size import SpaceSize, measure
 
 
@@ -99,3 +100,23 @@ def _row(line: Row) -> Row:
         "complexity": line["complexity"],
         "fitness": line["rho"]["train"],
     }
+
+
+class LiveExhaustion(OpenedAgain):
+    """The run as it was last read; its measures are read once it has a result."""
+
+    def _read(self) -> Run | None:
+        return read(self.config) if (self.config.folder / RESULT).is_file() else None
+
+    def now(self) -> Now:
+        """The number of shards that were written."""
+        try:
+            names = os.listdir(self.config.folder / SHARDS)
+        except OSError:
+            names = []
+        return Now({"shards": f"{sum(name.endswith('.npz') for name in names):,}"})
+
+
+def watch(config: StoredConfig) -> LiveExhaustion:
+    """What follows the exhaustive run with that config."""
+    return LiveExhaustion(config)

@@ -9,8 +9,8 @@ from lpzero.arrays import FloatArray
 from lpzero.exhaust.products import PairResults
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import ExhaustSettings
+from lpzero.judgement.correlation import stability
 from lpzero.judgement.rivals import Contest, Count, contest_fields, rival_lines
-from lpzero.judgement.stability import stability
 from lpzero.judgement.table import TableJudge
 from lpzero.options import to_json
 from lpzero.parallel import Workers
@@ -18,8 +18,8 @@ from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.branch_table import BranchTable
 from lpzero.scores.chains import bare_chains
 from lpzero.scores.floor import ProductFloor, permutation_floor
+from lpzero.scores.formula_rivals import formula_rivals
 from lpzero.scores.products import PairScreen
-from lpzero.scores.published_formulas import formula_rivals
 from lpzero.scores.row_batches import scores_in_batches
 from lpzero.scores.values import MISSING_STATISTIC, Values
 from lpzero.sketches.sketch import Sketch

@@ -15,7 +15,7 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.exhaust import shards
-from lpzero.exhaust.shard_files import ShardFiles
+from lpzero.exhaust.shards import ShardFiles
 from lpzero.judgement.measures import MEASURES, RHO, Measures, read_measure
 from lpzero.options import OneOf, SomeOf, Whole, check, option
 from lpzero.runs.formula_run import ONE_SIDED

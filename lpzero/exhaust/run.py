@@ -15,11 +15,9 @@ import numpy as np
 
 from lpzero.arrays import IntArray
 from lpzero.errors import InputError, LPZeroError
-from lpzero.exhaust.families import family_scorer
 from lpzero.exhaust.products import PairResults, PairTask, needed_bytes
 from lpzero.exhaust.results import Results
-from lpzero.exhaust.shard_files import ShardFiles
-from lpzero.exhaust.shards import ShardTask
+from lpzero.exhaust.shards import ShardFiles, ShardTask, family_scorer
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge
 from lpzero.options import Bytes, Switch, Whole, check, option

@@ -21,7 +21,6 @@ from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from lpzero.untrusted import Fields, check_number, check_text, read_json, read_text
-from primitives.formula import SCHEMA as _PLAIN_SCHEMA
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
@@ -29,6 +28,7 @@ from spaces.minibatch import PATHS, Minibatch
 
 ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
 SCHEMA = 1
+_PLAIN_SCHEMA = 1
 _MAX_FORMULAS = 1000
 _COMBINED_BY = "rank-mean"
 _EACH = {"n": None, "rho": 1.0, "rho_ci": 1.0, "rho_given_params": 1.0}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lpzero.export.record import Exported, Exporter, Figures, Pair, is_papers
+from lpzero.export.record import Exported, Exporter, Figures, Pair
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.options import Switch, option
 from primitives.formula import Formula
@@ -193,7 +193,7 @@ def _caption(
         " block's elements is left unwritten. Train and valid took part in the choice, test did"
         " not."
     )
-    return caption if all(is_papers(one.formula) for one in exported) else caption + _POSITIONS
+    return caption if all(one.formula.is_papers for one in exported) else caption + _POSITIONS
 
 
 def _formula_row(one: Exported, table: str | None) -> str:

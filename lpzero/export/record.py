@@ -20,7 +20,6 @@ from primitives.errors import FormulaError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.pruning import check
-from primitives.reductions import PAPER_REDUCTIONS
 from spaces.declarations import declared
 
 if TYPE_CHECKING:
@@ -104,11 +103,6 @@ class Formulas:
 
     entries: list[Exported]
     ensemble: str | None = None
-
-
-def is_papers(formula: Formula) -> bool:
-    """Whether it has the paper's form: one sum or mean over blocks, of statistics alone."""
-    return formula.is_term and formula.term.reduction in PAPER_REDUCTIONS and not formula.sizes
 
 
 def batch_of(space: Space[Any], chosen: Minibatch | None = None) -> Batch:

@@ -4,19 +4,24 @@ A resample is a vector of counts c (how often each architecture was drawn). Rank
 rank_i = sum_j c_j [x_j < x_i] + (1 + sum_j c_j [x_j = x_i]) / 2, and tau-b is a quotient of
 quadratic forms in c. Everything is a sum of whole numbers and halves, exact in any order. Shapes: R
 resamples, n architectures.
+
+The difference of two rhos has a paired interval: both score vectors are ranked in the same
+resamples, so what they share cancels, and the interval says whether one is ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.judgement import large_resamples
-from lpzero.judgement.correlation import bounded_ratio
+from lpzero.judgement.correlation import bounded_ratio, spearman
 from lpzero.judgement.ranks import rank, rank_targets
 
 Interval = tuple[float, float]
@@ -139,3 +144,45 @@ def _of_targets(counts: FloatArray, y: FloatArray) -> _Resampled:
             _known_targets.pop(next(iter(_known_targets)))
         _known_targets[key] = _resampled(counts, y)
     return _known_targets[key]
+
+
+class Outcome(Enum):
+    """What a paired difference says."""
+
+    AHEAD = "ahead"  # the whole interval is above 0
+    NOT_SETTLED = "not settled"  # above 0, but the interval holds 0
+    NOT_AHEAD = "not ahead"  # 0 or below
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """rho(a) - rho(b) on n architectures, its 95% interval, the share of resamples above 0."""
+
+    n: int
+    rho: float
+    rho_ci: Interval
+    share_above: float
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether a is ahead of b."""
+        if self.rho <= 0:
+            return Outcome.NOT_AHEAD
+        return Outcome.AHEAD if self.rho_ci[0] > 0 else Outcome.NOT_SETTLED
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields and the outcome as plain JSON values."""
+        return asdict(self) | {"rho_ci": list(self.rho_ci), "outcome": self.outcome.value}
+
+
+def paired_difference(a: FloatArray, b: FloatArray, targets: FloatArray) -> Difference:
+    """The difference of the rhos of two finite score vectors (n,) with the targets (n,)."""
+    counts = draw_counts(len(targets), RESAMPLES)
+    y = rank_targets(targets)
+    drawn = spearman_resampled(counts, rank(a), y) - spearman_resampled(counts, rank(b), y)
+    return Difference(
+        n=len(targets),
+        rho=spearman(np.asarray(a), targets) - spearman(np.asarray(b), targets),
+        rho_ci=percentile_interval(drawn),
+        share_above=float(np.mean(drawn > 0)),
+    )

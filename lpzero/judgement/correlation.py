@@ -1,14 +1,16 @@
 """Rank correlations of many score vectors with one target, always finite, ties averaged.
 
 A constant score vector ranks nothing: its correlation is 0 and it is flagged. The correlation of a
-vector with a value that is not finite is -inf, and it is flagged too. Shapes: F score vectors, n
-architectures.
+vector with a value that is not finite is -inf, and it is flagged too. Stability is the correlation
+of a proxy's scores with those of other weights and batches: it needs no target, so it can be
+measured on all rows before anything is chosen. Shapes: F score vectors, n architectures.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from lpzero.judgement.ranks import (
     MOST_ARCHS,
     quantise_keys,
     rank,
+    rank_many,
     rank_targets,
     sort_keys,
     sorted_ranks,
@@ -208,3 +211,42 @@ def bounded_ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """numerator / denominator clipped to [-1, 1], 0 where the denominator is 0; all (F,)."""
     ratio = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
     return np.clip(ratio, -1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """Median and least rank correlation of a proxy's scores with those of `n` other seeds."""
+
+    n: int
+    median: float
+    least: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return asdict(self)
+
+
+def stability(scores: FloatArray, others: FloatArray) -> Stability:
+    """How far scores (n,) repeat in others (seeds, n); 0 without finite scores on either side."""
+    if not np.isfinite(scores).all():
+        return Stability(len(others), 0.0, 0.0)
+    rhos = spearman_many(np.atleast_2d(others), rank(scores))
+    values = np.where(rhos.non_finite, 0.0, rhos.values)
+    return Stability(len(values), float(np.median(values)), float(values.min()))
+
+
+def agreement(scores: FloatArray, repeated: FloatArray) -> FloatArray:
+    """The rank correlation (K,) of each row of scores (K, A) with the same row of `repeated`.
+
+    Rows that are not finite or constant have 0.
+    """
+    finite = np.isfinite(scores).all(axis=1) & np.isfinite(repeated).all(axis=1)
+    result = np.zeros(len(scores))
+    if finite.any():
+        first, second = rank_many(scores[finite]), rank_many(repeated[finite])
+        first, second = (x - x.mean(axis=1, keepdims=True) for x in (first, second))
+        size = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+        result[finite] = np.divide(
+            (first * second).sum(axis=1), size, out=np.zeros(len(first)), where=size > 0
+        )
+    return result

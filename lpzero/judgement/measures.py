@@ -3,19 +3,35 @@
 Campaigns and exhaustive runs compute these measures for many score vectors, on training or
 validation rows. Scores are quantised once, and sorted once for all rows and once inside the groups.
 Ranks are multiples of one half, so sums of their products are exact in any order.
+
+Correlations on several tables (M of them) become one number, so that formulas can be compared:
+
+regret   the lowest, over tables, of rho minus the best rho that the table's own search finds
+fisher   the mean over tables of Fisher's z, as a correlation again
+min      the lowest rho
+
+With one table each of them is the rho itself. A formula has one sign for all tables: the one with
+the larger number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from lpzero.arrays import BoolArray, FloatArray, LabelArray
+from lpzero.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import LEAST_IN_GROUP
-from lpzero.judgement.ranked_groups import RankedGroups, batched_groups, centred
-from lpzero.judgement.ranks import quantise_keys, rank, rank_targets
+from lpzero.judgement.ranks import (
+    RankedGroups,
+    batched_groups,
+    centred,
+    quantise_keys,
+    rank,
+    rank_targets,
+)
 from primitives.errors import did_you_mean
 
 _ELEMENTS = 1 << 17
@@ -119,3 +135,37 @@ class RankMeasures:
         if self._within:
             within /= self.n_within
         return np.stack([rho, np.clip(given, -1, 1), within]), constant
+
+
+_MOST = 1 - 1e-9  # correlations are cut at this before Fisher's z, which is infinite at 1
+
+
+class Across:
+    """How correlations (M, ...) become one number; larger is better.
+
+    `best` (M,) are the best correlations of each table's own search, which the regret needs.
+    """
+
+    def __init__(self, name: str = "min", best: Sequence[float] = ()) -> None:
+        assert name != "regret" or best, "the regret needs the best of each table"
+        self.name, self._best = name, np.asarray(best, dtype=np.float64)
+
+    def value(self, rhos: FloatArray) -> FloatArray:
+        """The number (...) that stands for correlations (M, ...)."""
+        if len(rhos) == 1:
+            return np.asarray(rhos[0])
+        if self.name == "regret":
+            shape = (len(rhos),) + (1,) * (rhos.ndim - 1)
+            return np.asarray((rhos - self._best.reshape(shape)).min(axis=0))
+        if self.name == "fisher":
+            z = np.arctanh(np.clip(rhos, -_MOST, _MOST))
+            return np.asarray(np.tanh(z.mean(axis=0)))
+        return np.asarray(rhos.min(axis=0))
+
+    def signed(self, rhos: FloatArray) -> tuple[FloatArray, IntArray]:
+        """The number (...) with the better sign of the scores, and that sign (...)."""
+        plus, minus = self.value(rhos), self.value(0.0 - rhos)
+        return np.maximum(plus, minus), np.where(minus > plus, -1, 1)
+
+
+ONE_TABLE = Across()

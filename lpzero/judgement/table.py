@@ -16,8 +16,8 @@ import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray, LabelArray
 from lpzero.judgement import counters
+from lpzero.judgement.bootstrap import Difference, paired_difference
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.differences import Difference, paired_difference
 from lpzero.judgement.judgement import Judgement, judge
 from lpzero.judgement.measures import RankMeasures
 from spaces.tables.source import NO_SPACE

@@ -53,7 +53,7 @@ _DROPPED: dict[type[nn.Module], str] = {
 }
 
 
-class Affine(NamedTuple):
+class LayerRows(NamedTuple):
     """What enters a matrix (n, d) and what comes out (n, f), a row for each token."""
 
     entered: Tensor
@@ -108,9 +108,9 @@ def positive_activations(network: Network) -> list[Tensor]:
     return [torch.cat(same) for same in zip(*by_part, strict=True)]
 
 
-def hidden_layers(network: Network) -> list[list[Affine]]:
+def hidden_layers(network: Network) -> list[list[LayerRows]]:
     """For each block the matrices of its FFN but the last, in the order in which they run."""
-    found: list[list[list[Affine]]] = []
+    found: list[list[list[LayerRows]]] = []
     with network.untouched(), torch.no_grad():
         for part in parts(network):
             found.append([block[:-1] for block in _calls(network, part)])
@@ -121,19 +121,19 @@ def hidden_layers(network: Network) -> list[list[Affine]]:
                 " feed-forward network; name its matrices in Layout.feed_forward"
             )
     return [
-        [Affine(*map(torch.cat, zip(*same, strict=True))) for same in zip(*block, strict=True)]
+        [LayerRows(*map(torch.cat, zip(*same, strict=True))) for same in zip(*block, strict=True)]
         for block in zip(*found, strict=True)
     ]
 
 
-def _calls(network: Network, part: slice) -> list[list[Affine]]:
+def _calls(network: Network, part: slice) -> list[list[LayerRows]]:
     """The calls of each block's FFN's matrices in one pass, in order."""
-    calls: list[list[Affine]] = [[] for _ in network.blocks]
+    calls: list[list[LayerRows]] = [[] for _ in network.blocks]
     handles = []
 
     def keep(index: int) -> Any:
         def hook(_: nn.Module, args: tuple[Any, ...], output: Tensor) -> None:
-            calls[index].append(Affine(args[0].flatten(0, -2), output.flatten(0, -2)))
+            calls[index].append(LayerRows(args[0].flatten(0, -2), output.flatten(0, -2)))
 
         return hook
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS, RHO_WITHIN
+from lpzero.judgement.rivals import headline
 from lpzero.judgement.table import PARTS
-from lpzero.judgement.verdict import headline
 from lpzero.report.figures import rivals
 from lpzero.report.markup import (
     NOTHING,

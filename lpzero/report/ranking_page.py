@@ -9,7 +9,7 @@ import numpy as np
 
 from lpzero.errors import InputError
 from lpzero.judgement import counters
-from lpzero.judgement.differences import paired_difference
+from lpzero.judgement.bootstrap import paired_difference
 from lpzero.judgement.table import LEAST_ARCHS
 from lpzero.proxies.ranking import RankingRun
 from lpzero.report.chart import Chart

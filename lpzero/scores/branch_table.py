@@ -1,28 +1,43 @@
-"""The branch table of many architectures: the means from which formulas are scored."""
+"""The branch table of many architectures: the means from which formulas are scored, and its files.
+
+The table of an architecture is stored next to its sketch: a sealed envelope (`lpzero.files`) with
+numbers in little-endian float64. A file's name is the sketch's address and the digest of the chain
+set, so different chains, rules or definitions of a chain use different files; the header states
+both, and a file under another name is not used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from lpzero import files
 from lpzero.arrays import BoolArray, FloatArray, IntArray
+from lpzero.errors import EnvelopeError, LPZeroError
 from lpzero.files import write_bytes
 from lpzero.parallel import Lost, Workers, stream
-from lpzero.scores import branch_files
 from lpzero.scores.chains import Chain, ChainSet, Pair, surviving
 from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
 from lpzero.sketches.store import Store
+from spaces.regular_files import NotRegularError, read_regular
 
 R = TypeVar("R")
 _TOGETHER = 8  # sketches of similar architectures, which share weights
 _LAST_BATCHES = 16  # in which what is left would be done: batches become smaller
+MAGIC = b"LPZBRT02"
+_WITHOUT_ADDRESS = b"LPZBRT01"  # the format before 02: rebuilt without a note
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +70,7 @@ class BranchTable:
     @cached_property
     def has_block(self) -> BoolArray:
         """Which of (A, B) there are."""
-        found: BoolArray = np.arange(self.n_blocks.max()) < self.n_blocks[:, np.newaxis]
-        return found
+        return np.asarray(np.arange(self.n_blocks.max()) < self.n_blocks[:, np.newaxis])
 
     @cached_property
     def absent(self) -> frozenset[str]:
@@ -72,47 +86,46 @@ class BranchTable:
     def block_means(self) -> dict[str, FloatArray]:
         """The mean over each block's tensors (chains, A, B)."""
         return {
-            name: over_tensors(found, self.counts[name])
-            for name, found in self.means.items()
+            name: over_tensors(means, self.counts[name])
+            for name, means in self.means.items()
             if name not in self.absent
         }
 
     @cached_property
     def totals(self) -> dict[str, FloatArray]:
         """The block means summed over blocks (chains, A)."""
-        return {name: over_blocks(found) for name, found in self.block_means.items()}
+        return {name: over_blocks(means) for name, means in self.block_means.items()}
 
     def product(
         self, operation: str, left: tuple[str, Chain], right: tuple[str, Chain]
     ) -> FloatArray | None:
         """The summed product (A,) of two aligned matrix branches; None if not in the table."""
-        found = self.products.get((left[0], right[0]))
+        products = self.products.get((left[0], right[0]))
         rows = self.chains.rows.get(left), self.chains.rows.get(right)
-        if found is None or operation not in PRODUCTS or rows[0] is None or rows[1] is None:
+        if products is None or operation not in PRODUCTS or rows[0] is None or rows[1] is None:
             return None
-        if rows[0] >= found.shape[1] or rows[1] >= found.shape[2]:
+        if rows[0] >= products.shape[1] or rows[1] >= products.shape[2]:
             return None
-        picked: FloatArray = found[PRODUCTS.index(operation), rows[0], rows[1]]
-        return picked
+        return np.asarray(products[PRODUCTS.index(operation), rows[0], rows[1]])
 
 
 def rows_of(table: BranchTable, rows: IntArray) -> BranchTable:
     """The table of some of its architectures, padded to the largest of these."""
     n_blocks = table.n_blocks[rows]
     most = int(n_blocks.max())
-    counts = {name: found[rows, :most] for name, found in table.counts.items()}
+    counts = {name: of[rows, :most] for name, of in table.counts.items()}
     return BranchTable(
         table.chains,
         n_blocks,
         counts,
         {
-            name: found[:, rows, :most, : int(counts[name].max())]
-            for name, found in table.means.items()
+            name: means[:, rows, :most, : int(counts[name].max())]
+            for name, means in table.means.items()
         },
-        {pair: found[..., rows] for pair, found in table.products.items()},
-        {at: found[:, rows] for at, found in table.ends.items()},
-        {name: found[rows, :most] for name, found in table.sizes.items()},
-        {at: found[rows] for at, found in table.end_sizes.items()},
+        {pair: products[..., rows] for pair, products in table.products.items()},
+        {at: means[:, rows] for at, means in table.ends.items()},
+        {name: sizes[rows, :most] for name, sizes in table.sizes.items()},
+        {at: sizes[rows] for at, sizes in table.end_sizes.items()},
         table.sketches,
         [table.rows[row] for row in rows] if table.rows else (),
     )
@@ -209,12 +222,20 @@ class _BranchTask:
     chains: ChainSet
 
     def has(self, address: str) -> bool:
-        return self.store.path(self.space, address, branch_files.ending(self.chains)).is_file()
+        return self._path(address).is_file()
 
     def load(self, address: str) -> Tabulated:
         """The stored table; a broken one is rebuilt."""
-        found = branch_files.load(self.store, self.space, address, self.chains)
-        return self.build([address])[0] if found is None else found
+        path = self._path(address)
+        try:
+            data = read_regular(path)
+            if not data.startswith(_WITHOUT_ADDRESS):
+                return decode(data, self.chains, address)
+        except FileNotFoundError:
+            pass
+        except (BranchFileError, NotRegularError) as error:
+            logger.warning("%s: %s; rebuilding it", path, error)
+        return self.build([address])[0]
 
     def __call__(self, addresses: Sequence[str]) -> None:
         self.build(addresses)
@@ -223,10 +244,12 @@ class _BranchTask:
         sketches = [self.store.load(self.space, address) for address in addresses]
         tables = tabulate(sketches, self.chains)
         for address, table in zip(addresses, tables, strict=True):
-            path = self.store.path(self.space, address, branch_files.ending(self.chains))
-            data = branch_files.encode(table, self.chains, address)
-            write_bytes(path, data, is_flushed=False)
+            data = encode(table, self.chains, address)
+            write_bytes(self._path(address), data, is_flushed=False)
         return tables
+
+    def _path(self, address: str) -> Path:
+        return self.store.path(self.space, address, ending(self.chains))
 
 
 def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
@@ -238,9 +261,9 @@ def assemble(parts: Sequence[Tabulated], chains: ChainSet) -> BranchTable:
         counts[name] = np.zeros((len(parts), n_blocks.max()), dtype=np.int64)
         means[name] = np.zeros((len(rows), len(parts), n_blocks.max(), widest))
         for arch, part in enumerate(parts):
-            found = part.means[name]
+            of_arch = part.means[name]
             counts[name][arch, : n_blocks[arch]] = part.counts[name]
-            means[name][:, arch, : found.shape[1], : found.shape[2]] = found
+            means[name][:, arch, : of_arch.shape[1], : of_arch.shape[2]] = of_arch
     products = {
         pair: np.stack([part.products[pair] for part in parts], axis=-1) for pair in chains.pairs
     }
@@ -258,18 +281,86 @@ def state_sizes(
     A size is at least 1: an end that has none of it, as the head of an encoder has no parameters,
     does not have that size.
     """
-    known = [sizes for sizes in stated if sizes is not None]
-    if len(known) < len(stated):
+    of_archs = [sizes for sizes in stated if sizes is not None]
+    if len(of_archs) < len(stated):
         return {}, {}
-    most_blocks = max(len(of_arch["blocks"]) for of_arch in known)
-    sizes = {name: np.zeros((len(known), most_blocks)) for name in known[0]["blocks"][0]}
-    for arch, of_arch in enumerate(known):
+    most_blocks = max(len(of_arch["blocks"]) for of_arch in of_archs)
+    sizes = {name: np.zeros((len(of_archs), most_blocks)) for name in of_archs[0]["blocks"][0]}
+    for arch, of_arch in enumerate(of_archs):
         for block, of_block in enumerate(of_arch["blocks"]):
             for name, value in of_block.items():
                 sizes[name][arch, block] = value
     end_sizes = {
-        (end, name): np.array([float(of_arch["ends"][end][name]) for of_arch in known])
-        for end, of_end in known[0]["ends"].items()
+        (end, name): np.array([float(of_arch["ends"][end][name]) for of_arch in of_archs])
+        for end, of_end in of_archs[0]["ends"].items()
         for name in of_end
     }
     return sizes, {at: values for at, values in end_sizes.items() if (values >= 1).all()}
+
+
+class BranchFileError(LPZeroError, RuntimeError):
+    """Bytes that are not a complete branch table of the requested chains."""
+
+
+def ending(chains: ChainSet) -> str:
+    """The file's suffix after the sketch's address."""
+    return f".{chains.digest[:16]}.branches"
+
+
+def encode(table: Tabulated, chains: ChainSet, address: str) -> bytes:
+    """The file's bytes; `address` is that of the sketch."""
+    about = {
+        "sketch": address,
+        "chains": chains.digest,
+        "counts": table.counts,
+        "ends": sorted(table.ends),
+        "sizes": table.sizes,
+    }
+    header = json.dumps(about, sort_keys=True).encode()
+    arrays = [*(table.means[name] for name in chains.chains)]
+    arrays += [table.products[pair] for pair in chains.pairs]
+    arrays += [table.ends[position] for position in sorted(table.ends)]
+    numbers = b"".join(array.astype("<f8").tobytes() for array in arrays)
+    return files.seal(MAGIC, header, numbers)
+
+
+def decode(data: bytes, chains: ChainSet, address: str) -> Tabulated:
+    """The table of that sketch in a file's bytes, verified."""
+    try:
+        header, start = files.unseal(data, MAGIC)
+    except EnvelopeError as error:
+        raise BranchFileError(str(error)) from None
+    if header["chains"] != chains.digest:
+        raise BranchFileError("the branch table has other chains")
+    if header["sketch"] != address:
+        raise BranchFileError("it is the branch table of another sketch")
+    counts = {name: tuple(of) for name, of in header["counts"].items()}
+    numbers = np.frombuffer(data, dtype="<f8", offset=start)
+    means, products = {}, {}
+    ends = [(end, name) for end, name in header["ends"]]
+    arrays = _slices(numbers, _shapes(chains, counts, ends))
+    for name in chains.chains:
+        means[name] = next(arrays)
+    for pair in chains.pairs:
+        products[pair] = next(arrays)
+    of_ends = {position: next(arrays) for position in ends}
+    return Tabulated(counts, means, products, of_ends, header["sizes"])
+
+
+def _shapes(
+    chains: ChainSet, counts: dict[str, tuple[int, ...]], ends: Sequence[tuple[str, str]]
+) -> Iterator[tuple[int, ...]]:
+    for name, rows in chains.chains.items():
+        yield len(rows), len(counts[name]), max(counts[name])
+    for left, right in chains.pairs:
+        yield 2, chains.n_matrices[left], chains.n_matrices[right]
+    for _, name in ends:
+        yield (len(chains.chains[name]),)
+
+
+def _slices(numbers: FloatArray, shapes: Iterator[tuple[int, ...]]) -> Iterator[FloatArray]:
+    start = 0
+    for shape in shapes:
+        size = prod(shape)
+        yield numbers[start : start + size].reshape(shape)
+        start += size

@@ -14,12 +14,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from lpzero.arrays import FloatArray
+from lpzero.arrays import ByteCache, FloatArray
 from lpzero.scores import stacks
 from lpzero.scores.branch_table import BranchTable
-from lpzero.scores.byte_cache import ByteCache
-from lpzero.scores.stacks import combine, finite, mean_of_product, scalars
-from lpzero.scores.tensors import Tensor, aligned_tensors, gather, groups
+from lpzero.scores.stacks import (
+    Tensor,
+    aligned_tensors,
+    combine,
+    finite,
+    gather,
+    groups,
+    mean_of_product,
+    scalars,
+)
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch
 from primitives.expressions import Apply, Combine, Expression, Leaf, children

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, IntArray
-from lpzero.judgement.across import ONE_TABLE, Across
 from lpzero.judgement.correlation import spearman_many
+from lpzero.judgement.measures import ONE_TABLE, Across
 from lpzero.judgement.ranks import rank_many
 from lpzero.scores.terms import TermTable
 from primitives.canonical import product_of

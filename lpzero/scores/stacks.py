@@ -1,4 +1,6 @@
-"""Applies primitives to many matrices of one shape at once, as stacks (k, rows, columns).
+"""Matrices of one shape together: gathered from sketches, and primitives applied to their stacks.
+
+Aligned statistics (W with G) are read together, tensor by tensor. A stack is (k, rows, columns).
 
 A primitive's body calls its reductions through `xp`; with a namespace whose reductions are per
 matrix, one call computes k matrices. The result of a matrix is bit-identical to that of the matrix
@@ -8,13 +10,18 @@ matrices.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lpzero.arrays import FloatArray
+from lpzero.sketches.sketch import Sketch, SketchError
 from primitives.properties import Gives
 from primitives.registry import Binary, Unary
+from primitives.statistics import STATISTICS
 from primitives.tensors import Matrix, kept_columns
 
 
@@ -61,7 +68,7 @@ class _EachMatrix:
 
 _EACH = _EachMatrix()
 # Needed on every call, so cached by name: hashing a primitive hashes all its traits.
-_known: dict[str, tuple[Unary, bool]] = {}
+_stackable: dict[str, tuple[Unary, bool]] = {}
 
 
 def _each(operation: np.ufunc, x: Any, axis: int | None, keepdims: bool) -> Any:
@@ -141,10 +148,10 @@ def gives_scalar(primitive: Unary) -> bool:
 
 def takes_stacks(primitive: Unary) -> bool:
     """Whether the body can be called once for a whole stack."""
-    known = _known.get(primitive.name)
-    if known is None or known[0] is not primitive:
-        known = _known[primitive.name] = primitive, _test_on_stack(primitive)
-    return known[1]
+    tested = _stackable.get(primitive.name)
+    if tested is None or tested[0] is not primitive:
+        tested = _stackable[primitive.name] = primitive, _test_on_stack(primitive)
+    return tested[1]
 
 
 def _test_on_stack(primitive: Unary) -> bool:
@@ -161,3 +168,72 @@ def _test_on_stack(primitive: Unary) -> bool:
         return False
     expected = np.stack([np.atleast_2d(x) for x in alone])
     return together.shape == expected.shape and bool(np.array_equal(together, expected))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """One tensor in float32 and its place: row of the sketch, statistic, block or end, index."""
+
+    row: int
+    statistic: str
+    position: int | str
+    index: int
+    matrix: Matrix
+
+    def identity(self) -> Hashable:
+        """What the values of its chains depend on; the numbers as a digest."""
+        values = self.matrix.values
+        digest = hashlib.blake2b(values.tobytes(), digest_size=16).digest()
+        return digest, values.shape, self.matrix.true_columns
+
+    def copied(self) -> Tensor:
+        """The tensor without its sketch, which need not stay in memory."""
+        matrix = Matrix(self.matrix.values.copy(), self.matrix.true_columns)
+        return replace(self, matrix=matrix)
+
+
+Aligned = Sequence[Tensor]  # one tensor of each statistic of a group, or one alone
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """The statistics of each alignment group, in their declared order."""
+    aligned: dict[str, tuple[str, ...]] = {}
+    for name, statistic in STATISTICS.items():
+        aligned[statistic.group] = (*aligned.get(statistic.group, ()), name)
+    return aligned
+
+
+def tensors_at(row: int, sketch: Sketch, position: int | str, statistic: str) -> list[Tensor]:
+    """The tensors of one statistic at a block or an end."""
+    return [
+        Tensor(row, statistic, position, index, matrix)
+        for index, matrix in enumerate(sketch.stored_matrices(position, statistic))
+    ]
+
+
+def aligned_tensors(row: int, sketch: Sketch, statistics: Sequence[str]) -> Iterator[Aligned]:
+    """The tensors of aligned statistics at every block, one of each statistic at a time."""
+    for block in range(sketch.n_blocks):
+        of_block = [tensors_at(row, sketch, block, name) for name in statistics]
+        if len({len(tensors) for tensors in of_block}) != 1:
+            names = " and ".join(statistics)
+            raise SketchError(f"{names} of block {block} have different numbers of tensors")
+        yield from zip(*of_block, strict=True)
+
+
+def gather(
+    tensors: Iterable[Aligned], elements: int, kind: Callable[[Tensor], Hashable]
+) -> Iterator[Sequence[Aligned]]:
+    """Tensors of one shape and kind together, at most `elements` numbers of a statistic.
+
+    Shapes and kinds come in the order of their first tensor, their tensors in the order given.
+    """
+    of_shape: dict[Hashable, list[Aligned]] = {}
+    for aligned in tensors:
+        key = tuple((tensor.matrix.values.shape, kind(tensor)) for tensor in aligned)
+        of_shape.setdefault(key, []).append(aligned)
+    for alike in of_shape.values():
+        step = max(1, elements // max(tensor.matrix.values.size for tensor in alike[0]))
+        while alike:
+            yield alike[:step]
+            del alike[:step]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, IntArray
-from lpzero.judgement.stability import agreement
+from lpzero.judgement.correlation import agreement
 from lpzero.scores.branch_table import BranchTable, over_blocks
 from lpzero.scores.columns import Columns
 from primitives.expressions import Expression, branch

@@ -16,10 +16,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 
-from lpzero.arrays import BoolArray, FloatArray
+from lpzero.arrays import BoolArray, ByteCache, FloatArray
 from lpzero.errors import InputError
 from lpzero.scores.branch_table import BranchTable, over_blocks, over_tensors
-from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.matrices import Matrices
 from lpzero.scores.stacks import NonFiniteError, apply, finite
 from lpzero.scores.terms import divisors, reduce_blocks

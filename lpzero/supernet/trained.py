@@ -33,7 +33,7 @@ from spaces.errors import ArchitectureError, UnknownNameError
 if TYPE_CHECKING:
     from spaces.base import Space
     from spaces.supernet import Supernet
-    from spaces.training.shared_tasks import Measured, SharedTask
+    from spaces.training.shared_tasks import MeanWithError, SharedTask
 
 N_MEASURED = 24  # candidates that are measured where nothing was preferred
 _LARGEST_HEADER = 1 << 20  # bytes
@@ -65,7 +65,7 @@ class TrainedSupernet:
     supernet: Supernet[Any]
     task: SharedTask
 
-    def measure(self, arch: Any, part: str = "valid") -> Measured:
+    def measure(self, arch: Any, part: str = "valid") -> MeanWithError:
         """The architecture's measure with inherited weights on held-out data; one thread."""
         from lpzero.statistics.isolation import single_thread
         from lpzero.supernet.trainer import measure
@@ -113,8 +113,8 @@ class Specialised:
 
     space: Space[Any]
     arch: Any
-    valid: Measured
-    test: Measured
+    valid: MeanWithError
+    test: MeanWithError
     n_candidates: int
     model: Any
 

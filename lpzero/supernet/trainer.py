@@ -22,7 +22,7 @@ from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.supernet.selection import sampler_named
 from spaces.base import Space
 from spaces.supernet import State, Supernet
-from spaces.training.shared_tasks import Measured, SharedTask
+from spaces.training.shared_tasks import MeanWithError, SharedTask
 
 _MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 _N_NORM_BATCHES = 8  # batches on which BatchNorms are recomputed
@@ -143,7 +143,7 @@ def measure(
     arch: Any,
     settings: SupernetSettings,
     part: str = "valid",
-) -> Measured:
+) -> MeanWithError:
     """The architecture's measure with inherited weights on held-out data."""
     batch = task.held_out(part, settings.images)
     state = norm_state(supernet, task, arch, settings)

@@ -24,7 +24,7 @@ KIND = Kind(
     NAME,
     read="lpzero.exhaust.record:read",
     page="lpzero.report.formula_page:content",
-    follow="lpzero.exhaust.live_exhaustion:LiveExhaustion",
+    follow="lpzero.exhaust.record:LiveExhaustion",
     line=f"{__name__}:line",
 )
 
@@ -72,8 +72,8 @@ def run(request: Request, screen: Screen) -> Outcome:
     from lpzero.exhaust.report import floors
     from lpzero.exhaust.run import exhaustive_config
     from lpzero.runs.directory import RunDirectory
-    from lpzero.scores.best_count import best_count
     from lpzero.scores.floor import check_permutations
+    from lpzero.scores.formula_rivals import best_count
     from lpzero.sketches.builder import Builder, sketches
     from lpzero.sketches.store import Store
     from primitives.statistics import gradient_statistics

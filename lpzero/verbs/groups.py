@@ -60,10 +60,10 @@ class TableFile:
     @property
     def reading(self) -> Any:
         """How the file is read, or None if no option says anything about it."""
-        from spaces.tables.readers import Reading
+        from spaces.tables.readers import ReadOptions
 
-        reading = Reading(self.target, self.smaller_is_better, self.ids, self.task)
-        return None if reading == Reading() else reading
+        reading = ReadOptions(self.target, self.smaller_is_better, self.ids, self.task)
+        return None if reading == ReadOptions() else reading
 
     @property
     def chosen_space(self) -> str | None:

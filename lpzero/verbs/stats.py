@@ -38,8 +38,7 @@ class Request:
 
 def run(request: Request, screen: Screen) -> Outcome:
     """How many networks were sketched, or what is in the cache."""
-    from lpzero.sketches.maintenance import listing, prune
-    from lpzero.sketches.store import Store
+    from lpzero.sketches.store import Store, listing, prune
 
     store = Store(request.running.folder)
     if request.prune is not None:

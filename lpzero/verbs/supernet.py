@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.runs.run import Kind
-from lpzero.supernet.one_shot import SupernetSettings
 from lpzero.verbs import Outcome, Screen
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ KIND = Kind(
 
 def run(request: Request, screen: Screen) -> Outcome:
     """The measures of the preferred networks with the trained weights."""
-    from lpzero.supernet.one_shot import SupernetRequest, train_supernet
+    from lpzero.supernet.one_shot import SupernetRequest, SupernetSettings, train_supernet
 
     if request.where.backend != "loky":
         raise InputError("a supernet is one training, step after step: --backend has no effect")

@@ -23,8 +23,6 @@ from lpzero.options import (
 )
 from lpzero.runs.layout import JOURNAL, TABLE
 from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, n_lines, nested
-from lpzero.supernet.one_shot import SupernetSettings
-from lpzero.training.table_build import KIND as NAME
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from spaces.training.recipes import Plan
 
 KIND = Kind(
-    NAME,
+    "table build",
     read="lpzero.training.table_build:read",
     page="lpzero.report.training_page:build_content",
     follow="lpzero.training.table_build:LiveBuild",
@@ -43,6 +41,8 @@ _FILE = ".json"
 
 def _supernet_options() -> list[Option]:
     """The options of one-shot training; --steps is one of the command already."""
+    from lpzero.supernet.one_shot import SupernetSettings  # loads torch
+
     entries = []
     for entry in options(SupernetSettings):
         if entry.name != "steps":

@@ -105,6 +105,8 @@ class Gpt2Space(ChoiceSpace[Gpt2Arch]):
         narrower layers than `sample` returns.
         """
         least = self.inner_choices(child.d_model)[0]
+        if min(child.d_inner) >= least:
+            return child
         kept = {x for parent in parents if parent.d_model == child.d_model for x in parent.d_inner}
         return replace(
             child, d_inner=tuple(x if x in kept else max(x, least) for x in child.d_inner)

@@ -72,7 +72,7 @@ class OwnLayers(Columns):
 
     def vary(self, value: Any, drawn: Drawn, choose: Choose) -> tuple[Any, ...]:
         n_layers: Any = self.counts
-        return self.vary_layers(value or (), n_layers(drawn), drawn, choose)
+        return self.vary_columns(value, n_layers(drawn), drawn, choose)
 
 
 @dataclass(frozen=True)

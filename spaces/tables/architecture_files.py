@@ -20,7 +20,7 @@ import numpy as np
 
 from spaces.base import Space
 from spaces.errors import ArchitectureError, FieldError, TableError
-from spaces.tables.readers import Reading, refuse
+from spaces.tables.readers import ReadOptions, refuse
 from spaces.tables.row_files import (
     Rows,
     check_distinct,
@@ -38,13 +38,13 @@ LICENCE = "of the file"
 
 
 def read_architectures(
-    path: Path, space: Space[Any], reading: Reading, name: str | None = None
+    path: Path, space: Space[Any], reading: ReadOptions, name: str | None = None
 ) -> Table:
     """The table in the file; an error names the line and the column."""
     return table_of_rows(read_rows(path), space, reading, name or plain_name(path))
 
 
-def table_of_rows(rows: Rows, space: Space[Any], reading: Reading, name: str) -> Table:
+def table_of_rows(rows: Rows, space: Space[Any], reading: ReadOptions, name: str) -> Table:
     """The table of these rows."""
     if reading.target is None:
         refuse(rows.path, "no target is named; use --target COLUMN")

@@ -15,7 +15,7 @@ from typing import Any
 
 from spaces.errors import shown
 from spaces.tables.column_table import ColumnTable, make_column_table
-from spaces.tables.readers import Reading, read_json, refuse
+from spaces.tables.readers import ReadOptions, read_json, refuse
 from spaces.tables.row_files import (
     ENDINGS,
     MOST_BYTES,
@@ -43,7 +43,7 @@ def is_file(name: str) -> bool:
     return name.lower().endswith((*ENDINGS, *_ANY_JSON)) or "/" in name
 
 
-def read_columns(path: Path, reading: Reading) -> ColumnTable:
+def read_columns(path: Path, reading: ReadOptions) -> ColumnTable:
     """The table in the file; an error names the line and the column."""
     check_size(path)
     if path.suffix.lower() in _ANY_JSON:
@@ -53,7 +53,7 @@ def read_columns(path: Path, reading: Reading) -> ColumnTable:
     return read_number_rows(path, reading)
 
 
-def read_number_rows(path: Path, reading: Reading) -> ColumnTable:
+def read_number_rows(path: Path, reading: ReadOptions) -> ColumnTable:
     """The table of a file of rows."""
     if reading.target is None:
         refuse(str(path), "no target is named; use --target COLUMN")
@@ -74,7 +74,7 @@ def read_number_rows(path: Path, reading: Reading) -> ColumnTable:
     return _made(path, name, ids, numbers.pop(target), numbers, reading, target)
 
 
-def read_naslib(path: Path, reading: Reading) -> ColumnTable:
+def read_naslib(path: Path, reading: ReadOptions) -> ColumnTable:
     """The table of one task of a zero-cost file of NASLib."""
     tasks = _tasks(path)
     task = _chosen_task(path, tasks, reading.task)
@@ -163,7 +163,7 @@ def _made(
     ids: Sequence[str],
     targets: Sequence[float],
     columns: Mapping[str, Sequence[float]],
-    reading: Reading,
+    reading: ReadOptions,
     target: str,
 ) -> ColumnTable:
     if not columns:

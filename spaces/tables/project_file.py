@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spaces.errors import TableError, shown
-from spaces.tables.readers import Reading, read_yaml, refuse
+from spaces.tables.readers import ReadOptions, read_yaml, refuse
 from spaces.tables.source import NO_SPACE, Source
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Entry:
 
     path: Path
     space: str | None
-    reading: Reading
+    reading: ReadOptions
     licence: str | None
 
 
@@ -82,7 +82,7 @@ def _source(path: Path, name: str, given: Any, declared_in: str) -> Source:
             refuse(where, f"{field} = {shown(value)}, expected {kind}")
     if "file" not in given:
         refuse(where, "the field file is missing")
-    reading = Reading(
+    reading = ReadOptions(
         given.get("target"),
         given.get("smaller_is_better", False),
         given.get("id"),

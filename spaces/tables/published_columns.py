@@ -70,9 +70,9 @@ def read_zero_cost(source: Source, path: Path) -> ColumnTable:
     from dataclasses import replace
 
     from spaces.tables.column_files import read_naslib
-    from spaces.tables.readers import Reading
+    from spaces.tables.readers import ReadOptions
 
-    found = read_naslib(path, Reading())
+    found = read_naslib(path, ReadOptions())
     return replace(found, name=source.name, target=source.target, licence=source.licence)
 
 

@@ -24,7 +24,7 @@ _MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadOptions:
     """How a file is read: its target, which way is better, its column of ids, its task."""
 
     target: str | None = None

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from spaces.base import Space
 from spaces.errors import ArchitectureError, TableError, UnknownNameError
-from spaces.tables.readers import Reading
+from spaces.tables.readers import ReadOptions
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ class Table:
         """The table in a file of rows: CSV, JSON lines or Parquet (`tables.architecture_files`)."""
         from spaces.tables.architecture_files import read_architectures
 
-        reading = Reading(target, smaller_is_better, ids)
+        reading = ReadOptions(target, smaller_is_better, ids)
         return read_architectures(Path(path).expanduser(), _space(space), reading, name)
 
     @staticmethod
@@ -75,7 +75,7 @@ class Table:
         from spaces.tables.architecture_files import table_of_rows
         from spaces.tables.row_files import rows_of_frame
 
-        reading = Reading(target, smaller_is_better, ids)
+        reading = ReadOptions(target, smaller_is_better, ids)
         return table_of_rows(rows_of_frame(frame, name), _space(space), reading, name)
 
     def __len__(self) -> int:

@@ -32,7 +32,7 @@ class Batch(NamedTuple):
     labels: Tensor | None
 
 
-class Measured(NamedTuple):
+class MeanWithError(NamedTuple):
     """The mean of a measure over n independent inputs, and its standard error."""
 
     value: float
@@ -66,13 +66,13 @@ class SharedTask(ABC):
     def digest(self) -> str:
         """What identifies the data."""
 
-    def measure(self, model: Any, batch: Batch) -> Measured:
+    def measure(self, model: Any, batch: Batch) -> MeanWithError:
         """The mean measure of the model on a batch."""
         with torch.no_grad():
             parts = [self.goodness(model, part) for part in _split(batch)]
         values = torch.cat(parts).double()
         error = float(values.std(correction=0)) / len(values) ** 0.5
-        return Measured(float(values.mean()), error, len(values))
+        return MeanWithError(float(values.mean()), error, len(values))
 
 
 def _split(batch: Batch) -> list[Batch]:

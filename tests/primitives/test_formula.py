@@ -26,23 +26,6 @@ def test_complexity_counts_nodes() -> None:
     assert parse("sum(add(square(W), G))").complexity == 4
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        {},
-        {"formula": "sum(W)"},
-        {"schema": 2, "formula": "sum(W)"},
-        {"schema": 1, "formula": 3},
-        {"schema": 1, "formula": "sum(W)", "more": 1},
-        "sum(W)",
-        None,
-    ],
-)
-def test_malformed_json_is_one_clear_error(value: Any) -> None:
-    with pytest.raises(FormulaError):
-        Formula.from_json(value)
-
-
 @pytest.mark.parametrize("changes", [{"reduction": "max"}, {"sign": 0}, {"sign": 2}])
 def test_a_formula_with_a_wrong_part_is_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(FormulaError):

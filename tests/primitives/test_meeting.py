@@ -30,7 +30,7 @@ KINDS = {
     "size": ("params", True, None),
     "scalar": ("fro(W)", True, "weights"),
     "matrix": ("W", False, "weights"),
-    "aligned matrix": ("sigmoid(G)", False, "weights"),
+    "aligned matrix": ("abs(G)", False, "weights"),
     "matrix of another shape": ("matmul(W, G)", False, "weights"),
     "foreign matrix": ("H", False, "H"),
     "foreign scalar": ("std(A)", True, "A"),
@@ -71,7 +71,7 @@ def engine() -> Values:
 @pytest.mark.parametrize(("left", "right"), PAIRS)
 @pytest.mark.parametrize("operation", BINARIES)
 def test_sketches_are_scored_as_declared(left: str, right: str, operation: str) -> None:
-    formula = parse(f"sum(sigmoid({operation}({KINDS[left][0]}, {KINDS[right][0]})))")
+    formula = parse(f"sum(square({operation}({KINDS[left][0]}, {KINDS[right][0]})))")
     expected = [score(formula, random_sketches.network_of(one)) for one in sketches()]
     found = engine().score(formula)
     assert not isinstance(found, Rejected)
@@ -83,7 +83,7 @@ def test_sketches_are_scored_as_declared(left: str, right: str, operation: str) 
 def test_exports_are_scored_as_declared(operation: str) -> None:
     compared = 0
     for left, right in PAIRS:
-        formula = exported(f"sum(sigmoid({operation}({KINDS[left][0]}, {KINDS[right][0]})))")
+        formula = exported(f"sum(square({operation}({KINDS[left][0]}, {KINDS[right][0]})))")
         for found, expected in module_of(formula).self_test():
             assert math.isclose(found, expected, rel_tol=1e-9), formula.formula
             compared += 1

@@ -19,7 +19,6 @@ from primitives import (
 )
 from primitives.facts import range_of
 from primitives.formula import MAX_DEPTH, Outer, Sum, chains, multiply
-from primitives.parser import parse_paper_formula
 from primitives.reductions import POSITION_REDUCTIONS
 from primitives.registry import BINARIES, UNARIES, unary
 from primitives.statistics import SIZES, STATISTICS
@@ -193,18 +192,6 @@ def test_words_of_the_language_cannot_name_a_primitive(name: str) -> None:
 def test_a_size_is_not_a_statistic() -> None:
     with pytest.raises(FormulaError, match="is a size"):
         _ = Leaf("params").statistic
-
-
-@pytest.mark.parametrize("text", ["inner(W)", "sum(params)", "mul(sum(W), depth)", "depth"])
-def test_the_papers_form_alone_can_be_asked_for(text: str) -> None:
-    assert parse_paper_formula("-mean(W)") == parse("-mean(W)")
-    with pytest.raises(FormulaError):
-        parse_paper_formula(text)
-
-
-def test_json_holds_formulas_of_several_terms() -> None:
-    formula = parse("mul(sum(W), depth)")
-    assert Formula.from_json(formula.to_json()) == formula
 
 
 @pytest.mark.parametrize(

@@ -60,10 +60,19 @@ def test_numpy_and_torch_are_cut_alike() -> None:
     assert np.array_equal(cut(values, 12).values, cut(torch.tensor(values), 12).values.numpy())
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 3, 4, 5), (0, 3), ()])
+@pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (2, 3, 4, 5), (0, 3), ()])
 def test_a_tensor_that_is_not_a_matrix_is_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(TensorError, match="two non-empty"):
-        whole(np.ones(shape))
+    for make in (whole, lambda values: cut(values, 5)):
+        with pytest.raises(TensorError, match="two non-empty"):
+            make(np.ones(shape))
+
+
+def test_a_stack_of_matrices_has_their_rows_and_columns() -> None:
+    stack = Matrix(np.ones((5, 2, 3)), 6)
+    assert (stack.rows, stack.kept, stack.true_shape, stack.column_scale) == (2, 3, (2, 6), 2.0)
+    for shape in ((5, 0, 3), (2, 2, 2, 2)):
+        with pytest.raises(TensorError, match="three of a stack"):
+            Matrix(np.ones(shape), 6)
 
 
 def test_a_width_below_the_kept_columns_is_refused() -> None:

@@ -13,7 +13,7 @@ import pytest
 import spaces
 from spaces.base import Space
 from spaces.bignas import BigNasSpace
-from spaces.choices import flip, redraw, require
+from spaces.choices import flip, redrawing, require
 from spaces.errors import ArchitectureError
 from spaces.flexibert import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Arch
@@ -56,7 +56,8 @@ def drawn(space: Space[Any], n: int = 60) -> list[Any]:
 
 def test_redrawing_happens_as_often_as_asked_and_among_all_choices() -> None:
     rng = random.Random(0)
-    drawn = Counter(redraw("now", ("a", "b"), 0.3, rng) for _ in range(4000))
+    redraw = redrawing(0.3, rng)
+    drawn = Counter(redraw("now", ("a", "b")) for _ in range(4000))
     assert drawn["now"] / 4000 == pytest.approx(0.7, abs=0.03)
     assert drawn["a"] / 4000 == pytest.approx(0.15, abs=0.03)
     assert Counter(flip(0, 1, rng) for _ in range(4000))[1] / 4000 == pytest.approx(0.5, abs=0.03)

@@ -28,7 +28,7 @@ from lpzero.proxies.base import Needs, Terms
 from lpzero.proxies.combined import Combined
 from lpzero.proxies.families.activations import K
 from lpzero.proxies.network import Network, incoming
-from lpzero.proxies.passes import Affine, block_jacobians, hidden_layers
+from lpzero.proxies.passes import LayerRows, block_jacobians, hidden_layers
 from lpzero.proxies.registry import get, proxy, register
 
 _W_PCA = "Wang 2025 (W-PCA)"
@@ -58,7 +58,7 @@ def count_components(values: Tensor) -> int:
     return int((so_far < SHARE * so_far[-1]).sum()) + 1
 
 
-def spectrum(layer: Affine) -> Tensor:
+def spectrum(layer: LayerRows) -> Tensor:
     """The eigenvalues, ascending, of the covariance of a layer's outputs, up to a factor.
 
     Outputs that are an affine function of fewer inputs have no more components than these: their

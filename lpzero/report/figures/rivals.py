@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lpzero.judgement import counters
-from lpzero.judgement.differences import Outcome
+from lpzero.judgement.bootstrap import Outcome
 from lpzero.report.chart import Axis, Chart, Level, Panel, Points
 from lpzero.report.figures import FOUND, FigureKind, Material, file_name
 from lpzero.runs.formula_run import FormulaRun

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lpzero.arrays import BoolArray, FloatArray
+from lpzero.arrays import BoolArray, ByteCache, FloatArray
 from lpzero.scores import stacks
-from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import Node
 from lpzero.scores.tabulation.basis import Basis, Combination, affine_continuations
 from lpzero.scores.tabulation.kernels import (

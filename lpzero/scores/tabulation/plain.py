@@ -6,6 +6,8 @@ products of all pairs are sums over the elements of two matrices.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from lpzero.arrays import FloatArray
@@ -19,10 +21,30 @@ from primitives.tensors import Matrix, kept_columns
 
 def tabulate_plainly(sketch: Sketch, chains: ChainSet) -> Tabulated:
     """The sketch's branch table; its numbers may differ from `tabulate`'s in the last digits."""
+    return _tabulate(sketch, chains, lambda matrix: matrix)
+
+
+def sizes_of_sums(sketch: Sketch, chains: ChainSet) -> Tabulated:
+    """The table with absolute values in place of what is summed: rounding is relative to it.
+
+    `tabulate` sums products of matrices less their means, hence the means of absolute values too.
+    """
+
+    def size(matrix: Matrix) -> Matrix:
+        absolute = np.abs(matrix.values)
+        return Matrix(absolute + absolute.mean(), matrix.true_columns)
+
+    return _tabulate(sketch, chains, size)
+
+
+def _tabulate(sketch: Sketch, chains: ChainSet, of: Callable[[Matrix], Matrix]) -> Tabulated:
     blocks = range(sketch.n_blocks)
     counts = {name: tuple(len(sketch.shapes(b, name)) for b in blocks) for name in chains.chains}
     computed = {
-        (position, name): [_chains(m, name, chains) for m in sketch.matrices(position, name)]
+        (position, name): [
+            [of(made) for made in _chains(matrix, name, chains)]
+            for matrix in sketch.matrices(position, name)
+        ]
         for positions, names in ((blocks, tuple(chains.chains)), (sketch.ends, end_statistics()))
         for position in positions
         for name in names

@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from lpzero.arrays import FloatArray
 from lpzero.scores.chains import ChainSet, Pair
+from lpzero.scores.stacks import Aligned, Tensor, aligned_tensors, gather, groups, tensors_at
 from lpzero.scores.tabulation.chain_values import ChainValues, Computed
-from lpzero.scores.tensors import Aligned, Tensor, aligned_tensors, gather, groups, tensors_at
 from lpzero.sketches.sketch import Sketch, end_statistics
 from primitives.tensors import kept_columns
 

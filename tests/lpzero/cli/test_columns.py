@@ -11,6 +11,7 @@ from lpzero.cli import main as cli
 from tests.lpzero.column_file import write_csv
 
 SMALL = ["--population", "20", "--offspring", "10", "--generations", "2", "--quiet"]
+SMALL += ["--splits", "2", "--permutations", "2"]
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -32,7 +32,7 @@ def test_it_prints_its_address_answers_there_alone_and_ends_with_ctrl_c(tmp_path
         with pytest.raises(urllib.error.HTTPError, match="403"):
             urllib.request.urlopen(address.rsplit("/", 2)[0])
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=60)
+        _, errors = running.communicate(timeout=600)
     assert running.returncode == 130
     assert "Traceback" not in errors
 

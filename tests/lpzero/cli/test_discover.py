@@ -15,7 +15,7 @@ from lpzero.cli import main as cli
 from lpzero.discover import evolution as steps
 from lpzero.discover.objective import Objective
 from lpzero.errors import InputError
-from lpzero.judgement.verdict import headline
+from lpzero.judgement.rivals import headline
 from lpzero.runs import layout
 from spaces.tables.table import Table
 from tests.lpzero.small_campaign import sketches, table

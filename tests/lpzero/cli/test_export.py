@@ -119,7 +119,7 @@ def test_an_exhaustive_run_is_a_source(tmp_path: Path, capsys: pytest.CaptureFix
     made, split_ = table(), split(table(), 0)
     asked = exhaust.ExhaustSettings(unaries=1)
     run_ = exhaust.exhaust(made, sketches(), split_, tmp_path, asked)
-    answer = exhaust.report(made, split_, sketches(), run_, asked, exhaust.Query(top=4))
+    answer = exhaust.report(made, split_, run_, asked, exhaust.Query(top=4))
     with RunDirectory(tmp_path, exhaustive_config(made, split_, asked), True) as directory:
         directory.write_result(answer, 0.0)
     one = json.loads(exports(capsys, tmp_path, "--to", "json"))

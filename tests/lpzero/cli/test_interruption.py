@@ -40,7 +40,7 @@ def of_session(leader: int) -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 120) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = 600) -> bool:
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)

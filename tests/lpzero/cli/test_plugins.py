@@ -86,6 +86,7 @@ def test_the_example_runs_every_verb(tmp_path: Path) -> None:
     table = ("results.csv", "--space", "my_work:SPACE", "--target", "accuracy")
     table += ("--batch", "2", "--length", "4")
     quick = ("--generations", "1", "--permutations", "0", "--population", "4", "--offspring", "2")
+    quick += ("--unaries", "1")
     own = ("--plugin", "my_work.py")
 
     jobs = ("--jobs", "2")  # the processes run the plug-in, too

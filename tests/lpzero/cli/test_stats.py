@@ -122,7 +122,7 @@ def test_ctrl_c_stops_with_the_command_that_goes_on(tmp_path: Path, real_data: P
     while n_sketches(tmp_path) < 2 and process.poll() is None:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in err

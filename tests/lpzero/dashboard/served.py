@@ -45,7 +45,7 @@ class Served:
 
     def ask_path(self, path: str, method: str = "GET", **headers: str) -> Answer:
         """The answer to a request for exactly that path."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         try:
             connection.putrequest(method, path, skip_host="Host" in headers)
             for name, value in headers.items():

@@ -37,7 +37,7 @@ def start(folder: Path, generations: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
 
 
-def wait(is_so: Callable[[], Any], seconds: float = 240) -> None:
+def wait(is_so: Callable[[], Any], seconds: float = 600) -> None:
     """Wait until it is so; the limit is only for what never happens, on however busy a machine."""
     deadline = time.monotonic() + seconds
     while not is_so():

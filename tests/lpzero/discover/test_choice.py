@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lpzero.discover.choice import order_of, rank_mean
-from lpzero.judgement.stability import agreement
+from lpzero.discover.objective import order_of, rank_mean
+from lpzero.judgement.correlation import agreement
 
 UP = np.arange(8.0)
 NEARLY = np.array([0, 1, 2, 3, 4, 5, 7, 6.0])

@@ -26,7 +26,7 @@ from primitives.canonical import canonical
 from primitives.parser import parse
 from spaces.tables import Table
 from spaces.tables.column_files import read_columns
-from spaces.tables.readers import Reading
+from spaces.tables.readers import ReadOptions
 from tests.lpzero.column_file import TARGET, write_csv
 from tests.lpzero.discover.toolboxes import toolbox_of, variation_of
 from tests.lpzero.small_campaign import discovery, table
@@ -40,7 +40,7 @@ MIXED = Language(preset("default"), FACTS)
 
 
 def campaign(folder: Path, out: Path | None = None, **options: Any) -> Campaign:
-    given = read_columns(write_csv(folder), Reading(target=TARGET))
+    given = read_columns(write_csv(folder), ReadOptions(target=TARGET))
     return Campaign(given, out=out, **(SMALL | options))
 
 
@@ -119,7 +119,7 @@ def test_a_campaign_on_a_file_finds_the_product_and_the_rivals_are_columns(tmp_p
 
 def test_the_targets_of_test_rows_are_not_there_during_the_search(tmp_path: Path) -> None:
     first = campaign(tmp_path).search()
-    spoilt = read_columns(write_csv(tmp_path), Reading(target=TARGET))
+    spoilt = read_columns(write_csv(tmp_path), ReadOptions(target=TARGET))
     targets = spoilt.targets.copy()
     (fitness,) = first.objective.tables_fitness
     test = np.setdiff1d(np.arange(len(spoilt)), fitness.train_valid_rows)
@@ -130,7 +130,7 @@ def test_the_targets_of_test_rows_are_not_there_during_the_search(tmp_path: Path
 
 @pytest.mark.slow
 def test_a_stopped_campaign_on_columns_ends_as_an_unstopped_one(tmp_path: Path) -> None:
-    path, reading = str(write_csv(tmp_path)), Reading(target=TARGET)
+    path, reading = str(write_csv(tmp_path)), ReadOptions(target=TARGET)
     Campaign(path, reading=reading, out=tmp_path / "whole", **SMALL).run()
     stop = {"callbacks": [lambda progress: progress.generation == 1]}
     Campaign(path, reading=reading, out=tmp_path / "cut", **SMALL, **stop).search()

@@ -16,13 +16,12 @@ from lpzero.discover.discovery import Campaign
 from lpzero.discover.report import report
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.errors import InputError
-from lpzero.judgement.correlation import partial_spearman, spearman
+from lpzero.judgement.correlation import Stability, partial_spearman, spearman
 from lpzero.judgement.counters import score
 from lpzero.judgement.rivals import Contest, contest_fields
-from lpzero.judgement.stability import Stability
 from lpzero.judgement.table import TableJudge
-from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table
+from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.values import Values
 from primitives.formula import Formula
 from primitives.parser import parse

@@ -134,3 +134,10 @@ def test_a_start_with_a_statistic_that_is_not_allowed_is_refused() -> None:
     asked = preset("default", statistics=tuple("AHWS"), start=(text,))
     with pytest.raises(InputError, match=r"statistic G, which is not allowed \(--statistics\)"):
         Evolution(asked, judge).step(State(), random.Random(0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["inner(W)", "sum(params)", "mul(sum(W), depth)", "depth"])
+def test_a_campaign_of_the_papers_form_starts_from_that_form_alone(text: str) -> None:
+    language = Language(preset("paper"))
+    with pytest.raises(InputError, match="of statistics alone"):
+        language.read(text)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lpzero.discover.network_rivals import MOST_NETWORKS, NetworkRivals
+from lpzero.discover.campaign_columns import MOST_NETWORKS, NetworkRivals
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.table import TableJudge

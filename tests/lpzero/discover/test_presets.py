@@ -22,6 +22,7 @@ from lpzero.judgement.correlation import spearman
 from lpzero.runs.run import open_run
 from primitives.expressions import Combine, chain_of
 from primitives.formula import Formula
+from primitives.parser import parse
 from primitives.rejection import Rejected
 from spaces.errors import TableError
 from spaces.tables.splits import split, whole_table_split
@@ -98,9 +99,7 @@ def test_opposite_signs_are_two_formulas_if_the_sign_is_not_fitted() -> None:
 
 
 def _swapped(text: str) -> list[tuple]:  # type: ignore[type-arg]
-    from primitives.parser import parse_paper_formula
-
-    expression = parse_paper_formula(text).term.expression
+    expression = parse(text).term.expression
     assert isinstance(expression, Combine)
     return [(expression.left, expression.right), (expression.right, expression.left)]
 

@@ -20,12 +20,12 @@ from lpzero.discover.language import Language
 from lpzero.discover.report import choose_stable
 from lpzero.discover.settings import preset
 from lpzero.discover.variation import as_global_rng
+from lpzero.judgement.correlation import agreement
 from lpzero.judgement.ranks import rank
-from lpzero.judgement.stability import agreement
 from lpzero.runs import layout
-from lpzero.scores.best_count import best_count
 from lpzero.scores.branch_table import branch_table, rows_of
 from lpzero.scores.chains import bare_chains, surviving
+from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.products import EXPONENTS
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch

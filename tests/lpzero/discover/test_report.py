@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lpzero.discover import report
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.report import _ScoredCandidate, choose, choose_stable, passed_over
-from lpzero.judgement.across import Across
+from lpzero.judgement.measures import Across
 
 TEXTS = ("sum(W)", "sum(A)", "sum(G)")
 
@@ -95,3 +96,26 @@ def test_the_winner_is_chosen_on_the_rows_that_were_asked_for(how: str, order: l
     outcome: Any = SimpleNamespace(hall=SimpleNamespace(entries=entries, front=entries))
     asked = objective(valid={0: 0.4, 1: 0.3, 2: 0.5}, how=how)
     assert [c.id for c in choose(asked, outcome)] == order
+
+
+def test_published_rivals_are_scored_some_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 5
+    asked: list[str] = []
+
+    def all_rows_at_once(formulas: Any) -> Any:
+        raise AssertionError("published formulas read the tensors of every row at once")
+
+    def in_batches(formulas: Any) -> Any:
+        asked.extend(map(str, formulas))
+        return [np.arange(float(n))] * len(formulas)
+
+    whole = SimpleNamespace(score=lambda formula: np.zeros(n), scores=all_rows_at_once)
+    on_table = SimpleNamespace(values=whole, row_batches=SimpleNamespace(scores=in_batches))
+    table = SimpleNamespace(table=SimpleNamespace(name="one", space="nano"), parts={})
+    monkeypatch.setattr(report, "_opened", lambda tables, objective: [table])
+    monkeypatch.setattr(report, "rival_lines", lambda judged, values, rivals: rivals)
+    monkeypatch.setattr(report, "column", lambda table, parts, values, lines: lines)
+    result = {"best": {"formula": "sum(W)"}}
+    sheet = report.scores((), objective(on_table), result)
+    assert asked
+    assert len(sheet["tables"]["one"]) == len(asked)

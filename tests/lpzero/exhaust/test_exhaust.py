@@ -15,7 +15,7 @@ from lpzero.errors import InputError, RunError
 from lpzero.exhaust import ExhaustSettings, Query, Results, choose, exhaust, report, shards
 from lpzero.exhaust.record import read
 from lpzero.exhaust.results import formula_at
-from lpzero.exhaust.shard_files import ShardFiles
+from lpzero.exhaust.shards import ShardFiles
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import partial_spearman, spearman, within_spearman
 from lpzero.judgement.measures import MEASURES

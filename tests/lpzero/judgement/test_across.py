@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from lpzero.judgement.across import ONE_TABLE, Across
+from lpzero.judgement.measures import ONE_TABLE, Across
 
 RHOS = np.array([[0.9, -0.2, 0.5], [0.7, -0.6, -0.4]])  # two tables, three formulas
 

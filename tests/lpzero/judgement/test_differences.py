@@ -8,8 +8,8 @@ from scipy import stats
 
 from lpzero.errors import FitnessError
 from lpzero.judgement import bootstrap
+from lpzero.judgement.bootstrap import Difference, Outcome, paired_difference
 from lpzero.judgement.correlation import spearman
-from lpzero.judgement.differences import Difference, Outcome, paired_difference
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -10,11 +10,10 @@ import pytest
 
 from lpzero.arrays import FloatArray
 from lpzero.judgement import counters
-from lpzero.judgement.differences import paired_difference
-from lpzero.judgement.rivals import Contest, contest_fields
-from lpzero.judgement.stability import Stability
+from lpzero.judgement.bootstrap import paired_difference
+from lpzero.judgement.correlation import Stability
+from lpzero.judgement.rivals import Contest, contest_fields, verdict
 from lpzero.judgement.table import PARTS, TableJudge
-from lpzero.judgement.verdict import verdict
 from spaces.tables import split
 from tests.lpzero.fixed_count import FixedCount
 from tests.lpzero.small_campaign import table

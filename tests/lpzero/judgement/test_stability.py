@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lpzero.judgement.correlation import spearman
-from lpzero.judgement.stability import Stability, agreement, stability
+from lpzero.judgement.correlation import Stability, agreement, spearman, stability
 
 
 def test_it_is_the_median_and_the_least_rank_correlation() -> None:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lpzero.judgement.correlation import within_spearman
-from lpzero.judgement.differences import Difference
+from lpzero.judgement.bootstrap import Difference
+from lpzero.judgement.correlation import Stability, within_spearman
 from lpzero.judgement.judgement import Judgement
-from lpzero.judgement.stability import Stability
-from lpzero.judgement.verdict import chance_within, headline, verdict
+from lpzero.judgement.rivals import chance_within, headline, verdict
 
 SETTLED = Difference(150, 0.0204, (0.010, 0.0312), 1.0)
 OPEN = Difference(150, 0.004, (-0.002, 0.011), 0.81)

@@ -14,7 +14,7 @@ from typing import Any
 from lpzero.parallel import Workers
 
 ROOT = Path(__file__).parents[3]
-_PATIENCE = 60.0
+_PATIENCE = 600.0
 
 
 class DaskLoopback:

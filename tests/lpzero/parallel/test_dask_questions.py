@@ -5,7 +5,6 @@ A real scheduler and real workers in this process; the client's calls fail on th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -113,11 +112,9 @@ def test_a_scheduler_that_never_answers_is_one_line(
 ) -> None:
     lost = failing(monkeypatch, name, float("inf"))
     monkeypatch.setattr(pool, "ASK_SECONDS", 0.2)
-    start = time.monotonic()
     with pytest.raises(ClusterLostError, match=r"the Dask cluster at tcp.* is lost: in test;"):
         list(stream(square, range(8), workers))
     assert lost.failed > 2
-    assert 0.2 < time.monotonic() - start < 10
 
 
 def test_a_closed_client_is_a_lost_cluster(

@@ -17,7 +17,7 @@ from lpzero.proxies import Context, Measurements, Network, get
 from lpzero.proxies.families.activations import distinct, size_factor
 from lpzero.proxies.families.attention import _norm
 from lpzero.proxies.families.covariances import count_components, spectrum
-from lpzero.proxies.passes import _SIGNS, Affine, block_jacobians, entropy
+from lpzero.proxies.passes import _SIGNS, LayerRows, block_jacobians, entropy
 from spaces.flexibert.model import FeedForward
 from tests.lpzero.proxies.test_saliency import value
 from tests.lpzero.proxies.tiny_networks import (
@@ -77,7 +77,7 @@ def test_outputs_that_are_no_affine_function_keep_their_own_spectrum() -> None:
         x @ torch.tensor([[1.0, 2, 3], [0, 1, 1]]).double() + 4,
         torch.cat([x, x[:, :1] ** 3], 1),
     ):
-        found = spectrum(Affine(x, y)).numpy()[::-1][:3]
+        found = spectrum(LayerRows(x, y)).numpy()[::-1][:3]
         whole = np.linalg.eigvalsh(np.cov(y.numpy(), rowvar=False))[::-1] * 19
         np.testing.assert_allclose(found, whole[: len(found)], rtol=1e-9)
     assert len(found) == 3

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_PATIENCE = 60.0  # seconds; a busy machine is no failure
+_PATIENCE = 600.0  # seconds; a busy machine is no failure
 
 
 def find() -> str | None:

@@ -15,7 +15,7 @@ import pytest
 
 from lpzero.cli.main import run as command
 from lpzero.errors import InputError
-from lpzero.judgement.differences import paired_difference
+from lpzero.judgement.bootstrap import paired_difference
 from lpzero.proxies.ranking import RankingRun
 from lpzero.report import notebook, plotly_chart, style, write
 from lpzero.report.figures import front, rivals, trainings

@@ -214,8 +214,8 @@ def exhausted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("report") / "exhausted"
     made, parts, asked = table(), split(table(), 0), ExhaustSettings(1)
     run = exhaust(made, sketches(), parts, out, asked)
-    result = exhaust_report(made, parts, sketches(), run, asked)
-    scores = exhaust_scores(made, parts, sketches(), run[1], result)
+    result = exhaust_report(made, parts, run, asked)
+    scores = exhaust_scores(made, parts, run[1], result)
     with RunDirectory(out, exhaustive_config(made, parts, asked), resume=True) as directory:
         directory.write_result(result, 0.0, scores)
     return out

@@ -8,14 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lpzero.exhaust.families import family_scorer
 from lpzero.exhaust.report import _unread
 from lpzero.exhaust.results import Results
-from lpzero.exhaust.shard_files import ShardFiles
-from lpzero.exhaust.shards import ShardTask
+from lpzero.exhaust.shards import ShardFiles, ShardTask, family_scorer
 from lpzero.judgement.measures import RankMeasures
-from lpzero.scores.branch_files import decode, encode
-from lpzero.scores.branch_table import branch_table, rows_of
+from lpzero.scores.branch_table import branch_table, decode, encode, rows_of
 from lpzero.scores.chains import surviving
 from lpzero.scores.tabulation import tabulate
 from lpzero.scores.terms import term_table

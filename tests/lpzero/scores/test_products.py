@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lpzero.judgement.across import ONE_TABLE
+from lpzero.judgement.measures import ONE_TABLE
 from lpzero.scores.products import (
     EXPONENTS,
     Beam,

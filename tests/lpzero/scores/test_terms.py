@@ -11,11 +11,18 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from lpzero.judgement.across import Across
 from lpzero.judgement.correlation import spearman
+from lpzero.judgement.measures import Across
 from lpzero.judgement.ranks import rank_targets
-from lpzero.scores.branch_files import decode, encode
-from lpzero.scores.branch_table import BranchTable, assemble, branch_table, rows_of, state_sizes
+from lpzero.scores.branch_table import (
+    BranchTable,
+    assemble,
+    branch_table,
+    decode,
+    encode,
+    rows_of,
+    state_sizes,
+)
 from lpzero.scores.chains import surviving
 from lpzero.scores.products import (
     PAIR_EXPONENTS,

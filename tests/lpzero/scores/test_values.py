@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import spaces
+from lpzero.arrays import ByteCache
 from lpzero.scores.branch_table import branch_table
-from lpzero.scores.byte_cache import ByteCache
 from lpzero.scores.chains import surviving
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import build_sketch

@@ -19,9 +19,8 @@ import spaces
 from lpzero.errors import InputError, WriteError
 from lpzero.parallel import Workers
 from lpzero.sketches.builder import Builder, build, build_sketch, sketches
-from lpzero.sketches.maintenance import listing, prune
 from lpzero.sketches.sketch import SketchError, SketchOptions, encode
-from lpzero.sketches.store import Store
+from lpzero.sketches.store import Store, listing, prune
 from lpzero.statistics import StatisticsError
 from spaces.flexibert import FlexiBertSpace
 

@@ -149,13 +149,14 @@ def test_killed_at_five_random_moments_it_ends_with_the_same_weights(tmp_path: P
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return subprocess.Popen([*command, *out], env=environment, **silent)  # type: ignore[call-overload,no-any-return]
 
-    began = time.monotonic()
     assert start(tmp_path / "whole").wait() == 0
-    seconds = time.monotonic() - began
-    rng, n_killed = random.Random(1), 0
-    for _ in range(5):
+    journal, n_killed = tmp_path / "killed" / "journal.jsonl", 0
+    for n_lines in (1, 4, 6):
         running = start(tmp_path / "killed")
-        time.sleep(rng.uniform(0.5, 0.95) * seconds)
+        while running.poll() is None and not (
+            journal.exists() and len(journal.read_bytes().splitlines()) >= n_lines
+        ):
+            time.sleep(0.01)
         n_killed += running.poll() is None
         running.send_signal(signal.SIGKILL)
         running.wait()

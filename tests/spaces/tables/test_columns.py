@@ -15,9 +15,9 @@ from spaces.tables import ColumnTable, load, load_any, split
 from spaces.tables import row_files as files
 from spaces.tables.column_files import read_columns
 from spaces.tables.column_table import make_column_table
-from spaces.tables.readers import Reading
+from spaces.tables.readers import ReadOptions
 
-ACCURACY = Reading(target="accuracy")
+ACCURACY = ReadOptions(target="accuracy")
 
 
 def written(folder: Path, text: str, name: str = "My metrics.csv") -> Path:
@@ -46,7 +46,7 @@ def test_a_small_target_is_negated_and_lines_are_ids_without_a_column_of_them(
     tmp_path: Path,
 ) -> None:
     path = written(tmp_path, "loss,x\n3,1\n2,5\n")
-    table = read_columns(path, Reading(target="loss", smaller_is_better=True))
+    table = read_columns(path, ReadOptions(target="loss", smaller_is_better=True))
     assert (table.ids, table.target) == (("2", "3"), "minus loss")
     assert table.targets.tolist() == [-3, -2]
 
@@ -69,7 +69,7 @@ def test_rows_without_a_target_and_columns_with_gaps_are_left_out_with_a_count(
     ("text", "reading", "message"),
     [
         ("id,x\na,1\n", ACCURACY, "there is no column 'accuracy' (--target); the file has: id, x"),
-        ("id,x,accuracy\na,1,1\n", Reading(), "no target is named; use --target COLUMN"),
+        ("id,x,accuracy\na,1,1\n", ReadOptions(), "no target is named; use --target COLUMN"),
         ("id,x,accuracy\na,1,1\nb,fast,2\n", ACCURACY, "line 3, column x: 'fast' is not a number"),
         ("id,x,accuracy\na,1,1\nb,2,2\na,3,3\n", ACCURACY, "line 4, column id: 'a' is also the id"),
         ("id,x,accuracy\na,1,1\nb,2\n", ACCURACY, "line 3: 2 fields, expected 3"),
@@ -80,12 +80,16 @@ def test_rows_without_a_target_and_columns_with_gaps_are_left_out_with_a_count(
         ("id,x,accuracy\n", ACCURACY, "there are no rows below the headings"),
         ("id,accuracy\na,1\nb,2\n", ACCURACY, "there is no column beside accuracy"),
         ("", ACCURACY, "there are no rows below the headings"),
-        ("x,accuracy\n1,1\n", Reading("accuracy", task="cifar10"), "a task is for NASLib's JSON"),
-        ("x,accuracy\n1,1\n", Reading("accuracy", ids="arch"), "no column 'arch' (--id)"),
+        (
+            "x,accuracy\n1,1\n",
+            ReadOptions("accuracy", task="cifar10"),
+            "a task is for NASLib's JSON",
+        ),
+        ("x,accuracy\n1,1\n", ReadOptions("accuracy", ids="arch"), "no column 'arch' (--id)"),
     ],
 )
 def test_bad_csv_is_refused_in_one_line(
-    text: str, reading: Reading, message: str, tmp_path: Path
+    text: str, reading: ReadOptions, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TableError) as refused:
         read_columns(written(tmp_path, text), reading)
@@ -120,10 +124,10 @@ def test_a_zero_cost_file_of_naslib_is_a_table_of_its_proxies(tmp_path: Path) ->
     }
     path = naslib(tmp_path, rows, svhn={})
     with pytest.raises(TableError, match="2 tasks; choose one with --task: cifar10, svhn"):
-        read_columns(path, Reading())
+        read_columns(path, ReadOptions())
     with pytest.raises(TableError, match="no task 'imagenet'; the file has: cifar10, svhn"):
-        read_columns(path, Reading(task="imagenet"))
-    table = read_columns(path, Reading(task="cifar10"))
+        read_columns(path, ReadOptions(task="imagenet"))
+    table = read_columns(path, ReadOptions(task="cifar10"))
     assert (table.name, table.target) == ("zc-some-cifar10", "val_accuracy")
     assert table.columns["params"].tolist() == [0, 2, 4, 6]
     assert list(table.columns) == ["params", "snip"]
@@ -143,7 +147,7 @@ def test_a_zero_cost_file_of_naslib_is_a_table_of_its_proxies(tmp_path: Path) ->
 )
 def test_other_json_is_refused_in_one_line(rows: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(TableError) as refused:
-        read_columns(naslib(tmp_path, rows), Reading())
+        read_columns(naslib(tmp_path, rows), ReadOptions())
     assert message in str(refused.value)
 
 

@@ -11,7 +11,7 @@ import pytest
 from lpzero.errors import WriteError
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.chains import surviving
-from lpzero.scores.published_formulas import ending, formula_rivals, stored_scores
+from lpzero.scores.formula_rivals import ending, formula_rivals, stored_scores
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import BuildReport, Sketches
 from lpzero.sketches.sketch import SCHEMA, Sketch, address_of, encode
@@ -122,7 +122,7 @@ def test_a_cache_that_cannot_be_written_costs_a_warning(
         raise WriteError("cannot write: the disk is full")
 
     expected = computed(stored)
-    monkeypatch.setattr("lpzero.scores.published_formulas.write_bytes", refuse)
+    monkeypatch.setattr("lpzero.scores.formula_rivals.write_bytes", refuse)
     table = branch_table(stored, surviving(1))
     np.testing.assert_array_equal(stored_scores(table, FORMULAS), expected)
     assert "computed again next time" in caplog.text

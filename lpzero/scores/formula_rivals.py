@@ -1,9 +1,13 @@
-"""The scores of published formulas and of the best count on a table: the winner's rivals.
+"""The winner's rivals on a table: the best count and the published formulas, with their scores.
+
+The best count is the product of at most four sizes that ranks a table best, without any network:
+sizes of blocks under `sum`, `inner` and `last`, sizes of the ends and the depth, found by the same
+search on the same rows as a formula. Only what a formula adds to it comes from the network.
 
 Every campaign and every exhaustive run sets its winner beside the same published formulas, whose
 scores depend on the sketch and the chain set alone: they are stored when they are first computed. A
 file per sketch holds them, named by the sketch's address and the digest of the chain set, as branch
-tables are, and sealed with both. The best count costs a few look-ups.
+tables are, and sealed with both.
 """
 
 from __future__ import annotations
@@ -11,23 +15,34 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lpzero.arrays import FloatArray
+from lpzero.arrays import FloatArray, IntArray
 from lpzero.errors import EnvelopeError, WriteError
 from lpzero.files import read_sealed, sealed, write_bytes
+from lpzero.judgement import counters
+from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.counters import BEST_COUNT
+from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.rivals import Rival
 from lpzero.parallel import Workers
-from lpzero.scores.branch_table import BranchTable
-from lpzero.scores.chains import ChainSet
+from lpzero.scores.branch_table import BranchTable, state_sizes
+from lpzero.scores.chains import ChainSet, bare_chains
+from lpzero.scores.products import Beam, search
 from lpzero.scores.row_batches import scores_in_batches
+from lpzero.scores.terms import COUNTS, TermTable, term_table
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import Sketches
 from primitives.classics import CLASSICS, Classic, Fidelity
 from primitives.formula import Formula
 from primitives.parser import parse
+
+if TYPE_CHECKING:
+    from spaces.tables import Table
+
 
 PUBLISHED = "published formula"
 logger = logging.getLogger(__name__)
@@ -118,3 +133,36 @@ class _Files:
                 write_bytes(path, json.dumps(content).encode(), is_flushed=False)
         except WriteError as error:  # this run has them all the same
             logger.warning("%s; the scores are computed again next time", error)
+
+
+@dataclass(frozen=True, eq=False)
+class BestCount:
+    """A product of sizes with its scores on every row (A,)."""
+
+    formula: Formula
+    scores: FloatArray
+
+
+def count_terms(table: Table) -> TermTable:
+    """The terms of counts on every row of a table; no network is built."""
+    space = table.space
+    sizes, end_sizes = state_sizes(
+        [{"blocks": space.block_sizes(arch), "ends": space.end_sizes(arch)} for arch in table.archs]
+    )
+    n_blocks = np.array([space.depth(arch) for arch in table.archs], dtype=np.int64)
+    branches = BranchTable(bare_chains(), n_blocks, {}, {}, {}, {}, sizes, end_sizes)
+    return term_table(Values(branches, {"depth": counters.score("depth", table)}), COUNTS)
+
+
+def best_count(
+    table: Table, searched: IntArray, chosen_on: IntArray | None = None, beam: Beam | None = None
+) -> BestCount:
+    """The best product of sizes: searched on some rows, chosen on these or on more of them."""
+    terms = count_terms(table)
+    products = search(terms.logs[:, searched], rank_targets(table.targets[searched]), beam)
+    rows = searched if chosen_on is None else chosen_on
+    logs = np.stack([product.factors.logs(terms.logs) for product in products])
+    rho = spearman_many(logs[:, rows], rank_targets(table.targets[rows])).values
+    best = int(np.argmax(np.abs(rho)))
+    sign = -1 if rho[best] < 0 else 1
+    return BestCount(products[best].factors.formula(terms, sign), sign * logs[best])
