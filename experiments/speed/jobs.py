@@ -5,6 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 FORMULA = "sum(mul(abs(W), abs(G)))"
+COLUMNS = "columns/zc_nasbench301.json"  # in the folder of the tables' data
+# The search of a campaign, without its judgement: table, new directory, generations.
+SEARCH = """
+import sys, time, lpzero
+table, out, generations = sys.argv[1:]
+options = {}
+if table.endswith(".json"):
+    try:
+        from spaces.tables.readers import Reading
+    except ImportError:  # the place it had before
+        from spaces.tables.reading import Reading
+    options["reading"] = Reading(task="cifar10")
+campaign = lpzero.Discovery(table, out=out, generations=int(generations), **options)
+campaign.objective.prepare()
+start = time.process_time()
+campaign.search()
+print(campaign.outcome_.tally.evaluated, time.process_time() - start)
+"""
+# What a report, a list and the dashboard need of a campaign without a result: its directory.
+OPEN = """
+import sys, time
+from pathlib import Path
+from lpzero.discover import record
+from lpzero.runs.config import read_config
+config = read_config(Path(sys.argv[1]))
+start = time.process_time()
+run = record.read(config)
+print(run.counts["tried"], time.process_time() - start)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +41,10 @@ class Job:
     """A command of `lpzero`, or Python code, that is timed.
 
     tables: whose sketches it reads. from_sketches: branch tables and stored scores are removed
-    before every repetition. ready: commands run first in each tree, not timed. OUT is a new folder.
-    now: options that give the command the meaning here that it had before.
+    before every repetition. ready: commands run first in each tree, not timed. OUT is a new folder,
+    RUN one that a tree keeps, DATA that of the tables. now: options that give the command the
+    meaning here that it had before. counts: what the code counts; it prints how many, and the
+    processor seconds that they took.
     """
 
     name: str
@@ -22,8 +53,8 @@ class Job:
     from_sketches: bool = False
     ready: tuple[tuple[str, ...], ...] = ()
     repetitions: int = 1
-    is_code: bool = False
     now: tuple[str, ...] = ()
+    counts: str | None = None
 
 
 def _chains(table: str) -> Job:
@@ -60,7 +91,28 @@ JOBS = {
         ready=(_RANK,),
         repetitions=3,
     ),
-    "import": Job("import lpzero", ("import lpzero",), repetitions=5, is_code=True),
+    "evaluations-columns": Job(
+        "default campaign, zc_nasbench301 cifar10",
+        (SEARCH, f"DATA/{COLUMNS}", "OUT", "60"),
+        repetitions=3,
+        counts="evaluations",
+    ),
+    "evaluations-nano": Job(
+        "default campaign, nano-gpt2, from branch tables",
+        (SEARCH, "nano-gpt2", "OUT", "60"),
+        ("nano-gpt2",),
+        ready=((SEARCH, "nano-gpt2", "OUT", "1"),),
+        repetitions=3,
+        counts="evaluations",
+    ),
+    "opening": Job(
+        "opening an unfinished campaign of about 100,000 lines",
+        (OPEN, "RUN"),
+        ready=((SEARCH, f"DATA/{COLUMNS}", "RUN", "600"),),
+        repetitions=3,
+        counts="lines",
+    ),
+    "import": Job("import lpzero", ("import lpzero",), repetitions=5),
     "help": Job("lpzero --help", ("--help",), repetitions=5),
     "trazor": Job(
         "T-Razor, 30 networks of autoformer-tiny",

@@ -26,11 +26,15 @@ class CommandFailedError(LPZeroError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Seconds of wall and processor time, and the peak memory of all processes together in MB."""
+    """Seconds of wall and processor time, and the peak memory of all processes together in MB.
+
+    `last_line` is what it said last.
+    """
 
     wall: float
     cpu: float
     peak: float
+    last_line: str
 
 
 def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Usage:
@@ -56,14 +60,15 @@ def run(command: Sequence[str], folder: Path, environment: Mapping[str, str]) ->
             time.sleep(min(_EVERY, 0.01 + (time.perf_counter() - start) / 50))
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        lines = said.read().splitlines()
         if process.returncode:
-            said.seek(0)
-            last = "\n".join(said.read().splitlines()[-5:])
+            last = "\n".join(lines[-5:])
             asked = shlex.join(command)
             raise CommandFailedError(f"{asked} exited with {process.returncode}:\n{last}")
     # Workers that nobody waited for are missing in the system's own sum.
     cpu = max(used.ru_utime + used.ru_stime, sum(seconds.values()))
-    return Usage(wall, cpu, peak)
+    return Usage(wall, cpu, peak, lines[-1] if lines else "")
 
 
 def _members(session: int) -> Iterator[int]:

@@ -25,11 +25,12 @@ import click
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown
 from experiments.resumable import Row, resume
-from experiments.speed.jobs import JOBS, Job
+from experiments.speed.jobs import COLUMNS, JOBS, Job
 from experiments.speed.processes import run
 from lpzero.cli.options import cache_option, data_option
 from lpzero.sketches.store import default_folder
 from spaces.tables import load
+from spaces.tables.registry import data_root
 
 BEFORE, AFTER = "before", "after"
 SIDES = (BEFORE, AFTER)
@@ -83,9 +84,10 @@ class _Bench:
                 self._link(load(table, self.data).space.name, side)
                 self._run(job, ("stats", table), side)
             for command in job.ready:
-                self._run(job, command, side)
-            if job.is_code or not job.tables:  # compiled modules are no part of the comparison
-                self._run(job, job.command if job.is_code else ("--help",), side)
+                if "RUN" not in command or not self._kept_run(side).exists():
+                    self._run(job, command, side)
+            if not (job.tables or job.ready):  # compiled modules are no part of the comparison
+                self._run(job, job.command if _is_code(job.command) else ("--help",), side)
             self._is_ready.add((name, side))
         if job.from_sketches:
             for kind in ("*.branches", "*.scores.json"):
@@ -94,7 +96,7 @@ class _Bench:
         return [{"job": name, "side": side, **self._run(job, job.command, side)}]
 
     def _run(self, job: Job, command: Sequence[str], side: str) -> dict[str, Any]:
-        started = ["-c"] if job.is_code else ["-m", "lpzero.cli.main"]
+        started = ["-c"] if _is_code(command) else ["-m", "lpzero.cli.main"]
         with tempfile.TemporaryDirectory(dir=self.out) as folder:
             # Searches run networks that no cache knows, however often they are timed.
             cache = self._cache(side) if job.tables else Path(folder) / "cache"
@@ -102,9 +104,27 @@ class _Bench:
             environment.pop("PYTHONPATH", None)
             if self.data:
                 environment["LPZERO_DATA"] = self.data
-            given = [str(Path(folder) / "run") if part == "OUT" else part for part in command]
+            places = {"OUT": str(Path(folder) / "run"), "RUN": str(self._kept_run(side))}
+            given = [places.get(part, part) for part in command]
+            if any(part.startswith("DATA/") for part in given):
+                given = [part.replace("DATA", str(self._data_folder()), 1) for part in given]
             given += job.now if side == AFTER and command[0] == job.command[0] else ()
-            return asdict(run([sys.executable, *started, *given], self.trees[side], environment))
+            usage = run([sys.executable, *started, *given], self.trees[side], environment)
+            measured = asdict(usage)
+            last_line = measured.pop("last_line")
+            if job.counts is not None and command == job.command:
+                count, seconds = last_line.split()
+                measured |= {"count": int(count), "cpu": float(seconds)}
+            return measured
+
+    def _data_folder(self) -> Path:
+        folder = data_root(self.data)
+        if folder is None:
+            raise click.UsageError(f"the job reads {COLUMNS}: give its folder with --data")
+        return folder
+
+    def _kept_run(self, side: str) -> Path:
+        return self.out / f"run-{side}"
 
     def _cache(self, side: str) -> Path:
         return self.out / f"cache-{side}"
@@ -122,6 +142,11 @@ class _Bench:
                 shutil.copyfile(path, place)
 
 
+def _is_code(command: Sequence[str]) -> bool:
+    """Whether the command is Python code instead of words of `lpzero`."""
+    return " " in command[0]
+
+
 def _checkout(folder: Path, commit: str) -> Path:
     """The commit in a folder of its own."""
     git = ["git", "-C", str(HERE), "worktree"]
@@ -134,11 +159,13 @@ def _checkout(folder: Path, commit: str) -> Path:
     return folder
 
 
+_RATES = "per CPU second before, after: ratio"
 _COLUMNS = (
     "job",
     "times as fast",
     "CPU ratio",
     *(f"{unit} {side}" for unit in MEASURES.values() for side in SIDES),
+    _RATES,
     "repetitions",
 )
 
@@ -155,7 +182,17 @@ def _line(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     for key, unit in MEASURES.items():
         digits = 0 if key == "peak" else 2
         line |= {f"{unit} {side}": f"{medians[side][key]:.{digits}f}" for side in SIDES}
+    counts = JOBS[name].counts
+    if counts is not None:
+        rates = [_rate(name, side, rows) for side in SIDES]
+        line[_RATES] = f"{rates[0]:,.0f}, {rates[1]:,.0f} {counts}: {rates[1] / rates[0]:.1f}"
     return line | {"repetitions": JOBS[name].repetitions}
+
+
+def _rate(name: str, side: str, rows: Sequence[Row]) -> float:
+    """The median of what the job counts in a processor second."""
+    of_side = (row for row in rows if row["job"] == name and row["side"] == side)
+    return statistics.median(row["count"] / row["cpu"] for row in of_side)
 
 
 if __name__ == "__main__":
