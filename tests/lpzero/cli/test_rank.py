@@ -107,7 +107,7 @@ def test_what_runs_on_more_inputs_is_ranked_where_it_is_named_and_in_no_other_ca
     assert not with_released & ON_MORE_INPUTS
     assert with_released > {proxy.name for proxy in ranked_by_default(space)}
     assert run(["rank", "--help"]) == 0
-    default = " ".join(capsys.readouterr().out.split()).split("what runs on more inputs: ")[1]
+    default = " ".join(capsys.readouterr().out.split()).split("those that run on more inputs: ")[1]
     stems = tuple(default.split("]")[0].split(", "))
     assert all(name.startswith(stems) for name in ON_MORE_INPUTS)
     assert not [name for name in names() if name.startswith(stems) and name not in ON_MORE_INPUTS]
