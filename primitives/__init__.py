@@ -9,6 +9,7 @@ from primitives.errors import (
     DeclarationError,
     FormulaError,
     PrimitiveError,
+    Rejected,
     TensorError,
     UnknownPrimitiveError,
 )
@@ -17,7 +18,6 @@ from primitives.formula import Column, Formula, Power, Term
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.registry import BINARIES, UNARIES
-from primitives.rejection import Rejected
 from primitives.statistics import SIZES, STATISTICS
 from primitives.tensors import Matrix, NetworkValues, cut, kept_columns, whole
 

@@ -1,12 +1,17 @@
-"""The errors of the formula language: one root, and subclasses that are also builtin errors."""
+"""The errors of the formula language, and the result for a formula that was not scored.
+
+Errors have one root, and subclasses that are also builtin errors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TypeVar
 
 _T = TypeVar("_T")
+NON_FINITE = "non-finite"
 
 
 class PrimitiveError(Exception):
@@ -31,6 +36,17 @@ class UnknownPrimitiveError(FormulaError, LookupError):
 
 class TensorError(PrimitiveError, ValueError):
     """A tensor of the wrong shape, or a block without the statistic asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """rule: the name that is counted; reason: one sentence for a reader."""
+
+    rule: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"rejected by {self.rule}: {self.reason}"
 
 
 def look_up(kind: str, name: str, declared: Mapping[str, _T]) -> _T:

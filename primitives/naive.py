@@ -13,14 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primitives.errors import TensorError
+from primitives.errors import NON_FINITE, Rejected, TensorError
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
 from primitives.facts import Meeting, facts, meeting
 from primitives.formula import Atom, Formula, Term, fold
 from primitives.outer import NUMBERS, OUTER
 from primitives.properties import Gives
 from primitives.registry import Binary, Unary, get_binary, get_unary
-from primitives.rejection import NON_FINITE, Rejected
 from primitives.statistics import SIZES
 from primitives.tensors import (
     Array,

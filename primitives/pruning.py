@@ -13,21 +13,22 @@ from fractions import Fraction
 from functools import lru_cache
 
 from primitives.canonical import as_product, canonical_term, ranking
-from primitives.errors import UnknownPrimitiveError, did_you_mean
+from primitives.errors import Rejected, UnknownPrimitiveError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, children, drop_dead, walk
 from primitives.facts import Meeting, Names, facts, keeps_sign, meeting, range_of
 from primitives.formula import Base, Column, Formula, Outer, Sum, Term, chains, formulas_within
 from primitives.outer import get_outer
 from primitives.properties import NON_NEGATIVE, Blind, Interval, Kind, on_change
 from primitives.registry import get_binary
-from primitives.rejection import Rejected
 from primitives.rewrites import rewrites
 from primitives.statistics import SIZES, STATISTICS
 
 MAX_FACTORS = 4
-EXPONENTS = frozenset(Fraction(numerator, 4) for numerator in (1, 2, 4, 8))
+ALLOWED_EXPONENTS = frozenset(Fraction(numerator, 4) for numerator in (1, 2, 4, 8))
 # Columns are few and given, where terms are made by the thousand: finer exponents pay.
-COLUMN_EXPONENTS = EXPONENTS | {Fraction(numerator, 8) for numerator in (1, 3, 6, 12)}
+ALLOWED_COLUMN_EXPONENTS = ALLOWED_EXPONENTS | {
+    Fraction(numerator, 8) for numerator in (1, 3, 6, 12)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,9 @@ def _around(formula: Formula, max_factors: int) -> Iterator[str]:
 
 def is_exponent(base: Base, exponent: Fraction) -> bool:
     """Whether the language has that power of the base."""
-    return abs(exponent) in (COLUMN_EXPONENTS if isinstance(base, Column) else EXPONENTS)
+    return abs(exponent) in (
+        ALLOWED_COLUMN_EXPONENTS if isinstance(base, Column) else ALLOWED_EXPONENTS
+    )
 
 
 def _is_monotone(formula: Formula) -> bool:

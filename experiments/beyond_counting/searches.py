@@ -33,8 +33,8 @@ from lpzero.scores.terms import (
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
+from primitives.errors import Rejected
 from primitives.formula import Formula
-from primitives.rejection import Rejected
 from spaces.tables import Table
 
 POOL = 400  # formulas of a search that are chosen from

@@ -32,8 +32,8 @@ from lpzero.runs.journal import Journal
 from lpzero.scores.columns import select
 from lpzero.scores.products import search
 from primitives.canonical import canonical
+from primitives.errors import Rejected
 from primitives.formula import Formula
-from primitives.rejection import Rejected
 from spaces.tables import ColumnTable, load_any, split
 
 

@@ -9,10 +9,10 @@ from lpzero.exhaust import ExhaustSettings, Query, exhaust
 from lpzero.parallel import Workers
 from primitives.canonical import canonical
 from primitives.enumeration import families
+from primitives.errors import Rejected
 from primitives.expressions import Combine
 from primitives.formula import Formula
 from primitives.reductions import PAPER_REDUCTIONS
-from primitives.rejection import Rejected
 from spaces.tables import Split
 
 

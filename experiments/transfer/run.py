@@ -34,8 +34,8 @@ from lpzero.scores.terms import TermLanguage, stable_term_tables
 from lpzero.scores.values import Values
 from lpzero.sketches.store import Store, default_folder
 from primitives.canonical import canonical
+from primitives.errors import Rejected
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from spaces.tables import split
 
 TABLES = (

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from lpzero.judgement.measures import Measures
+from primitives.errors import Rejected
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.properties import on_change
-from primitives.rejection import Rejected
 
 _FIELDS = {"id", "generation", "operator", "parents", "formula"}
 

@@ -20,8 +20,7 @@ from lpzero.discover.campaign import Callback, CampaignOutcome, run
 from lpzero.discover.campaign_columns import NetworkRivals, ProxyScores, table_columns
 from lpzero.discover.candidate import is_candidate
 from lpzero.discover.evolution import Evolution
-from lpzero.discover.first_population import first_formulas
-from lpzero.discover.objective import Objective, floors
+from lpzero.discover.objective import Objective, first_formulas, floors
 from lpzero.discover.settings import Settings, preset
 from lpzero.discover.storage import (
     KIND,

@@ -24,8 +24,8 @@ from lpzero.discover.settings import REPLACE_WORST, Settings
 from lpzero.discover.variation import as_global_rng, register_variation
 from lpzero.errors import InputError
 from lpzero.scores.columns import NO_COLUMNS, ColumnFacts
+from primitives.errors import Rejected
 from primitives.formula import Formula
-from primitives.rejection import Rejected
 
 _REGENERATE = 100  # attempts with the same parents
 _MOST_MISSES = 1000  # attempts in a row without a new formula before the space counts as exhausted

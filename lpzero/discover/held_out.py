@@ -20,7 +20,7 @@ from lpzero.judgement.correlation import spearman
 from lpzero.options import options
 from lpzero.parallel import Lost, Workers, stream
 from primitives.canonical import canonical
-from primitives.rejection import Rejected
+from primitives.errors import Rejected
 from spaces.tables import split
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from lpzero.scores.sums import is_summand, parts_of, sum_of
 from primitives import pruning
 from primitives.canonical import Factor, Product, as_product, canonical, product_of
 from primitives.deap_set import build_set
-from primitives.errors import FormulaError
+from primitives.errors import FormulaError, Rejected
 from primitives.expressions import (
     Apply,
     Combine,
@@ -48,7 +48,6 @@ from primitives.formula import (
 from primitives.parser import parse
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS, Reduction
 from primitives.registry import BINARIES, UNARIES
-from primitives.rejection import Rejected
 from primitives.statistics import SIZES, STATISTICS
 
 # How often the authors' code draws each binary operation; any other is never drawn.

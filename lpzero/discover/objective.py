@@ -3,14 +3,19 @@
 The winner is the best on train and valid whose scores repeat: networks with other weights on
 another batch rank the architectures alike, for which no target is needed, so all rows count. The
 rank mean of the best that repeat is an ensemble, a proxy like any other. The permutation floor is
-what the campaign's beam search, from which evolution starts, fits to permuted targets. Shapes: K
-formulas, A architectures.
+what the campaign's beam search, from which evolution starts, fits to permuted targets.
+
+A campaign of products starts from what beam searches find: products of terms on all tables
+together, sums of columns on each table in turn. Columns that may change sign come first, since
+products have their magnitudes only. Shapes: K formulas, A architectures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from heapq import merge
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,14 +26,18 @@ from lpzero.discover.settings import FITTED, Settings
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.measures import MEASURES, ONE_TABLE, Across, Measures
 from lpzero.judgement.ranks import rank_many
+from lpzero.scores.columns import ColumnFacts
 from lpzero.scores.floor import ProductFloor, permutation_floor
-from lpzero.scores.products import search
-from primitives.canonical import canonical
-from primitives.formula import Formula
-from primitives.rejection import Rejected
+from lpzero.scores.products import search, search_tables
+from lpzero.scores.terms import stable_term_tables
+from primitives.canonical import canonical, product_of
+from primitives.errors import Rejected
+from primitives.formula import Column, Formula
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
+
+_MOST_SINGLES = 10  # columns by themselves in the first population
 
 
 class Objective:
@@ -187,3 +196,38 @@ def floors(
         )
         lines.append({"table": table.name, **found.to_json()})
     return lines
+
+
+def first_formulas(
+    tables: Sequence[TableFitness], columns: ColumnFacts, across: Across
+) -> Iterator[Formula]:
+    """The formulas, best first; `columns` are the facts that hold on every table."""
+    signless = [name for name in columns.names if name not in columns.positive]
+    yield from (Formula.of_base(Column(name)) for name in signless[:_MOST_SINGLES])
+    searches = [_products(tables, columns, across), *(table.sums(columns) for table in tables)]
+    if len(tables) == 1:
+        yield from (formula for _, formula in merge(*searches, key=lambda best: -best[0]))
+        return
+    for turn in zip_longest(*searches):
+        yield from (best[1] for best in turn if best is not None)
+
+
+def _products(
+    tables: Sequence[TableFitness], columns: ColumnFacts, across: Across
+) -> Iterator[tuple[float, Formula]]:
+    """The products that a beam search finds on all tables, each with its number across them."""
+    first = tables[0]
+    two_seeds = [fitness.two_seeds for fitness in tables]
+    per_table = stable_term_tables(two_seeds, first.term_language, first.settings.stable)
+    terms = per_table[0]
+    if not len(terms):
+        return
+    searched = [fitness.searched(of) for fitness, of in zip(tables, per_table, strict=True)]
+    for best in search_tables(searched, across, first.beam):
+        if not columns.names:
+            yield best.value, best.factors.formula(terms)
+            continue
+        factors = [(terms.terms[term], exponent) for term, exponent in best.factors.powers]
+        formula = product_of(factors, columns.positive, ranked=True)
+        if formula is not None:
+            yield best.value, formula

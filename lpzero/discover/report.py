@@ -24,8 +24,8 @@ from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.columns import RANK_OF
 from lpzero.scores.formula_rivals import formula_rivals
 from primitives.canonical import canonical
+from primitives.errors import Rejected
 from primitives.parser import parse
-from primitives.rejection import Rejected
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table

@@ -38,9 +38,9 @@ from lpzero.scores.terms import TermLanguage, TermTable, stable_term_tables
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
+from primitives.errors import NON_FINITE, Rejected
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
-from primitives.rejection import NON_FINITE, Rejected
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Split, Table

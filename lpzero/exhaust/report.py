@@ -23,9 +23,9 @@ from lpzero.scores.products import PairScreen
 from lpzero.scores.row_batches import scores_in_batches
 from lpzero.scores.values import MISSING_STATISTIC, Values
 from lpzero.sketches.sketch import Sketch
+from primitives.errors import Rejected
 from primitives.parser import parse
 from primitives.reductions import PAPER_REDUCTIONS
-from primitives.rejection import Rejected
 from primitives.space_size import measure
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import get_args
 import numpy as np
 
 from primitives import naive
+from primitives.errors import Rejected
 from primitives.expressions import Apply, walk
 from primitives.formula import Formula, operations
 from primitives.outer import OUTER
 from primitives.properties import on_change
 from primitives.reductions import End
 from primitives.registry import get_unary
-from primitives.rejection import Rejected
 from primitives.statistics import STATISTICS, get_statistic
 from primitives.tensors import Block, Matrix, NetworkValues, cut, number, whole
 

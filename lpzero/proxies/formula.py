@@ -24,12 +24,11 @@ from lpzero.scores.columns import RANK_OF
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics import OURS
 from primitives import tensors as formulas
-from primitives.errors import TensorError
+from primitives.errors import Rejected, TensorError
 from primitives.formula import Atom, Column, Formula, Term
 from primitives.naive import block_values, combine
 from primitives.naive import score as naive_score
 from primitives.reductions import PAPER_REDUCTIONS, POSITION_REDUCTIONS
-from primitives.rejection import Rejected
 from primitives.statistics import gradient_statistics
 from primitives.tensors import Matrix, number
 from spaces.base import EMBEDDING, HEAD, Space

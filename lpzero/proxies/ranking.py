@@ -31,9 +31,8 @@ from lpzero.runs.run import Run, read_file
 from lpzero.scores.columns import RANK_OF, as_ranks, select
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import SketchOptions
-from primitives.errors import FormulaError
+from primitives.errors import FormulaError, Rejected
 from primitives.formula import Column, Formula
-from primitives.rejection import Rejected
 from spaces.base import Space
 from spaces.tables import split
 from spaces.tables.splits import MIN_ROWS

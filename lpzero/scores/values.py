@@ -23,6 +23,7 @@ from lpzero.scores.matrices import Matrices
 from lpzero.scores.stacks import NonFiniteError, apply, finite
 from lpzero.scores.terms import divisors, reduce_blocks
 from lpzero.sketches.sketch import Sketch
+from primitives.errors import NON_FINITE, Rejected
 from primitives.expressions import Apply, Combine, Expression, Leaf, chain_of, drop_dead, walk
 from primitives.facts import facts
 from primitives.formula import Atom, Formula, Power, Term, chains, fold_base
@@ -30,7 +31,6 @@ from primitives.naive import block_values
 from primitives.outer import OUTER
 from primitives.properties import Kind
 from primitives.registry import get_binary, get_unary
-from primitives.rejection import NON_FINITE, Rejected
 from primitives.statistics import STATISTICS
 from primitives.tensors import Block, Matrix, number
 

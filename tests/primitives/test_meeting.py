@@ -16,12 +16,12 @@ import pytest
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
+from primitives.errors import Rejected
 from primitives.expressions import Expression
 from primitives.facts import Meeting, facts, meeting
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.registry import BINARIES
-from primitives.rejection import Rejected
 from tests.lpzero import random_sketches
 from tests.lpzero.export.network_tensors import exported, module_of, written
 

@@ -23,9 +23,9 @@ from lpzero.judgement.table import TableJudge
 from lpzero.scores.branch_table import branch_table
 from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.values import Values
+from primitives.errors import Rejected
 from primitives.formula import Formula
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from primitives.statistics import STATISTICS
 from spaces.errors import TableError, UnknownNameError
 from spaces.tables.table import Table

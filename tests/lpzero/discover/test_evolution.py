@@ -22,11 +22,11 @@ from lpzero.discover.language import Language, ScoredForm
 from lpzero.discover.settings import Settings, preset
 from lpzero.discover.variation import as_global_rng, replace_name
 from lpzero.errors import InputError
+from primitives.errors import Rejected
 from primitives.expressions import walk
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.pruning import check
-from primitives.rejection import Rejected
 from tests.formula_keys import key_up_to_sign
 from tests.lpzero.discover.toolboxes import toolbox_of, variation_of
 

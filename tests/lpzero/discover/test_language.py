@@ -15,10 +15,10 @@ from lpzero.errors import InputError
 from lpzero.judgement.measures import Measures
 from lpzero.scores.columns import ColumnFacts
 from primitives.canonical import as_product, product_of, ranking
+from primitives.errors import Rejected
 from primitives.formula import Column, Formula
 from primitives.parser import parse
 from primitives.pruning import check
-from primitives.rejection import Rejected
 
 COLUMNS = ColumnFacts(("size", "cost", "change"), frozenset({"size"}), frozenset({"size", "cost"}))
 LANGUAGES = [Language(preset("default", terms=3)), Language(preset("default"), COLUMNS)]

@@ -11,8 +11,8 @@ from lpzero.discover.candidate import Candidate, Verdict
 from lpzero.discover.objective import Objective
 from lpzero.discover.settings import preset
 from lpzero.judgement.measures import Measures
+from primitives.errors import Rejected
 from primitives.parser import parse
-from primitives.rejection import Rejected
 
 FORMULA = parse("sum(W)")
 

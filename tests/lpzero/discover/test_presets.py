@@ -20,10 +20,10 @@ from lpzero.errors import InputError
 from lpzero.export.source import RunRecords
 from lpzero.judgement.correlation import spearman
 from lpzero.runs.run import open_run
+from primitives.errors import Rejected
 from primitives.expressions import Combine, chain_of
 from primitives.formula import Formula
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from spaces.errors import TableError
 from spaces.tables.splits import split, whole_table_split
 from tests.lpzero.discover.test_evolution import Oracle, evolve, tried

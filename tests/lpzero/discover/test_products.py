@@ -30,9 +30,9 @@ from lpzero.scores.products import EXPONENTS
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
+from primitives.errors import Rejected
 from primitives.expressions import drop_dead
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from spaces.tables import split
 from tests.lpzero import random_sketches
 from tests.lpzero.discover.toolboxes import toolbox_of, variation_of

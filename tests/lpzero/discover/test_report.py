@@ -12,6 +12,7 @@ from lpzero.discover import report
 from lpzero.discover.candidate import Candidate
 from lpzero.discover.report import _ScoredCandidate, choose, choose_stable, passed_over
 from lpzero.judgement.measures import Across
+from lpzero.scores import formula_rivals
 
 TEXTS = ("sum(W)", "sum(A)", "sum(G)")
 
@@ -102,15 +103,14 @@ def test_published_rivals_are_scored_some_rows_at_a_time(monkeypatch: pytest.Mon
     n = 5
     asked: list[str] = []
 
-    def all_rows_at_once(formulas: Any) -> Any:
-        raise AssertionError("published formulas read the tensors of every row at once")
-
-    def in_batches(formulas: Any) -> Any:
+    def in_batches(formulas: Any, table: Any, workers: Any) -> Any:
         asked.extend(map(str, formulas))
-        return [np.arange(float(n))] * len(formulas)
+        return np.tile(np.arange(float(n)), (len(formulas), 1))
 
-    whole = SimpleNamespace(score=lambda formula: np.zeros(n), scores=all_rows_at_once)
-    on_table = SimpleNamespace(values=whole, row_batches=SimpleNamespace(scores=in_batches))
+    monkeypatch.setattr(formula_rivals, "scores_in_batches", in_batches)
+    # The values of every row at once have no method that scores several formulas.
+    whole = SimpleNamespace(score=lambda formula: np.zeros(n), table=SimpleNamespace(sketches=[]))
+    on_table = SimpleNamespace(values=whole, workers=None)
     table = SimpleNamespace(table=SimpleNamespace(name="one", space="nano"), parts={})
     monkeypatch.setattr(report, "_opened", lambda tables, objective: [table])
     monkeypatch.setattr(report, "rival_lines", lambda judged, values, rivals: rivals)

@@ -29,10 +29,10 @@ from lpzero.scores.branch_table import branch_table
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from lpzero.version import VERSION
+from primitives.errors import Rejected
 from primitives.expressions import Leaf, walk
 from primitives.parser import parse
 from primitives.reductions import PAPER_REDUCTIONS
-from primitives.rejection import Rejected
 from primitives.space_size import measure
 from spaces.tables.splits import split
 from spaces.tables.table import Table, make_table

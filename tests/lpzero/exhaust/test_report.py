@@ -13,8 +13,8 @@ import spaces
 from lpzero.exhaust.report import choose
 from lpzero.exhaust.results import Entry, Query
 from lpzero.judgement.measures import Measures
+from primitives.errors import NON_FINITE, Rejected
 from primitives.parser import parse
-from primitives.rejection import NON_FINITE, Rejected
 from spaces.tables import split
 from spaces.tables.table import Table, make_table
 

@@ -20,10 +20,10 @@ from lpzero.scores.branch_table import branch_table
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions
+from primitives.errors import Rejected
 from primitives.parser import parse
 from primitives.properties import Interval, Monotone
 from primitives.registry import forget, unary
-from primitives.rejection import Rejected
 from tests.lpzero.export.network_tensors import exported, module_of, tensors, written
 
 BEST = "-mean(add(square(W), square(softmax(G))))"

@@ -16,13 +16,12 @@ from lpzero.export import Provenance, Selection, export, from_file, json_form
 from lpzero.export.record import Batch, Exported, Figures
 from lpzero.export.synthetic_networks import TOLERANCE
 from lpzero.sketches.sketch import SketchOptions
-from primitives.errors import TensorError
+from primitives.errors import Rejected, TensorError
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.pruning import check
-from primitives.rejection import Rejected
 from primitives.symbolic import score_sympy, to_sympy
 from tests.lpzero.export.network_tensors import (
     LIMIT,

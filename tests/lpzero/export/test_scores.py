@@ -22,13 +22,12 @@ from lpzero.scores.branch_table import branch_table
 from lpzero.scores.values import Values
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions
-from primitives.errors import FormulaError
+from primitives.errors import FormulaError, Rejected
 from primitives.expressions import drop_dead
 from primitives.formula import Formula
 from primitives.naive import score
 from primitives.outer import NUMBERS, OUTER
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from tests.lpzero.export.network_tensors import exported, module_of, written
 from tests.random_formulas import random_score
 

@@ -29,9 +29,9 @@ from lpzero.sketches.sketch import (
 from lpzero.sketches.sketch import (
     encode as write,
 )
+from primitives.errors import Rejected
 from primitives.naive import score
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from primitives.tensors import number
 from spaces.nlp_rnn import RnnSpace
 

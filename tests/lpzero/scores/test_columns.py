@@ -15,9 +15,9 @@ from lpzero.scores.products import COLUMN_EXPONENTS, of_columns, search
 from lpzero.scores.sums import parts_of, search_sums, sum_of
 from lpzero.scores.terms import term_table
 from lpzero.scores.values import Values
+from primitives.errors import Rejected
 from primitives.naive import score as naive_score
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from primitives.tensors import NetworkValues
 
 RNG = np.random.default_rng(5)

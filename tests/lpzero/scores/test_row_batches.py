@@ -20,8 +20,8 @@ from lpzero.scores.values import Values
 from lpzero.sketches.builder import Builder, Sketches, sketches
 from lpzero.sketches.store import Store
 from primitives.classics import CLASSICS
+from primitives.errors import Rejected
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from spaces.tables.table import make_table
 from tests.lpzero import random_sketches
 

@@ -44,10 +44,10 @@ from lpzero.scores.terms import (
     values_of,
 )
 from lpzero.scores.values import Values
+from primitives.errors import Rejected
 from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
-from primitives.rejection import Rejected
 from tests.lpzero.random_sketches import network_of, sketch
 from tests.random_formulas import COLUMNS as NAMES
 from tests.random_formulas import random_score

@@ -20,12 +20,12 @@ from lpzero.scores.values import Values
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from primitives import naive
+from primitives.errors import Rejected
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.pruning import check
 from primitives.reductions import PAPER_REDUCTIONS
 from primitives.registry import BINARIES
-from primitives.rejection import Rejected
 from primitives.statistics import STATISTICS
 from tests.lpzero import random_sketches
 from tests.random_formulas import random_chain, random_live_formula
