@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import pytest
@@ -85,6 +86,12 @@ def n_parameters(model: nn.Module) -> int:
 def samples(space: Space[Any], n: int) -> list[Any]:
     rng = random.Random(7)
     return [space.sample(rng) for _ in range(n)]
+
+
+@lru_cache(maxsize=32)
+def layouts(space: Space[Any]) -> list[tuple[Any, nn.Module]]:
+    """Some architectures with their layouts, which several tests share: leave them unchanged."""
+    return [(arch, layout(space, arch)) for arch in samples(space, 8)]
 
 
 def small_sample(space: Space[Any]) -> Any:
@@ -228,14 +235,13 @@ def test_a_missing_field_is_named(space: Space[Any]) -> None:
 
 
 def test_parameters_are_the_models(space: Space[Any]) -> None:
-    for arch in samples(space, 25):
-        assert space.parameters(arch) == n_parameters(layout(space, arch))
+    for arch, model in layouts(space):
+        assert space.parameters(arch) == n_parameters(model)
 
 
 @pytest.mark.slow
 def test_block_sizes_are_those_of_the_models_blocks(space: Space[Any]) -> None:
-    for arch in samples(space, 10):
-        model = layout(space, arch)
+    for arch, model in layouts(space):
         sizes = space.block_sizes(arch)
         assert len(sizes) == space.depth(arch) == len(model.blocks)
         assert [one["params"] for one in sizes] == [n_parameters(block) for block in model.blocks]
@@ -255,19 +261,24 @@ def n_heads(block: nn.Module) -> int:
 
 def widths(model: nn.Module, batch: torch.Tensor) -> list[tuple[int, int]]:
     """How wide what enters each block is, and what its feed-forward activation puts out."""
-    entered, activated = [], []
+    entered, activated, hooks = [], [], []
     for block in model.blocks:
-        block.register_forward_pre_hook(lambda _, args: entered.append(args[0].shape[-1]))
+        hooks.append(
+            block.register_forward_pre_hook(lambda _, args: entered.append(args[0].shape[-1]))
+        )
         tap = next(m for m in block.modules() if isinstance(m, Tap) and m.statistic == "A")
-        tap.register_forward_hook(lambda _, __, output: activated.append(output.shape[-1]))
+        hooks.append(
+            tap.register_forward_hook(lambda _, __, output: activated.append(output.shape[-1]))
+        )
     model(batch)
+    for hook in hooks:
+        hook.remove()
     return list(zip(entered, activated, strict=True))
 
 
 @pytest.mark.slow
 def test_end_sizes_are_those_before_and_after_the_blocks(space: Space[Any]) -> None:
-    for arch in samples(space, 25):
-        model = layout(space, arch)
+    for arch, model in layouts(space):
         ends = space.end_sizes(arch)
         assert {end: list(sizes) for end, sizes in ends.items()} == {
             "embedding": ["params", "width"],
@@ -294,8 +305,7 @@ def embedding_width(model: nn.Module) -> int:
 
 @pytest.mark.slow
 def test_decoder_parameters_are_those_of_blocks_and_final_norm(space: Space[Any]) -> None:
-    for arch in samples(space, 25):
-        model = layout(space, arch)
+    for arch, model in layouts(space):
         inside = sum(
             p.numel() for name, p in model.named_parameters() if name.startswith(("blocks", "norm"))
         )
@@ -304,9 +314,9 @@ def test_decoder_parameters_are_those_of_blocks_and_final_norm(space: Space[Any]
 
 @pytest.mark.slow
 def test_attention_parameters_are_those_of_the_mixing_halves(space: Space[Any]) -> None:
-    for arch in samples(space, 25):
+    for arch, model in layouts(space):
         mixing = 0
-        for name, p in layout(space, arch).named_parameters():
+        for name, p in model.named_parameters():
             is_mixing = name.startswith("blocks") and (".attention." in name or ".mixing." in name)
             mixing += p.numel() if is_mixing and "norm" not in name else 0
         assert space.attention_parameters(arch) == mixing
@@ -314,15 +324,14 @@ def test_attention_parameters_are_those_of_the_mixing_halves(space: Space[Any]) 
 
 @pytest.mark.slow
 def test_projections_are_those_that_are_tapped(space: Space[Any]) -> None:
-    for arch in samples(space, 25):
-        taps = (module for module in layout(space, arch).modules() if isinstance(module, Tap))
+    for arch, model in layouts(space):
+        taps = (module for module in model.modules() if isinstance(module, Tap))
         assert space.projections(arch) == sum(tap.statistic == "H" for tap in taps)
 
 
 @pytest.mark.slow
 def test_flops_are_what_torch_counts(space: Space[Any]) -> None:
-    for arch in samples(space, 6):
-        model = layout(space, arch)
+    for arch, model in layouts(space)[:4]:
         one = space.batch()[:1].to("meta")
         counter = FlopCounterMode(display=False)
         with counter, torch.no_grad():

@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from primitives.formula import Formula
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.pruning import check
+from primitives.registry import BINARIES, UNARIES
 from primitives.symbolic import score_sympy, to_sympy
 from tests.lpzero.export.network_tensors import (
     LIMIT,
@@ -34,8 +36,9 @@ from tests.lpzero.export.network_tensors import (
 )
 from tests.random_formulas import random_formula, random_tree
 
-N = 1000
+N = 120
 PARTS = 4  # for as many workers
+PAIRS = ("abs(W), abs(G)", "fro(W), abs(G)", "abs(W), l1(G)", "fro(A), l1(J)")  # of every kind
 
 
 def formulas(n: int, seed: int = 11, kept: bool = False) -> Iterator[Formula]:
@@ -52,28 +55,45 @@ def close(a: float, b: float) -> bool:
     return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12)
 
 
+def is_alike_in_every_form(formula: Formula) -> bool:
+    """Assert that all forms have the engine's score; False if the engine has none either."""
+    one, name = exported(formula, limit=LIMIT), str(formula)
+    assert json_form.from_value(json.loads(written(one, "json")), name).entries == [one]
+    module = module_of(one)
+    found, expected = module.score(tensors()), engine().score(formula)
+    if isinstance(expected, Rejected):
+        assert math.isnan(found), name
+        return False
+    assert close(found, expected[0]), name
+    on_whole = score(formula, blocks(None))
+    assert not isinstance(on_whole, Rejected)
+    assert close(module.score(tensors(), limit=None), on_whole), name
+    written(one, "sympy")  # which compares its scores with the formula's
+    assert close(score_sympy(to_sympy(formula), blocks(None)), on_whole), name
+    return True
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_formulas_score_alike_in_every_form(part: int) -> None:
-    compared = 0
-    for formula in formulas(2 * N, seed=part, kept=True):
-        one, name = exported(formula, limit=LIMIT), str(formula)
-        assert json_form.from_value(json.loads(written(one, "json")), name).entries == [one]
-        module = module_of(one)
-        found, expected = module.score(tensors()), engine().score(formula)
-        if isinstance(expected, Rejected):
-            assert math.isnan(found), name
-            continue
-        assert close(found, expected[0]), name
-        on_whole = score(formula, blocks(None))
-        assert not isinstance(on_whole, Rejected)
-        assert close(module.score(tensors(), limit=None), on_whole), name
-        written(one, "sympy")  # which compares its scores with the formula's
-        assert close(score_sympy(to_sympy(formula), blocks(None)), on_whole), name
-        compared += 1
-        if compared == N // PARTS:
-            return
-    pytest.fail(f"only {compared} formulas have a score")
+    alike = filter(is_alike_in_every_form, formulas(2 * N, seed=part, kept=True))
+    assert len(list(islice(alike, N // PARTS))) == N // PARTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(UNARIES) - {"disconnect"}))
+def test_every_unary_is_alike_in_every_form_after_a_matrix_and_a_number(name: str) -> None:
+    matrix, number = parse(f"mean({name}(A))"), parse(f"sum(add({name}(fro(W)), mean(J)))")
+    assert any([is_alike_in_every_form(matrix), is_alike_in_every_form(number)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(BINARIES))
+@pytest.mark.parametrize(
+    "pair", ["abs(W), abs(G)", "fro(W), abs(G)", "abs(W), l1(G)", "fro(A), l1(J)"]
+)
+def test_every_binary_is_alike_in_every_form_for_every_pair_of_kinds(name: str, pair: str) -> None:
+    assert is_alike_in_every_form(parse(f"mean({name}({pair}))"))
 
 
 def test_every_pruned_formula_can_be_written_all_the_same() -> None:
