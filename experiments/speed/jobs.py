@@ -13,10 +13,10 @@ table, out, generations = sys.argv[1:]
 options = {}
 if table.endswith(".json"):
     try:
-        from spaces.tables.readers import Reading
-    except ImportError:  # the place it had before
-        from spaces.tables.reading import Reading
-    options["reading"] = Reading(task="cifar10")
+        from spaces.tables.readers import ReadOptions
+    except ImportError:  # the name it had before
+        from spaces.tables.reading import Reading as ReadOptions
+    options["reading"] = ReadOptions(task="cifar10")
 campaign = lpzero.Discovery(table, out=out, generations=int(generations), **options)
 campaign.objective.prepare()
 start = time.process_time()

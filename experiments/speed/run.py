@@ -121,7 +121,7 @@ class _Bench:
         folder = data_root(self.data)
         if folder is None:
             raise click.UsageError(f"the job reads {COLUMNS}: give its folder with --data")
-        return folder
+        return folder.resolve()  # jobs run inside their tree
 
     def _kept_run(self, side: str) -> Path:
         return self.out / f"run-{side}"
