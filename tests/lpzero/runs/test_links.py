@@ -49,7 +49,9 @@ def search(folder: Path) -> int:
 
 def compare(folder: Path) -> int:
     words = ["--compare", "--loop", "random", "--samples", "6", "--seeds", "2"]
-    return resumed([*_SEARCH, *words], folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lpzero.search.comparison.N_REFERENCE", 100)
+        return resumed([*_SEARCH, *words], folder)
 
 
 def rank(folder: Path) -> int:
