@@ -25,7 +25,7 @@ from lpzero import files
 from lpzero.cli.options import data_option
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from spaces.regular_files import read_regular
+from spaces.untrusted import read_regular
 from spaces.tables import data_root, load
 
 PRETRAINING = Path("flexibert/BERT_benchmark_train_ablation.json")

@@ -27,7 +27,7 @@ from lpzero.statistics.objective import Loss, named_loss
 from spaces.errors import shown
 from spaces.images import noise_images
 from spaces.minibatch import Minibatch, zipf_tokens
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, read_regular
 
 CONFIG = "config.json"
 _LARGEST = 1 << 20  # bytes of a configuration
@@ -43,7 +43,7 @@ def read_configuration(path: str | Path) -> dict[str, Any]:
         fields = json.loads(read_regular(place, _LARGEST))
     except FileNotFoundError:
         raise InputError(f"there is no configuration {place}") from None
-    except (NotRegularError, PermissionError, IsADirectoryError) as error:
+    except (UntrustedError, PermissionError, IsADirectoryError) as error:
         raise InputError(f"{place}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())

@@ -95,7 +95,7 @@ def test_a_truncated_table_is_code_two_and_names_the_file(
     path.write_text('[{"id": 0, "scor')
     code, line = fails(capsys, "counters", "flexibert", "--data", str(tmp_path))
     assert code == 2
-    assert line.startswith(f"{path}: broken or truncated JSON at line 1 column")
+    assert line.startswith(f"{path} has broken or truncated JSON at line 1 column")
 
 
 class CustomError(LPZeroError, RuntimeError):

@@ -102,10 +102,10 @@ def test_files_that_are_too_large_are_refused(
 ) -> None:
     path = written(tmp_path, "x,accuracy\n" + "1,2\n" * 20)
     monkeypatch.setattr(files, "MOST_ROWS", 19)
-    with pytest.raises(TableError, match="more than 19 rows"):
+    with pytest.raises(TableError, match="at most 19 are read"):
         read_columns(path, ACCURACY)
     monkeypatch.setattr(files, "MOST_BYTES", 10)
-    with pytest.raises(TableError, match="0 MB are read"):
+    with pytest.raises(TableError, match="at most 10 are read"):
         read_columns(path, ACCURACY)
     with pytest.raises(TableError, match="cannot be read"):
         read_columns(tmp_path / "none.csv", ACCURACY)
