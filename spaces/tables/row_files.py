@@ -292,7 +292,7 @@ def _check_counts(where: str, n_rows: int, n_headings: int) -> None:
         (n_rows * n_headings, MOST_CELLS, "cells"),
     ):
         if n > most:
-            refuse(where, f"{n:,} {what} or more, at most {most:,} are read")
+            refuse(where, f"more than {most:,} {what}, which is the most that are read")
 
 
 def _to_float(value: float) -> float:

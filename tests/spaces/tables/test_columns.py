@@ -102,7 +102,7 @@ def test_files_that_are_too_large_are_refused(
 ) -> None:
     path = written(tmp_path, "x,accuracy\n" + "1,2\n" * 20)
     monkeypatch.setattr(files, "MOST_ROWS", 19)
-    with pytest.raises(TableError, match="at most 19 are read"):
+    with pytest.raises(TableError, match="more than 19 rows"):
         read_columns(path, ACCURACY)
     monkeypatch.setattr(files, "MOST_BYTES", 10)
     with pytest.raises(TableError, match="at most 10 are read"):
