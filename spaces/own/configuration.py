@@ -15,7 +15,8 @@ from spaces.errors import DeclarationError, FieldError, shown
 
 PER_LAYER = "per_layer"
 DEPTHS = ("layers", "n_layers", "num_layers", "depth", "n_layer", "num_hidden_layers", "n_blocks")
-_MOST_VALUES = 1_000_000
+MOST_VALUES = 1_000_000
+_MOST_LAYERS = 10_000
 
 Value = str | int | float | bool
 Field = Value | tuple[Value, ...]  # of the architecture, or of each layer
@@ -179,8 +180,11 @@ def read_choices(given: Mapping[str, Any], depth: str | None = None) -> Choices:
             " with depth="
         )
     for value in known.get(found or "", ()):
-        if type(value) is not int or value < 1:
-            raise DeclarationError(f"{found} is the number of layers; {shown(value)} is not one")
+        if type(value) is not int or not 1 <= value <= _MOST_LAYERS:
+            raise DeclarationError(
+                f"{found} is the number of layers; {shown(value)} is not one of 1 to"
+                f" {_MOST_LAYERS:,}"
+            )
     return Choices(whole, per_layer, found)
 
 
@@ -193,9 +197,9 @@ def _values(name: Any, given: Any) -> tuple[Value, ...]:
         raise DeclarationError(f"choice {name} is {shown(given)}, expected a list of values")
     # Numbers of NumPy become those of Python.
     values = tuple(value.item() if hasattr(value, "item") else value for value in given)
-    if not 1 <= len(values) <= _MOST_VALUES:
+    if not 1 <= len(values) <= MOST_VALUES:
         raise DeclarationError(
-            f"choice {name} has {len(values)} values, expected 1 to {_MOST_VALUES:,}"
+            f"choice {name} has {len(values)} values, expected 1 to {MOST_VALUES:,}"
         )
     for value in values:
         is_plain = isinstance(value, Value)
