@@ -35,9 +35,9 @@ _ORIGINS = ("_name_or_path", "name_or_path", "_commit_hash", "task_specific_para
 _ADDRESS = re.compile(r"\S/\S|^[/~]|^\.\.|\\")
 _LABELS = ("id2label", "label2id")
 # Counts that transformers loops over before a model can be measured.
-_COUNTS = re.compile("layer|depth|block|stage|expert|indices|attention_types|dense_replace|labels")
+_COUNTS = re.compile("layer|depth|block|stage|expert|indices|attention_types|dense_replace")
 _NO_COUNTS = re.compile("size|dim|width|channel|length|capacity")
-_MOST_PARTS = 100_000
+_MOST_PARTS, _MOST_LABELS = 20_000, 90_000
 
 
 def read_configuration(path: str | Path) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class _Checked:
             )
         if isinstance(value, Mapping):
             return {
-                inner: self.copy(str(inner), part, level + 1)
+                inner: self.copy(key if key in _LABELS else str(inner), part, level + 1)
                 for inner, part in value.items()
                 if inner not in _ORIGINS
             }
@@ -124,6 +124,8 @@ def _is_address(text: str) -> bool:
 
 
 def _most(key: str) -> int | None:
+    if key == "num_labels":
+        return _MOST_LABELS
     return _MOST_PARTS if _COUNTS.search(key) and not _NO_COUNTS.search(key) else None
 
 
