@@ -65,7 +65,9 @@ def product_logs(products: Sequence[Factors], table: FloatArray) -> FloatArray:
         rows = [row for row, product in enumerate(products) if len(product.powers) > place]
         powers = [products[row].powers[place] for row in rows]
         exponents = [exponent.numerator / exponent.denominator for _, exponent in powers]
-        logs[rows] += np.array(exponents)[:, np.newaxis] * table[[term for term, _ in powers]]
+        added = table[[term for term, _ in powers]]
+        added *= np.array(exponents)[:, np.newaxis]
+        logs[slice(None) if len(rows) == len(products) else rows] += added
     return logs
 
 
