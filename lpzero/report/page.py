@@ -120,6 +120,12 @@ def reproduction(run: Run, *more: Markup) -> Section:
     if run.command is None:
         why = "The command is not known: the run was started by Python code or an earlier version."
         block = element("div", element("p", why, class_="note"), block)
+    elif run.code:
+        why = (
+            f"The first command runs Python code that is not part of lpzero: {', '.join(run.code)}."
+            " Run it only if that code is yours, or if you have read it."
+        )
+        block = element("div", element("p", why, class_="note"), block)
     return Section("reproduce", "Reproduce", [block, *more])
 
 

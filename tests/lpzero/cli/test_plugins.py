@@ -125,7 +125,7 @@ def test_the_example_runs_every_verb(tmp_path: Path) -> None:
 
 
 def test_equal_texts_have_equal_addresses_wherever_the_file_is(tmp_path: Path) -> None:
-    script = "import spaces, random; s = spaces.get('my_work:SPACE');"
+    script = "import spaces, random; s = spaces.load('my_work:SPACE');"
     script += "from lpzero.sketches.sketch import SketchOptions, address;"
     script += "print(address(s, s.sample(random.Random(0)), SketchOptions()))"
     found = set()

@@ -31,7 +31,7 @@ from tests.lpzero.column_file import TARGET, write_csv
 from tests.lpzero.discover.toolboxes import toolbox_of, variation_of
 from tests.lpzero.small_campaign import discovery, table
 
-SMALL: dict[str, Any] = {"population": 24, "offspring": 12, "generations": 3}
+SMALL: dict[str, Any] = {"population": 24, "offspring": 12, "generations": 3, "permutations": 0}
 FACTS = ColumnFacts(
     ("size", "cost", "change"), frozenset({"size"}), frozenset({"size", "cost", "change"})
 )

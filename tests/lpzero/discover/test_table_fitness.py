@@ -10,6 +10,7 @@ from lpzero.discover.table_fitness import TableFitness, fitness_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.measures import RHO, RHO_WITHIN
 from lpzero.scores.branch_table import branch_table
+from lpzero.scores.chains import surviving
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.parser import parse
@@ -27,7 +28,7 @@ def fitness() -> TableFitness:
 
 def rho(rows: np.ndarray) -> float:
     """Rho of the formula on these rows, scored on all."""
-    scores = Values(branch_table(sketches())).score(FORMULA)
+    scores = Values(branch_table(sketches(), surviving(1))).score(FORMULA)
     assert isinstance(scores, np.ndarray)
     return spearman(scores[rows], table().targets[rows])
 

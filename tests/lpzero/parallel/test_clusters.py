@@ -59,7 +59,7 @@ def cluster(clusters: Callable[[str], Loopback], request: pytest.FixtureRequest)
     return clusters(request.param)
 
 
-on_each = pytest.mark.parametrize("cluster", ("dask", "ray"), indirect=True)
+on_each = pytest.mark.parametrize("cluster", ["dask", "ray"], indirect=True)
 
 
 @on_each
