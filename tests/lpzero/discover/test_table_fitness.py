@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -26,10 +28,17 @@ def fitness() -> TableFitness:
     return TableFitness(table(), split(table(), 0), sketches, settings)
 
 
-def rho(rows: np.ndarray) -> float:
-    """Rho of the formula on these rows, scored on all."""
+@cache
+def scored() -> np.ndarray:
+    """The scores of the formula on all rows."""
     scores = Values(branch_table(sketches(), surviving(1))).score(FORMULA)
     assert isinstance(scores, np.ndarray)
+    return scores
+
+
+def rho(rows: np.ndarray) -> float:
+    """Rho of the formula on these rows, scored on all."""
+    scores = scored()
     return spearman(scores[rows], table().targets[rows])
 
 
