@@ -60,8 +60,14 @@ class Journal:
         self.remark = _remark(path, len(lines), data[self._end(len(lines)) :])
         self.position = 0
         self._file = AppendFile(path)
-        if self.remark:
-            self.cut(len(lines))
+        try:
+            if self._file.size != len(data):
+                raise RunError(f"another process is writing {path}: wait until it has ended")
+            if self.remark:
+                self.cut(len(lines))
+        except BaseException:
+            self._file.close()
+            raise
 
     def __enter__(self) -> Journal:
         return self
@@ -98,11 +104,7 @@ class Journal:
 
     def _lines(self, start: int, stop: int) -> list[bytes]:
         """These lines, from the file."""
-        if start >= stop:
-            return []
-        with self.path.open("rb") as file:
-            file.seek(self._end(start))
-            data = file.read(self._end(stop) - self._end(start))
+        data = self._file.read(self._end(start), self._end(stop))
         ends = [end - self._end(start) for end in self._ends[start:stop]]
         return [
             data[start_of_line:end] for start_of_line, end in zip([0, *ends], ends, strict=False)
