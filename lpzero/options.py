@@ -10,7 +10,10 @@ so no second list has to be maintained.
 
 A request of a verb is such a dataclass too. It may have positional arguments (`argument`), other
 dataclasses whose options become its own (`group`), and settings of which only the given ones are
-kept (`given_of`); `make` builds it from flat values, `chosen` gives these values back.
+kept (`given_of`); `make` builds it from flat values, `chosen` gives these values back. An option
+that `is_code` may be the address of an object in a Python file of the user's, my_module.py:NAME,
+and `make` runs that file: the values must come from the command line or from Python, never from a
+file.
 """
 
 from __future__ import annotations
@@ -253,27 +256,29 @@ def option(
     flag: str | None = None,
     *,
     is_local: bool = False,
+    is_code: bool = False,
     variable: str | None = None,
 ) -> T:
     """A field of a frozen dataclass that is also an option.
 
     `flag` is the option's spelling if it differs from the field's name. The result does not depend
     on an option that `is_local`: it says where or how long to work, and is not part of the command
-    that reproduces a run. `variable` is the environment variable that sets it, too.
+    that reproduces a run. One that `is_code` may name code of the user's, which `make` runs.
+    `variable` is the environment variable that sets it, too.
     """
     if isinstance(kind, Switch) and default:
         raise TypeError("a switch that is on by default could not be turned off")
-    about = {"help": help, "kind": kind, "flag": flag, "is_local": is_local, "variable": variable}
+    about = {"help": help, "kind": kind, "flag": flag, "variable": variable}
+    about |= {"is_local": is_local, "is_code": is_code}
     made: T = dataclasses.field(default=default, metadata={_KEY: about})
     return made
 
 
-def argument(metavar: str, default: Any = MISSING) -> Any:
+def argument(metavar: str, default: Any = MISSING, *, is_code: bool = False) -> Any:
     """A field that is a positional argument; several values if its default is an empty tuple."""
     kind = Repeated(metavar) if default == () else Text(metavar)
-    return dataclasses.field(
-        default=default, metadata={_KEY: {"help": "", "kind": kind, "is_argument": True}}
-    )
+    about = {"help": "", "kind": kind, "is_argument": True, "is_code": is_code}
+    return dataclasses.field(default=default, metadata={_KEY: about})
 
 
 def group(kind: type[T]) -> T:
@@ -298,8 +303,14 @@ class Option:
     flag: str
     default: Any
     is_local: bool = False
+    is_code: bool = False
     variable: str | None = None
     is_argument: bool = False
+
+    def addresses(self, value: Any) -> list[str]:
+        """The addresses of code in the value, if the option may have some."""
+        texts = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else []
+        return [text for text in texts if self.is_code and ":" in str(text)]
 
     def words(self, value: Any) -> list[str]:
         """The command line arguments that set the value."""
@@ -385,7 +396,13 @@ def make(kind: type[T], given: Mapping[str, Any]) -> T:
     for name, entry in known.items():
         if entry.is_argument and entry.default is MISSING and name not in given:
             raise InputError(f"no {name} given")
-    return _made(kind, given)
+    made = _made(kind, given)
+    for name, entry in known.items():
+        for address in entry.addresses(given.get(name)):
+            from spaces.user_modules import load_address  # most commands need none
+
+            load_address(address)
+    return made
 
 
 def _made(kind: type[T], given: Mapping[str, Any]) -> T:

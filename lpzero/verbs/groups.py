@@ -68,6 +68,7 @@ class TableFile:
         "The space to build and count in; my_module:SPACE is one of your own, and runs its module."
         "  [default: the table's own]",
         Text("NAME|MODULE:NAME"),
+        is_code=True,
     )
 
     @property

@@ -239,6 +239,6 @@ def test_a_build_that_gives_no_module_or_other_blocks_is_named() -> None:
 
 
 def test_an_address_finds_the_space_and_its_name_afterwards() -> None:
-    found = spaces.get("tests.spaces.own.small_space:SPACE")
+    found = spaces.load("tests.spaces.own.small_space:SPACE")
     assert found is SPACE
     assert spaces.get("small-space") is SPACE
