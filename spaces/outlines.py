@@ -24,7 +24,7 @@ from spaces.errors import MemoryLimitError
 # Bytes of all operations for each number of the input and each parameter or pair of tokens: well
 # above what any of the families takes.
 _MOST_PER_NUMBER = 64
-MOST_PARTS = 10_000  # modules, parameters and buffers; a language model of 405B has 3,000
+MOST_PARTS = 8_000  # modules, parameters and buffers; a language model of 405B has 3,000
 
 
 def outline(make: Callable[[], nn.Module], what: str) -> nn.Module:

@@ -37,7 +37,7 @@ _LABELS = ("id2label", "label2id")
 # Counts that transformers loops over before a model can be measured.
 _COUNTS = re.compile("layer|depth|block|stage|expert|indices|attention_types|dense_replace")
 _NO_COUNTS = re.compile("size|dim|width|channel|length|capacity")
-_MOST_PARTS, _MOST_LABELS = 20_000, 90_000
+_MOST_PARTS, _MOST_EXPERTS, _MOST_LABELS = 5_000, 20_000, 90_000
 
 
 def read_configuration(path: str | Path) -> dict[str, Any]:
@@ -126,7 +126,9 @@ def _is_address(text: str) -> bool:
 def _most(key: str) -> int | None:
     if key == "num_labels":
         return _MOST_LABELS
-    return _MOST_PARTS if _COUNTS.search(key) and not _NO_COUNTS.search(key) else None
+    if not _COUNTS.search(key) or _NO_COUNTS.search(key):
+        return None
+    return _MOST_EXPERTS if "expert" in key else _MOST_PARTS
 
 
 def make_configuration(fields: Mapping[str, Any], place: str) -> Any:

@@ -142,6 +142,14 @@ class Choices:
         """The configuration with these fields."""
         return Configuration(tuple(fields.items()), tuple(name for name, _ in self.layered))
 
+    def smallest(self) -> Configuration:
+        """The configuration with the smallest number of every choice, or its first text."""
+        whole: dict[str, Field] = {name: _smallest(values) for name, values in self.whole}
+        n = self.n_layers(whole)
+        return self.configuration(
+            {**whole, **{name: (_smallest(values),) * n for name, values in self.layered}}
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The choices as JSON values."""
         found: dict[str, Any] = {name: list(values) for name, values in self.whole}
@@ -210,6 +218,10 @@ def _values(name: Any, given: Any) -> tuple[Value, ...]:
     if len({(type(value), value) for value in values}) < len(values):
         raise DeclarationError(f"choice {name} has a value twice")
     return values
+
+
+def _smallest(values: tuple[Value, ...]) -> Value:
+    return min(values, key=lambda value: 0 if isinstance(value, str) else value)
 
 
 def _chosen(place: str, value: Any, values: tuple[Value, ...], field: str | None = None) -> Value:

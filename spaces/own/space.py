@@ -202,7 +202,7 @@ class OwnSpace(ChoiceSpace[Configuration]):
         if not self._is_tokens:
             raise BatchError(f"space {self.name} has a batch of its own, which cannot be changed")
         if shape != self.inputs:
-            self.check_size(self.sample(random.Random(0)), shape)
+            self.check_size(self.choices.smallest(), shape)
         return super().draw_batch(shape, seed)
 
     def block_sizes(self, arch: Configuration) -> list[Sizes]:
