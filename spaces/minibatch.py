@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from spaces import memory
 from spaces.base import Space
 from spaces.errors import BatchError
 from spaces.images import ImageSpace
@@ -208,6 +209,8 @@ def zipf_tokens(vocabulary: int, shape: tuple[int, int], seed: int) -> Tensor:
     """
     import torch
 
+    memory.check_batch(shape, 24)  # drawn, sorted into words, and as ids
+    memory.check(24 * vocabulary, f"the frequencies of {vocabulary:,} words")
     weights = 1.0 / (np.arange(vocabulary) + 2.7)
     cumulative = np.cumsum(weights / weights.sum())
     draws = np.random.Generator(np.random.Philox(seed)).random(shape)
@@ -238,6 +241,7 @@ def text_windows(file: BinaryIO, size: int, shape: tuple[int, int], seed: int) -
     """Windows of a text of that size as byte ids, int64 (B, T), at places drawn from the seed."""
     import torch
 
+    memory.check_batch(shape)
     n_windows, length = shape
     starts = np.random.Generator(np.random.Philox(seed)).integers(0, size - length, n_windows)
     windows = []

@@ -18,7 +18,7 @@ from lpzero import files
 from lpzero.errors import EnvelopeError, InputError
 from lpzero.exhaust.shards import ShardFiles
 from lpzero.export.source import from_file
-from lpzero.hf.models import read_configuration
+from lpzero.hf.configuration import read_configuration
 from lpzero.runs import layout
 from lpzero.runs.config import read_config
 from lpzero.runs.directory import file_digest
