@@ -91,6 +91,7 @@ OWN_READERS = {
     "lpzero/supernet/weights.py": "torch gets the bytes that the opener read",
     "lpzero/cli/main.py": "/dev/null",
     "lpzero/verbs/__init__.py": "the package's own source",
+    "spaces/memory.py": "files of the kernel",
     "spaces/own/space.py": "the user's own code, which runs in this process",
     "spaces/tables/rnn.py": "an archive that the opener checked",
     "spaces/tables/vit.py": "an archive that the opener checked",
