@@ -67,6 +67,7 @@ def test_counts_of_chains_of_two_hold_on_a_sample() -> None:
     assert abs(kept / n - share) < 4 * (share * (1 - share) / n) ** 0.5
 
 
+@pytest.mark.slow
 def test_a_kept_formula_with_chains_of_two_lies_in_exactly_one_family() -> None:
     members = [
         (f.operation, {b.expression for b in f.left}, {b.expression for b in f.right})

@@ -120,6 +120,7 @@ def test_sampling_uses_the_given_generator_alone(space: Space[Any]) -> None:
     assert random.getstate() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probability", [0.0, 0.3, 1.0])
 def test_mutation_stays_valid(space: Space[Any], probability: float) -> None:
     rng = random.Random(3)
@@ -234,6 +235,7 @@ def test_a_missing_field_is_named(space: Space[Any]) -> None:
         space.from_json(fields)
 
 
+@pytest.mark.slow
 def test_parameters_are_the_models(space: Space[Any]) -> None:
     for arch, model in layouts(space):
         assert space.parameters(arch) == n_parameters(model)
@@ -340,6 +342,7 @@ def test_flops_are_what_torch_counts(space: Space[Any]) -> None:
         assert space.flops(arch) == counter.get_total_flops()
 
 
+@pytest.mark.slow
 def test_build_gives_eval_mode_and_leaves_the_global_generator_alone(space: Space[Any]) -> None:
     torch.manual_seed(11)
     before = torch.get_rng_state()
@@ -414,6 +417,7 @@ def test_the_batch_fits_the_space_and_its_seed(space: Space[Any]) -> None:
     assert int(first.max()) < space.vocabulary
 
 
+@pytest.mark.slow
 def test_the_batch_shape_counts_the_tokens_of_the_first_block(space: Space[Any]) -> None:
     archs = samples(space, 100)
     if isinstance(space, BigNasSpace):  # networks resize images to a side of their own

@@ -155,6 +155,7 @@ def test_bad_input_is_one_line_and_code_2(
     assert err.strip().splitlines()[-1].startswith("error: ")
 
 
+@pytest.mark.slow
 def test_the_batch_can_be_chosen_and_a_bad_corpus_is_one_line(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

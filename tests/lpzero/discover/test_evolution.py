@@ -229,6 +229,7 @@ def best_by_generation(asked: Settings, judge: Oracle) -> list[float]:
     return [max(child.fitness[0] for child in state.population) for state in states]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", [Oracle, Planted])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_never_gets_worse(seed: int, judge: type[Oracle]) -> None:
@@ -244,6 +245,7 @@ def best_by_chance(seed: int) -> float:
     return best_by_generation(chance, Planted())[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "asked",

@@ -119,6 +119,7 @@ class Fragile(FlexiBertSpace):
         return super().build(arch, seed)
 
 
+@pytest.mark.slow
 def test_a_failure_is_recorded_stops_nothing_and_is_retried_on_request(tmp_path: Path) -> None:
     space = Fragile(repaired=str(tmp_path / "repaired"))
     archs = [space.sample(random.Random(seed)) for seed in range(6)]
