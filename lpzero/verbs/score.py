@@ -78,6 +78,7 @@ class Request:
     definitions: str = option(OURS, groups.DEFINITIONS_HELP, OneOf("definitions", DEFINITIONS))
     seed: int = groups.seed()
     device: str = groups.device()
+    memory: int | None = groups.memory()
 
 
 def run(request: Request, screen: Screen) -> Outcome:
@@ -124,7 +125,8 @@ def _models(request: Request) -> dict[str, nn.Module]:
         models[address] = model
     for path in request.hf:
         is_folder = Path(path).is_dir()
-        models[path] = hf.load(path) if is_folder else hf.build(path, request.seed)
+        size = request.batch, request.length
+        models[path] = hf.load(path, *size) if is_folder else hf.build(path, request.seed, *size)
     return models
 
 
