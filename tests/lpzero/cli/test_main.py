@@ -198,6 +198,7 @@ def test_cells(value: object, text: str) -> None:
     assert cell(value) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [["tables", "--format", "json"], ["search", "--help"], ["export", "--help"]],
@@ -213,6 +214,7 @@ def test_listing_tables_and_help_import_nothing_heavy(arguments: list[str]) -> N
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_hears_nothing() -> None:
     with subprocess.Popen(
         [*LPZERO, "tables"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -232,6 +234,7 @@ main.main(["tables"])
 """
 
 
+@pytest.mark.slow
 def test_an_interruption_is_code_130_and_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
     assert done.returncode == 130

@@ -143,6 +143,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_verbs_take_definitions_and_share_the_sketches(
     small_table: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
