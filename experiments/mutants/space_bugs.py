@@ -86,7 +86,7 @@ BUGS = (
     ]),
     Bugs("spaces/minibatch.py", [_SPACES, _T + "test_minibatch.py"], [
         ("weights = 1.0 / (np.arange(vocabulary) + 2.7)", "weights = np.ones(vocabulary)", "words are drawn uniformly"),
-        ("text[start : start + length]", "text[:length]", "every window is the first one"),
+        ("file.seek(start)", "file.seek(0)", "every window is the first one"),
     ]),
     Bugs("spaces/tables/splits.py", [_T + "tables/test_splits.py"], [
         ("units.setdefault(key, []).append(row)", "units.setdefault(row, []).append(row)", "equal architectures may be in train and test"),

@@ -99,7 +99,7 @@ def test_a_truncated_table_is_code_two_and_names_the_file(
     path.write_text('[{"id": 0, "scor')
     code, line = fails(capsys, "counters", "flexibert", "--data", str(tmp_path))
     assert code == 2
-    assert line.startswith(f"{path}: broken or truncated JSON at line 1 column")
+    assert line.startswith(f"{path} has broken or truncated JSON at line 1 column")
 
 
 class CustomError(LPZeroError, RuntimeError):
@@ -209,6 +209,7 @@ def test_cells(value: object, text: str) -> None:
     assert cell(value) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [["tables", "--format", "json"], ["search", "--help"], ["export", "--help"]],
@@ -224,6 +225,7 @@ def test_listing_tables_and_help_import_nothing_heavy(arguments: list[str]) -> N
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_hears_nothing() -> None:
     with subprocess.Popen(
         [*LPZERO, "tables"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -243,6 +245,7 @@ main.main(["tables"])
 """
 
 
+@pytest.mark.slow
 def test_an_interruption_is_code_130_and_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
     assert done.returncode == 130
