@@ -21,7 +21,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import Any, TypeVar
 
 from lpzero.errors import InputError
 from primitives.errors import did_you_mean
+from spaces.memory import UNITS, read_bytes
 
 _KEY, _GROUP, _GIVEN = "option", "group", "given"
 T = TypeVar("T")
@@ -71,6 +71,9 @@ class Whole(ValueKind):
 
     def words(self, flag: str, value: Any) -> list[str]:
         return [flag, self.none if value is None and self.none else str(value)]
+
+
+SEED = Whole(0, (1 << 32) - 1)  # what every generator of random numbers takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +234,6 @@ class Switch(ValueKind):
         return [self.off] if self.off else []
 
 
-_UNITS = {"": 1 << 30, "GB": 1 << 30, "G": 1 << 30, "MB": 1 << 20, "M": 1 << 20, "B": 1}
-
-
 @dataclass(frozen=True, slots=True)
 class Bytes(ValueKind):
     """An amount of memory in bytes, spelled 4GB, 512MB or 4 (gigabytes)."""
@@ -242,14 +242,11 @@ class Bytes(ValueKind):
         Whole(1).check(name, value)
 
     def read(self, text: str) -> int:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Z]*)", text.strip().upper())
-        if match is None or match[2] not in _UNITS or not float(match[1]):
-            raise InputError(f"{text!r} is not an amount of memory; write 4GB or 512MB")
-        return int(float(match[1]) * _UNITS[match[2]])
+        return read_bytes(text)
 
     def words(self, flag: str, value: Any) -> list[str]:
-        unit = next(name for name in ("GB", "MB", "B") if value % _UNITS[name] == 0)
-        return [flag, f"{value // _UNITS[unit]}{unit}"]
+        unit = next(name for name in ("GB", "MB", "B") if value % UNITS[name] == 0)
+        return [flag, f"{value // UNITS[unit]}{unit}"]
 
 
 def option(

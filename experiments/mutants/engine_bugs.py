@@ -47,7 +47,7 @@ BUGS = (
         ("float(of[row])", "float(of[0])", "every sketch has the scores of the first"),
     ]),
     Bugs("lpzero/scores/stacks.py", [_T + "scores/test_values.py", _T + "scores/test_branch_table.py"], [
-        ("width = b.true_columns if a.true_columns == b.rows else b.rows", "width = b.true_columns", "the true width of a·bᵀ"),
+        ("return Matrix(finite(product), factor.true_columns)", "return Matrix(finite(product), b.true_columns)", "the true width of a·bᵀ"),
         ("np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.column_scale", "np.add.reduce(a.values.mean(axis=1) * others, axis=1)", "the mean of a product of cut matrices is not rescaled"),
         ("return Matrix(finite(values), max(a.true_columns, b.true_columns))", "return Matrix(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
     ]),

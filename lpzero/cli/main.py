@@ -83,6 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """The exit code of a command; its errors are already on stderr."""
     _print_log()
+    if sys.stdout is None or sys.stderr is None:
+        # A file that is opened now would get the number of the closed one, and be written to.
+        _complain("error: stdout or stderr is closed; send it to a file or to /dev/null")
+        return 2
     try:
         with terminable():
             run_plugins(arguments)
@@ -113,8 +117,15 @@ def explain(error: Exception) -> tuple[str, int]:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
         return _one_line(error.format_message() + hint), error.exit_code
+    from spaces.memory import NOT_ENOUGH, is_out_of_memory
+
     if isinstance(error, _project_errors()):
         return _one_line(error), 2 if isinstance(error, (ValueError, LookupError)) else 1
+    if is_out_of_memory(error):
+        return NOT_ENOUGH, 2
+    if isinstance(error, UnicodeEncodeError):  # a file's name may have bytes that are no text
+        given = error.object[max(error.start - 40, 0) : error.end + 40]
+        return _one_line(f"{given!r} is not text in UTF-8: rename the file"), 2
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         is_input = isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError))
@@ -166,7 +177,8 @@ def _one_line(message: Any) -> str:
 
 
 def _complain(line: str) -> None:
-    print(line, file=sys.stderr)
+    if sys.stderr is not None:  # else print would write to stdout
+        print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

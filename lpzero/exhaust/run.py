@@ -21,7 +21,7 @@ from lpzero.exhaust.shards import ShardFiles, ShardTask, family_scorer
 from lpzero.files import subfolder
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge
-from lpzero.options import Bytes, Switch, Whole, check, option
+from lpzero.options import Switch, Whole, check, option
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, table_entries
 from lpzero.runs.directory import RunDirectory
@@ -56,7 +56,7 @@ class ExhaustSettings:
     terms: int = option(
         1, "2 judges every product of two terms instead of the paper's space.", Whole(1, 2)
     )
-    memory: int = option(4 * GIGABYTE, "The memory that all processes together may take.", Bytes())
+    memory: int = 4 * GIGABYTE  # that all processes together may take
     workers: Workers | None = None
     progress: bool = False
     lock: bool = True

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.options import FOLDER, OneOf, Place, Real, Switch, Text, Whole, option
+from lpzero.options import FOLDER, SEED, Bytes, OneOf, Place, Real, Switch, Text, Whole, option
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
+from spaces.memory import VARIABLE
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
@@ -32,6 +33,18 @@ def device() -> str:
         "The device that networks run on; auto is CUDA if available.",
         OneOf("device", ("auto", "cpu", "cuda")),
         is_local=True,
+    )
+
+
+def memory() -> int | None:
+    """The field of the memory that networks may take."""
+    return option(
+        None,
+        "The memory that a network and its batch may take; exhaust: all processes together."
+        "  [default: half of the free memory; exhaust: 4GB]",
+        Bytes(),
+        is_local=True,
+        variable=VARIABLE,
     )
 
 
@@ -214,6 +227,7 @@ class Running(Where, Data):
     """Where work runs, where tables and sketches are, and on what networks run."""
 
     device: str = device()
+    memory: int | None = memory()
     cache: str | None = option(
         None,
         "The folder of the sketches.  [default: ~/.cache/lpzero]",
@@ -272,12 +286,12 @@ def time_limit() -> float | None:
 
 def seed() -> int:
     """The field of the seed of networks."""
-    return option(0, "The seed of untrained networks and batches.", Whole())
+    return option(0, "The seed of untrained networks and batches.", SEED)
 
 
 def split_seed() -> int:
     """The field of the seed of the split."""
-    return option(0, "The seed of the train/valid/test split.", Whole())
+    return option(0, "The seed of the train/valid/test split.", SEED)
 
 
 def loss() -> str:

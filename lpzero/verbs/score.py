@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +77,7 @@ class Request:
     definitions: str = option(OURS, groups.DEFINITIONS_HELP, OneOf("definitions", DEFINITIONS))
     seed: int = groups.seed()
     device: str = groups.device()
+    memory: int | None = groups.memory()
 
 
 def run(request: Request, screen: Screen) -> Outcome:
@@ -124,7 +124,8 @@ def _models(request: Request) -> dict[str, nn.Module]:
         models[address] = model
     for path in request.hf:
         is_folder = Path(path).is_dir()
-        models[path] = hf.load(path) if is_folder else hf.build(path, request.seed)
+        size = request.batch, request.length
+        models[path] = hf.load(path, *size) if is_folder else hf.build(path, request.seed, *size)
     return models
 
 
@@ -145,15 +146,11 @@ def _loss(text: str) -> Any:
 
 def _layout(path: str | None) -> Layout | None:
     from lpzero.statistics.layout import layout_from_json
-    from spaces.regular_files import read_regular
+    from spaces.untrusted import read_json
 
     if path is None:
         return None
-    try:
-        fields = json.loads(read_regular(Path(path), _LARGEST_LAYOUT))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
-    return layout_from_json(fields)
+    return layout_from_json(read_json(Path(path), _LARGEST_LAYOUT))
 
 
 def _batch(model: nn.Module, request: Request) -> Any:

@@ -15,6 +15,7 @@ from lpzero.errors import InputError
 from lpzero.options import (
     FILE,
     FOLDER,
+    SEED,
     OneOf,
     Option,
     Real,
@@ -159,10 +160,8 @@ class Request:
     )
     out: str | None = option(None, "Save the search in this directory.", FOLDER)
     resume: bool = groups.resume()
-    seed: int | None = option(None, "The seed of the loop.  [default: 0]", Whole())
-    weights_seed: int | None = option(
-        None, "The seed of untrained networks.  [default: 0]", Whole()
-    )
+    seed: int | None = option(None, "The seed of the loop.  [default: 0]", SEED)
+    weights_seed: int | None = option(None, "The seed of untrained networks.  [default: 0]", SEED)
     networks: str | None = option(
         None,
         "Networks that are quick to draw and score, or as `lpzero rank` has them, with the same"

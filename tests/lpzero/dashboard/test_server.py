@@ -18,6 +18,8 @@ from tests.lpzero.dashboard.served import Served, serving
 from tests.lpzero.sealed_runs import content, rewrite
 from tests.lpzero.small_campaign import discovery
 
+pytestmark = pytest.mark.slow
+
 SECRET = "nobody may read this"
 
 

@@ -33,6 +33,8 @@ from tests.formula_keys import key_up_to_sign
 from tests.lpzero.fixed_count import FixedCount
 from tests.lpzero.small_campaign import discovery, sketches, table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found() -> Campaign:
@@ -55,7 +57,6 @@ def test_what_is_found_can_be_looked_at(found: Campaign) -> None:
     assert all(len(line["judged"]["test"]["rho_ci"]) == 2 for line in result["counters"])
 
 
-@pytest.mark.slow
 def test_the_winner_meets_its_rivals_on_the_test_rows(found: Campaign) -> None:
     made = table()
     judged = TableJudge(made, found.objective.tables_fitness[0].parts, with_test=True)
@@ -79,7 +80,6 @@ def test_the_winner_meets_its_rivals_on_the_test_rows(found: Campaign) -> None:
     assert result["best"] == found.result_["best"]
 
 
-@pytest.mark.slow
 def test_the_numbers_printed_are_those_recomputed(found: Campaign) -> None:
     evaluator = Values(branch_table(sketches()))
     parts = found.objective.tables_fitness[0].parts
@@ -107,7 +107,6 @@ def test_the_winner_is_the_front_member_best_on_valid(found: Campaign) -> None:
     assert by_train.best_["fitness"][0] == by_train.hall_of_fame_[0]["fitness"]
 
 
-@pytest.mark.slow
 def test_partial_and_within_are_what_is_selected() -> None:
     found = discovery(objectives=("partial",), generations=3, choose="train").run()
     rows = found.objective.tables_fitness[0].parts.train
@@ -126,7 +125,6 @@ def test_an_objective_without_groups_is_refused() -> None:
         discovery(objectives=("within",))
 
 
-@pytest.mark.slow
 def test_several_tables_count_by_the_worst_or_make_a_front() -> None:
     tables = [table(), table(name="another")]
     found = discovery(table=tables, generations=2, across="min").run()
@@ -158,7 +156,6 @@ def test_statistics_that_are_not_allowed_do_not_appear() -> None:
     assert not any(names & set(row["formula"]) for row in found.hall_of_fame_)
 
 
-@pytest.mark.slow
 def test_deep_trees_and_long_chains_are_judged() -> None:
     found = discovery(unaries=3, depth=2, same_statistic=True, generations=2).run()
     assert found.result_["evaluated"] == 36

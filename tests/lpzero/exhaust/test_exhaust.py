@@ -147,6 +147,7 @@ def test_jobs_memory_and_interruptions_change_no_byte(
     assert contents(tmp_path / "stopped") == expected
 
 
+@pytest.mark.slow
 def test_a_finished_run_computes_nothing(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any], monkeypatch: Any
 ) -> None:

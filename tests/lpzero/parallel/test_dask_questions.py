@@ -19,8 +19,6 @@ from distributed.comm import CommClosedError  # noqa: E402
 
 from lpzero.parallel import dask as pool  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("clusters")
-
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -79,6 +77,7 @@ def square(x: int) -> int:
     return x * x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("name", ["nthreads", "scatter", "submit", "run"])
 def test_a_question_that_is_lost_does_not_stop_a_run(
