@@ -74,6 +74,25 @@ WRITER = "lpzero/files.py"
 # Files that still write on their own today: remove an entry when it writes through WRITER.
 KNOWN_WRITERS: set[str] = set()
 
+# Calls that run code of the user's, by file. Each is given what the user names, never the content
+# of a file; docs/security.md says what that is.
+RUNS_CODE = {
+    "lpzero/cli/main.py": {"plugins.load"},
+    "lpzero/options.py": {"load_address"},
+    "lpzero/parallel/tasks.py": {"pickle.loads", "user_modules.accept", "user_modules.restore"},
+    "lpzero/plugins.py": {"user_modules.load"},
+    "lpzero/python/discovery.py": {"spaces.load"},
+    "lpzero/python/formula.py": {"spaces.load"},
+    "lpzero/search/evaluators.py": {"spaces.load"},
+    "spaces/__init__.py": {"load_address"},
+    "spaces/tables/project_file.py": {"spaces.load"},
+    "spaces/tables/table.py": {"spaces.load"},
+    "spaces/user_modules.py": {"exec"},
+}
+_RUNNING = {"exec", "eval", *(call for calls in RUNS_CODE.values() for call in calls)}
+# What a loader must be told to read numbers alone.
+_SAFE = {"torch.load": ("weights_only", True), "np.load": ("allow_pickle", False)}
+
 
 OPENER = "spaces/untrusted.py"
 # Files that open what is no stranger's: reason by file.
@@ -283,6 +302,20 @@ def test_one_module_writes_files() -> None:
     new = [call for file in found.keys() - KNOWN_WRITERS - {WRITER} for call in found[file]]
     assert not sorted(new)
     assert not KNOWN_WRITERS - found.keys(), "no longer there: remove them from KNOWN_WRITERS"
+
+
+def test_code_of_the_user_is_run_only_where_the_user_names_it() -> None:
+    found: dict[str, set[str]] = {}
+    for path in (*modules_of("lpzero"), *modules_of("spaces"), *modules_of("primitives")):
+        for node in ast.walk(tree_of(path)):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in _RUNNING:
+                found.setdefault(relative(path), set()).add(name)
+            if isinstance(node, ast.Call) and name in _SAFE:
+                option, value = _SAFE[name]
+                given = {key.arg: ast.unparse(key.value) for key in node.keywords}
+                assert given.get(option) == str(value), f"{relative(path)}:{node.lineno}: {name}"
+    assert found == RUNS_CODE
 
 
 def test_one_module_opens_what_may_be_a_strangers() -> None:

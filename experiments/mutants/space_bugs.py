@@ -110,4 +110,9 @@ BUGS = (
         ("np.mean([run[\"target\"] for run in kept[: plan.n_seeds]])", "np.mean([run[\"target\"] for run in kept])", "a target averages the repeated trainings, too"),
         ("rho(range(k), range(k, 2 * k))", "rho(range(k), range(k))", "the noise ceiling compares trainings with themselves"),
     ]),
+    Bugs("spaces/user_modules.py", [_T + "test_user_modules.py"], [
+        ("    module = _given(module_name)\n    if module is None:\n        _load", "    module = load(module_name)\n    if module is None:\n        _load", "an address in a file runs its code"),
+        ("if _stem(name) == _stem(module):", "if True:", "lpzero.yaml runs the code of every space that it names"),
+        ("return sys.modules[(by_path or by_name)[-1].name]", "return sys.modules[by_name[-1].name]", "the last file of a name is taken for all of that name"),
+    ]),
 )  # fmt: skip

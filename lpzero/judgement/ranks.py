@@ -151,7 +151,7 @@ class RankedGroups:
         # The rank of each column in its group, less the middle of the group.
         middles = np.repeat(bounds[:-1] + np.array(self.sizes) / 2, self.sizes)
         self._untied = np.arange(self.n) + 0.5 - middles
-        self._targets = np.concatenate([centred(found) for found in ranks], axis=1)
+        self._targets = np.concatenate([centred(of_group) for of_group in ranks], axis=1)
         self._norms = [
             np.sqrt([target @ target for target in self._targets[:, columns]])
             for columns in self._columns
