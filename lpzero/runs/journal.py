@@ -182,7 +182,7 @@ def read_journal(path: Path, fits: Check, place: str = "") -> JournalText:
     data = read_bytes(path)
     whole = next_lines(data, first_seal(place), 0, fits)
     rest = data[whole.n_bytes :]
-    end = rest.find(b"\n") + 1
+    end = 0 if b"\0" in rest else rest.find(b"\n") + 1  # a power failure leaves holes of zeros
     if end and (end < len(rest) or rest[:end].endswith(_tail(whole.seal, rest[: end - _TAIL]))):
         raise RunError(
             f"line {len(whole.records) + 1} of {path} was changed or is not of this run: restore"
