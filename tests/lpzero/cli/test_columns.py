@@ -111,3 +111,24 @@ def test_bad_input_is_one_line_and_code_two(
     assert message in errors
     assert "Traceback" not in errors
     assert len([line for line in errors.splitlines() if "rror" in line]) == 1
+
+
+def test_too_few_columns_are_named_and_no_statistics_are_blamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("x,accuracy\n" + "".join(f"{-i},{i + i % 3}\n" for i in range(60)))
+    asked = ("discover", str(path), "--target", "accuracy", "--columns-only")
+    code, _, err = run(capsys, *asked, "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "too few that can be combined: signed_log(x)" in err
+    assert "statistics" not in err
+
+
+def test_scores_next_to_zero_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tiny.csv"
+    path.write_text("x,accuracy\n" + "".join(f"{i + 1}e-312,{i}\n" for i in range(40)))
+    asked = ("rank", str(path), "--target", "accuracy", "--proxy", "x", "--format", "json")
+    code, out, _ = run(capsys, *asked)
+    assert code == 0
+    assert json.loads(out)[0]["rho"] == pytest.approx(1.0)

@@ -219,7 +219,7 @@ def test_preferred_architectures_are_read_from_any_of_the_forms(tmp_path: Path) 
         with pytest.raises(InputError, match=message):
             read_preferred(path, SPACE)
     path.write_text("{")
-    with pytest.raises(InputError, match="is not JSON"):
+    with pytest.raises(InputError, match="broken or truncated JSON"):
         read_preferred(path, SPACE)
     sizes = [SPACE.parameters(arch) for arch in usual_preferred(SPACE)]
     assert len(sizes) >= 10
