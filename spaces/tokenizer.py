@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spaces import memory
 from spaces.errors import BatchError
 from spaces.untrusted import UntrustedError, parse_json, read_regular
 
@@ -65,6 +66,7 @@ class Tokenizer:
 
 def windows(ids: NDArray[np.int64], shape: tuple[int, int], seed: int) -> NDArray[np.int64]:
     """Rows (B, T) of consecutive tokens, at places drawn from the seed."""
+    memory.check_batch(shape)
     B, T = shape
     draws = np.random.Generator(np.random.Philox(seed)).random(B)
     starts = [math.floor(draw * (len(ids) - T + 1)) for draw in draws]

@@ -60,7 +60,7 @@ class Audit:
         if event == "exec":
             problem = self._run(getattr(arguments[0], "co_filename", ""))
         elif event in _STARTS:
-            problem = f"starts {arguments[0]!r:.80}"
+            problem = _started(arguments)
         elif event in _NETWORK:
             problem = _fetched(event, arguments)
         elif event == "pickle.find_class":
@@ -84,6 +84,14 @@ class Audit:
         real = os.path.realpath(os.fsdecode(path))
         is_allowed = real.startswith((f"{self.folder}/", *_ANYWHERE)) or real == self.folder
         return None if is_allowed else f"writes {real}"
+
+
+def _started(arguments: tuple[Any, ...]) -> str | None:
+    """What is started; None for the engine's own process with limits that reads a tokenizer."""
+    from spaces.tokenizer import _CHILD
+
+    is_ours = len(arguments) > 1 and list(arguments[1])[:3] == [sys.executable, "-c", _CHILD]
+    return None if is_ours else f"starts {arguments[0]!r:.80}"
 
 
 def _fetched(event: str, arguments: tuple[Any, ...]) -> str | None:
