@@ -180,7 +180,9 @@ def _read_object(path: Path) -> Any:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except UntrustedError as error:
-        raise RunError(f"{error}: restore it, or start again in another directory") from None
+        raise RunError(
+            f"{path} is broken: it {error.strerror}; restore it, or start again in another directory"
+        ) from None
 
 
 def _check_schema(path: Path, content: Mapping[str, Any]) -> None:
