@@ -91,7 +91,7 @@ def test_people_see_the_winner_beside_the_counters(
     assert f"\n{headline(test, first['against'], first['outcome'])}\n" in text
     facts = (
         f"{first['share_above']:.0%}",
-        "(the best counter on train)",
+        "(the best counter on train and valid)",
         "median 1.0000, least 1.0000",
         f"fits {floor['fit']:.3f} [",
         f"tests at {floor['test']:.3f} [",
