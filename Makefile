@@ -4,6 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
+# A file of tests stays in one process, which makes its fixtures once; conftest.py has the order.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+# Compiled tests and packages are kept, whatever the shell says: every process starts sooner.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run test quick lowest tools lint types unit format hooks clean
@@ -22,10 +26,15 @@ run: $(STAMP)  ## the main job: a small campaign on the embedded table nano-gpt2
 	$(BIN)/lpzero discover nano-gpt2 --out runs/nano-gpt2 --resume --jobs $(JOBS)
 	@$(BIN)/lpzero report runs/nano-gpt2
 
-test: lint types unit  ## lint, types and every test, the slow ones too: what CI runs
+test: lint  ## lint, types and every test, the slow ones too: what CI runs
+	@$(BIN)/mypy > $(VENV)/types.txt 2>&1 & types=$$!; \
+	$(PYTEST) -rs; unit=$$?; \
+	wait $$types; types=$$?; \
+	echo 'mypy, which ran beside the tests:'; cat $(VENV)/types.txt; \
+	test $$unit -eq 0 -a $$types -eq 0
 
 quick: $(STAMP)  ## the tests that are not marked slow: under a minute on two idle cores
-	$(BIN)/python -m pytest -n $(JOBS) -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 lowest:  ## the fast tests with the lowest declared version of every dependency that can be had
 	$(PYTHON) .ci/lowest.py $(VENV)-lowest -n $(JOBS)
@@ -41,7 +50,7 @@ types: $(STAMP)  ## mypy, strict, on the three packages
 	$(BIN)/mypy
 
 unit: $(STAMP)  ## the tests (LPZERO_DATA=folder adds those on the real tables)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -rs
+	$(PYTEST) -rs
 
 format: $(STAMP)  ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .

@@ -1,10 +1,14 @@
 """Atomic file writes, sealed envelopes and seals: the only code in the project that writes files.
 
 A file is written under a temporary name in the same folder, flushed to disk and renamed, so that a
-reader finds either the old file or the new one. Journals are the exception: they are appended to,
-through `AppendFile`. Arrays are stored in sealed envelopes, `magic (8) | sha256 of the rest (32) |
-header length (8) | header (JSON) | numbers`: the digest detects any changed or missing byte, and
-reading one never executes anything.
+reader finds either the old file or the new one, also after a power failure. Journals are the
+exception: they are appended to, through `AppendFile`. A run's directory may come from a stranger:
+what is changed in place there must have one name only (`open_in_place`), and folders inside it may
+not be links (`subfolder`), so nothing of the user's is overwritten.
+
+Arrays are stored in sealed envelopes, `magic (8) | sha256 of the rest (32) | header length (8) |
+header (JSON) | numbers`: the digest detects any changed or missing byte, and reading one never
+executes anything.
 
 A seal is a digest stored inside a JSON file that binds its content to the place where it belongs:
 the SHA-256 of a place (an address in the cache, or a run and a file's name) and of the content. A
@@ -23,17 +27,17 @@ import json
 import os
 import secrets
 import socket
+import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lpzero.errors import EnvelopeError, UnsealedError, WriteError
+from lpzero.errors import EnvelopeError, InputError, UnsealedError, WriteError
 from spaces.regular_files import NotRegularError, read_regular
 
 TEMPORARY = ".tmp"
@@ -42,6 +46,8 @@ SCRATCH_ALIGNMENT = 64
 # A temporary file that another machine may still be writing is left alone for this long.
 _STALE_SECONDS = 24 * 3600
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Errors of file systems on which folders cannot be flushed, and of folders that cannot be listed.
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM)
 _DIGEST_END, _LENGTH_END = 40, 48
 _RISKY = ("=", "+", "-", "@", "\t", "\r", "'")
 
@@ -62,10 +68,67 @@ def write_bytes(path: Path, data: bytes, is_flushed: bool = True) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         os.replace(temporary, path)
+        if is_flushed:
+            sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
         raise write_error(path, error) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush the names in the folder to the disk, where the file system can."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+
+
+def subfolder(folder: Path, *names: str) -> Path:
+    """The folder of these names inside a run's directory, created if it is missing.
+
+    Raise InputError if one of the names is a link.
+    """
+    path = folder
+    for name in names:
+        path /= name
+        if path.is_symlink():
+            raise InputError(f"{path} is a link, and nothing is written through links: remove it")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(path, error) from error
+    return path
+
+
+def open_in_place(path: Path, flags: int = 0) -> int:
+    """A handle to read and change the file, which is created if it is missing.
+
+    Raise InputError unless it is a regular file without another name: through a link, symbolic or
+    hard, another file of the user's would be changed.
+    """
+    flags |= os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_ours(path, "is a link") from None
+        raise
+    about = os.fstat(handle)
+    if stat.S_ISREG(about.st_mode) and about.st_nlink <= 1:
+        return handle
+    os.close(handle)
+    is_file = stat.S_ISREG(about.st_mode)
+    raise _not_ours(path, "has another name (a hard link)" if is_file else "is not a regular file")
+
+
+def _not_ours(path: Path, what: str) -> InputError:
+    return InputError(f"{path} {what}, so it is not written to: remove it or choose another place")
 
 
 def write_scratch(path: Path, arrays: Sequence[Any]) -> None:
@@ -142,34 +205,77 @@ def write_error(path: Path, error: OSError) -> WriteError:
 
 
 class AppendFile:
-    """A file that is only appended to or truncated; every failure is a WriteError."""
+    """A file that is only appended to or truncated; `size` is how many bytes it has.
+
+    A failure is a WriteError. Raise InputError when another process has changed the file, too.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file: BinaryIO = self._attempt(lambda: open(path, "ab"))  # noqa: SIM115  see close
+        self.path, self._is_named = path, False
+        with self._writing():
+            self._handle = open_in_place(path, os.O_APPEND)
+            self.size = os.fstat(self._handle).st_size
 
     def append(self, data: bytes) -> None:
-        """Append the bytes and flush them to the operating system."""
-        self._attempt(lambda: self._file.write(data))
-        self._attempt(self._file.flush)
+        """Append the bytes and hand them to the operating system."""
+        self._check_unchanged()
+        rest = memoryview(data)
+        with self._writing():
+            while rest:
+                n_bytes = os.write(self._handle, rest)
+                self.size += n_bytes
+                rest = rest[n_bytes:]
+        self._check_unchanged()
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from start to stop."""
+        pieces = []
+        with self._writing():
+            while start < stop and (piece := os.pread(self._handle, stop - start, start)):
+                pieces.append(piece)
+                start += len(piece)
+        if start < stop:
+            raise self._changed()
+        return b"".join(pieces)
 
     def truncate(self, size: int) -> None:
         """Keep only the first `size` bytes."""
-        self._attempt(self._file.flush)
-        self._attempt(lambda: self._file.truncate(size))
+        self._check_unchanged()
+        with self._writing():
+            os.ftruncate(self._handle, size)
+        self.size = size
 
     def sync(self) -> None:
         """Flush everything to the disk."""
-        self._attempt(self._file.flush)
-        self._attempt(partial(os.fsync, self._file.fileno()))
+        self._check_unchanged()
+        with self._writing():
+            os.fsync(self._handle)
+            if not self._is_named:  # a new file's name is flushed on its own
+                sync_folder(self.path.parent)
+                self._is_named = True
 
     def close(self) -> None:
-        """Close the file; raise WriteError if buffered bytes cannot be written."""
-        self._attempt(self._file.close)
+        """Close the file."""
+        with self._writing():
+            os.close(self._handle)
 
-    def _attempt(self, action: Callable[[], Any]) -> Any:
+    def _check_unchanged(self) -> None:
+        """Raise InputError if the file does not end where this process wrote last."""
+        with self._writing():
+            size = os.fstat(self._handle).st_size
+        if size != self.size:
+            raise self._changed()
+
+    def _changed(self) -> InputError:
+        return InputError(
+            f"another process has changed {self.path}: let one process at a time work there, and"
+            " run the command again when the others have ended"
+        )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         try:
-            return action()
+            yield
         except OSError as error:
             raise write_error(self.path, error) from error
 

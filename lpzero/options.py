@@ -10,7 +10,10 @@ so no second list has to be maintained.
 
 A request of a verb is such a dataclass too. It may have positional arguments (`argument`), other
 dataclasses whose options become its own (`group`), and settings of which only the given ones are
-kept (`given_of`); `make` builds it from flat values, `chosen` gives these values back.
+kept (`given_of`); `make` builds it from flat values, `chosen` gives these values back. An option
+that `is_code` may be the address of an object in a Python file of the user's, my_module.py:NAME,
+and `make` runs that file: the values must come from the command line or from Python, never from a
+file.
 """
 
 from __future__ import annotations
@@ -18,7 +21,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from typing import Any, TypeVar
 
 from lpzero.errors import InputError
 from primitives.errors import did_you_mean
+from spaces.memory import UNITS, read_bytes
 
 _KEY, _GROUP, _GIVEN = "option", "group", "given"
 T = TypeVar("T")
@@ -68,6 +71,9 @@ class Whole(ValueKind):
 
     def words(self, flag: str, value: Any) -> list[str]:
         return [flag, self.none if value is None and self.none else str(value)]
+
+
+SEED = Whole(0, (1 << 32) - 1)  # what every generator of random numbers takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +234,6 @@ class Switch(ValueKind):
         return [self.off] if self.off else []
 
 
-_UNITS = {"": 1 << 30, "GB": 1 << 30, "G": 1 << 30, "MB": 1 << 20, "M": 1 << 20, "B": 1}
-
-
 @dataclass(frozen=True, slots=True)
 class Bytes(ValueKind):
     """An amount of memory in bytes, spelled 4GB, 512MB or 4 (gigabytes)."""
@@ -239,14 +242,11 @@ class Bytes(ValueKind):
         Whole(1).check(name, value)
 
     def read(self, text: str) -> int:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Z]*)", text.strip().upper())
-        if match is None or match[2] not in _UNITS or not float(match[1]):
-            raise InputError(f"{text!r} is not an amount of memory; write 4GB or 512MB")
-        return int(float(match[1]) * _UNITS[match[2]])
+        return read_bytes(text)
 
     def words(self, flag: str, value: Any) -> list[str]:
-        unit = next(name for name in ("GB", "MB", "B") if value % _UNITS[name] == 0)
-        return [flag, f"{value // _UNITS[unit]}{unit}"]
+        unit = next(name for name in ("GB", "MB", "B") if value % UNITS[name] == 0)
+        return [flag, f"{value // UNITS[unit]}{unit}"]
 
 
 def option(
@@ -256,27 +256,29 @@ def option(
     flag: str | None = None,
     *,
     is_local: bool = False,
+    is_code: bool = False,
     variable: str | None = None,
 ) -> T:
     """A field of a frozen dataclass that is also an option.
 
     `flag` is the option's spelling if it differs from the field's name. The result does not depend
     on an option that `is_local`: it says where or how long to work, and is not part of the command
-    that reproduces a run. `variable` is the environment variable that sets it, too.
+    that reproduces a run. One that `is_code` may name code of the user's, which `make` runs.
+    `variable` is the environment variable that sets it, too.
     """
     if isinstance(kind, Switch) and default:
         raise TypeError("a switch that is on by default could not be turned off")
-    about = {"help": help, "kind": kind, "flag": flag, "is_local": is_local, "variable": variable}
+    about = {"help": help, "kind": kind, "flag": flag, "variable": variable}
+    about |= {"is_local": is_local, "is_code": is_code}
     made: T = dataclasses.field(default=default, metadata={_KEY: about})
     return made
 
 
-def argument(metavar: str, default: Any = MISSING) -> Any:
+def argument(metavar: str, default: Any = MISSING, *, is_code: bool = False) -> Any:
     """A field that is a positional argument; several values if its default is an empty tuple."""
     kind = Repeated(metavar) if default == () else Text(metavar)
-    return dataclasses.field(
-        default=default, metadata={_KEY: {"help": "", "kind": kind, "is_argument": True}}
-    )
+    about = {"help": "", "kind": kind, "is_argument": True, "is_code": is_code}
+    return dataclasses.field(default=default, metadata={_KEY: about})
 
 
 def group(kind: type[T]) -> T:
@@ -301,8 +303,14 @@ class Option:
     flag: str
     default: Any
     is_local: bool = False
+    is_code: bool = False
     variable: str | None = None
     is_argument: bool = False
+
+    def addresses(self, value: Any) -> list[str]:
+        """The addresses of code in the value, if the option may have some."""
+        texts = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else []
+        return [text for text in texts if self.is_code and ":" in str(text)]
 
     def words(self, value: Any) -> list[str]:
         """The command line arguments that set the value."""
@@ -388,7 +396,13 @@ def make(kind: type[T], given: Mapping[str, Any]) -> T:
     for name, entry in known.items():
         if entry.is_argument and entry.default is MISSING and name not in given:
             raise InputError(f"no {name} given")
-    return _made(kind, given)
+    made = _made(kind, given)
+    for name, entry in known.items():
+        for address in entry.addresses(given.get(name)):
+            from spaces.user_modules import load_address  # most commands need none
+
+            load_address(address)
+    return made
 
 
 def _made(kind: type[T], given: Mapping[str, Any]) -> T:

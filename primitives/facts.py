@@ -161,8 +161,16 @@ def _at(primitive: Unary, value: float) -> float:
         return float(np.asarray(primitive(np.full((1, 1), value))).reshape(()))
 
 
-Names = frozenset[str]
+class _EveryName:
+    """Names that contain every name."""
+
+    def __contains__(self, name: str) -> bool:
+        return True
+
+
+Names = frozenset[str] | _EveryName
 NO_NAMES: Names = frozenset()
+EVERY_NAME: Names = _EveryName()
 
 
 def range_of(formula: Formula, positive: Names = NO_NAMES) -> Interval:

@@ -92,11 +92,12 @@ class Term(_Text):
         return list(dict.fromkeys(node for node in nodes if isinstance(node, Leaf)))
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+@dataclass(frozen=True, slots=True, eq=False)
+class Column(_Text):
     """A number per architecture by name: a counter, a hand-made proxy, a measurement."""
 
     name: str
+    text: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or COLUMN_NAME.fullmatch(self.name) is None:
@@ -106,14 +107,12 @@ class Column:
             )
         if is_reserved(self.name):
             raise FormulaError(f"{self.name!r} is a word of the language; rename the column")
+        object.__setattr__(self, "text", self.name)
 
     @property
     def complexity(self) -> int:
         """A column counts as one node."""
         return 1
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +172,7 @@ class Power:
     def __post_init__(self) -> None:
         if not is_dyadic(self.exponent):
             raise FormulaError(f"no squares and roots make a power of {self.exponent}")
-        texts, base = [], str(self.base)
+        texts, base = [], self.base.text
         for chain in chains(self.exponent):
             text = base
             for operation in chain:
@@ -194,7 +193,7 @@ class Formula(_Text):
         if self.sign not in (1, -1):
             raise FormulaError(f"a formula's sign is 1 or -1, not {self.sign!r}")
         n = len(self.powers)
-        if (n != 1 and len({power.base for power in self.powers}) != n) or not n:
+        if (n != 1 and len({power.base.text for power in self.powers}) != n) or not n:
             raise FormulaError("a formula has one power or more, each of another base")
         texts = [text for power in self.powers for text in power.texts]
         text = texts[0] if len(texts) == 1 else _call("mul", texts)
@@ -427,16 +426,18 @@ def is_reserved(name: str) -> bool:
     return any(name in of for of in words)
 
 
-def _atoms(formula: Formula) -> Iterator[Atom]:
+def _atoms(formula: Formula) -> list[Atom]:
+    atoms: list[Atom] = []
     for power in formula.powers:
         if isinstance(power.base, Outer):
-            yield from _atoms(power.base.operand)
+            atoms += _atoms(power.base.operand)
         elif isinstance(power.base, Sum):
             for sign in (1, -1):
                 for part in power.base.signed(sign):
-                    yield from _atoms(part)
+                    atoms += _atoms(part)
         else:
-            yield power.base
+            atoms.append(power.base)
+    return atoms
 
 
 def _apply(operation: str, text: str) -> str:

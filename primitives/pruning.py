@@ -15,7 +15,7 @@ from functools import lru_cache
 from primitives.canonical import as_product, canonical_term, ranking
 from primitives.errors import Rejected, UnknownPrimitiveError, did_you_mean
 from primitives.expressions import Apply, Combine, Expression, children, drop_dead, walk
-from primitives.facts import Meeting, Names, facts, keeps_sign, meeting, range_of
+from primitives.facts import EVERY_NAME, Meeting, facts, keeps_sign, meeting, range_of
 from primitives.formula import Base, Column, Formula, Outer, Sum, Term, chains, formulas_within
 from primitives.outer import get_outer
 from primitives.properties import NON_NEGATIVE, Blind, Interval, Kind, on_change
@@ -95,6 +95,8 @@ _OF_FORMULAS = (
 )  # fmt: skip
 
 _ZERO = Interval(0.0, 0.0)
+# A column's sign is in the data: each is given the benefit of the doubt here.
+_POSITIVE = EVERY_NAME
 RULES = {rule.name: rule for rule in _OF_TERMS}  # inside of a term
 OUTER_RULES = {rule.name: rule for rule in _OF_FORMULAS}  # around terms
 DEFAULT_RULES = frozenset(name for name, rule in RULES.items() if rule.on_by_default)
@@ -221,19 +223,17 @@ def _is_longer(result: Expression | None, than: Expression) -> bool:
 
 def _around(formula: Formula, max_factors: int) -> Iterator[str]:
     """The rules around terms that the formula breaks, the most telling first."""
-    # A column's sign is in the data: it is given the benefit of the doubt here.
-    positive = frozenset(formula.columns)
     within = list(formulas_within(formula))
     for inner in within:
-        yield from _of_operations(inner, positive)
+        yield from _of_operations(inner)
     if _is_monotone(formula):
         yield "monotone-whole"
     for inner in within:
-        yield from _of_factors(inner, positive)
-        yield from _of_sums(inner, positive)
+        yield from _of_factors(inner)
+        yield from _of_sums(inner)
     if len(formula.atoms) > max_factors:
         yield "too-many-factors"
-    value = ranking(as_product(formula, positive), positive)
+    value = ranking(as_product(formula, _POSITIVE), _POSITIVE)
     if not value.factors:
         yield "constant-factor"
     if not all(is_exponent(factor.base, factor.exponent) for factor in value.factors):
@@ -255,30 +255,34 @@ def _is_monotone(formula: Formula) -> bool:
     return is_one_factor and (first.exponent != 1 or is_outer)
 
 
-def _of_operations(formula: Formula, positive: Names) -> Iterator[str]:
+@lru_cache(maxsize=8192)
+def _of_operations(formula: Formula) -> tuple[str, ...]:
     """The rules that operations of the powers break; those inside of operands are left out."""
+    rules: list[str] = []
     for power in formula.powers:
         written: list[str] = []
         if isinstance(power.base, Outer):
             inner = power.base.operand
             written = _outermost(inner)
-            yield from _of_operation(power.base.operation, inner, written, positive)
+            rules += _of_operation(power.base.operation, inner, written)
             written = [power.base.operation]
         for chain in chains(power.exponent):
             before, operand = written, Formula.of_base(power.base)
             for operation in chain:
-                yield from _of_operation(operation, operand, before, positive)
+                rules += _of_operation(operation, operand, before)
                 before, operand = [operation], operand.apply(operation)
+    return tuple(rules)
 
 
-def _of_operation(
-    operation: str, operand: Formula, before: list[str], positive: Names
-) -> Iterator[str]:
+on_change(_of_operations.cache_clear)
+
+
+def _of_operation(operation: str, operand: Formula, before: list[str]) -> Iterator[str]:
     """The rules that an operation on the operand breaks; `before`: the operand's outermost one."""
     facts_of = get_outer(operation)
-    known = range_of(operand, positive)
-    is_cut = facts_of.blind is Blind.NEGATIVE and known not in NON_NEGATIVE
-    if is_cut or (facts_of.jumps_at_zero and not keeps_sign(known)):
+    values = range_of(operand, _POSITIVE)
+    is_cut = facts_of.blind is Blind.NEGATIVE and values not in NON_NEGATIVE
+    if is_cut or (facts_of.jumps_at_zero and not keeps_sign(values)):
         yield "changes-sign"
     if any(name in facts_of.undoes for name in before):
         yield "undone-operation"
@@ -300,7 +304,7 @@ def _outermost(formula: Formula) -> list[str]:
     return [first.base.operation] if isinstance(first.base, Outer) else []
 
 
-def _of_factors(formula: Formula, positive: Names) -> Iterator[str]:
+def _of_factors(formula: Formula) -> Iterator[str]:
     """The rules that two factors break that are powers of one base."""
     if len(formula.powers) == 1 and len(chains(formula.powers[0].exponent)) == 1:
         return
@@ -309,7 +313,7 @@ def _of_factors(formula: Formula, positive: Names) -> Iterator[str]:
         if not power.exponent:
             yield "cancelling-factors"
         is_repeated = len(chains(power.exponent)) > 1  # x^(3/2) is written x sqrt(x)
-        for factor in as_product(Formula(1, (power,)), positive).factors:
+        for factor in as_product(Formula(1, (power,)), _POSITIVE).factors:
             is_repeated |= factor.base in met
             exponent = met[factor.base] = met.get(factor.base, Fraction(0)) + factor.exponent
             if not exponent:
@@ -319,11 +323,11 @@ def _of_factors(formula: Formula, positive: Names) -> Iterator[str]:
                 yield "repeated-factor"
 
 
-def _of_sums(formula: Formula, positive: Names) -> Iterator[str]:
+def _of_sums(formula: Formula) -> Iterator[str]:
     """The rule that a sum breaks in which a summand meets its opposite."""
     for power in formula.powers:
         if isinstance(power.base, Sum):
-            values = (as_product(part, positive) for part in power.base.parts)
+            values = (as_product(part, _POSITIVE) for part in power.base.parts)
             seen = {(value.sign, value.factors) for value in values}
             if any((-sign, factors) in seen for sign, factors in seen):
                 yield "cancelling-sum"

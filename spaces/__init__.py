@@ -17,7 +17,7 @@ from spaces.flexibert import FLEXIBERT, FLEXIBERT_UPSTREAM, NANO_FLEXIBERT
 from spaces.gpt2 import GPT2, GPT2_LM1B, GPT2_RELEASED, NANO_GPT2
 from spaces.nlp_rnn import NANO_RNN, NLP_RNN, NLP_RNN_WIKITEXT2
 from spaces.pit import PIT
-from spaces.user_modules import find_space, is_address, named_space
+from spaces.user_modules import find_space, is_address, load_address, named_space
 
 __all__ = [
     "AUTOFORMER_BASE",
@@ -37,6 +37,7 @@ __all__ = [
     "PIT",
     "Space",
     "get",
+    "load",
     "names",
 ]
 
@@ -75,8 +76,21 @@ def _load_plugins() -> None:
     load_group("lpzero.spaces", take)
 
 
+def load(name: str) -> Space[Any]:
+    """The space of that name, or the user's at the address `my_module:SPACE`, whose module is run.
+
+    Only for what the user names: text of a file belongs in `get`.
+    """
+    if is_address(name) and name not in _SPACES:
+        load_address(name)
+    return get(name)
+
+
 def get(name: str) -> Space[Any]:
-    """The space of that name, or of the user's at the address `my_module:SPACE`."""
+    """The space of that name, or at an address whose module the user named before.
+
+    No code is run for an address: `spaces.user_modules` says which are known.
+    """
     if name in _SPACES:
         return _SPACES[name]
     if is_address(name):

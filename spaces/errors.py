@@ -49,6 +49,10 @@ class BatchError(SpaceError, ValueError):
     """A minibatch that cannot be made: a wrong size, or a corpus that cannot be read."""
 
 
+class MemoryLimitError(SpaceError, ValueError):
+    """A network or a batch needs more memory than it may take."""
+
+
 class TableError(SpaceError, ValueError):
     """A table's file is missing, broken or inconsistent."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaces import memory
 from spaces.base import A
 from spaces.choices import ChoiceSpace
 
@@ -59,6 +60,7 @@ def noise_images(shape: tuple[int, int, int, int], seed: int) -> Tensor:
     """
     import torch
 
+    memory.check_batch(shape, 24)  # the sum, an octave, and the images
     generator = np.random.Generator(np.random.Philox(seed))
     n_images, n_channels, height, width = shape
     total = np.zeros(shape)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaces import memory
 from spaces.base import Space
 from spaces.errors import BatchError
 from spaces.images import ImageSpace
@@ -191,6 +192,8 @@ def zipf_tokens(vocabulary: int, shape: tuple[int, int], seed: int) -> Tensor:
     """
     import torch
 
+    memory.check_batch(shape, 24)  # drawn, sorted into words, and as ids
+    memory.check(24 * vocabulary, f"the frequencies of {vocabulary:,} words")
     weights = 1.0 / (np.arange(vocabulary) + 2.7)
     cumulative = np.cumsum(weights / weights.sum())
     draws = np.random.Generator(np.random.Philox(seed)).random(shape)
@@ -220,6 +223,7 @@ def text_windows(contents: bytes, shape: tuple[int, int], seed: int) -> Tensor:
     """Windows of a text as byte ids, int64 (B, T), at places drawn from the seed."""
     import torch
 
+    memory.check_batch(shape)
     text = np.frombuffer(contents, dtype=np.uint8)
     n_windows, length = shape
     starts = np.random.Generator(np.random.Philox(seed)).integers(0, len(text) - length, n_windows)

@@ -1,17 +1,23 @@
-"""A user's own Python files: found, run once, and remembered, so that workers can run them too.
+"""The trust boundary: the user's own Python code, and nobody else's, is run here.
 
 A module is named as Python names it, `my_module` or `package.module`, or by its path,
-`folder/my_module.py`. Names are looked for in the working folder first, then where Python looks.
-What is loaded here is the user's own code, and it is run. A space in such a file has an address,
-`my_module:SPACE` or `folder/my_module.py:SPACE`.
+`folder/my_module.py`. Names are looked for in the working folder first, then where Python looks. A
+space in such a file has an address, `my_module:SPACE` or `folder/my_module.py:SPACE`.
+
+`load` runs a module. It is called with what the user names: options and arguments of the command
+line (`lpzero.options`), `--plugin`, the functions of Python, and `lpzero.yaml` in the working
+folder. `find` runs nothing: it finds an address among the modules that are loaded, or refuses it.
+Every address that is read from a file (a run's directory, a table, weights) goes through `find`, by
+way of `spaces.get`. What is loaded is remembered, so that workers can run it too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import linecache
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -20,14 +26,29 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from spaces.base import Space
-from spaces.errors import SpaceError, UnknownNameError
+from spaces.errors import SpaceError, UnknownNameError, shown
 from spaces.regular_files import read_regular
 
 _LARGEST = 8 << 20  # bytes
+_LONGEST = 200  # characters of an address that is printed as an option
 
 
 class UserCodeError(SpaceError, ValueError):
     """A user's module that cannot be found, or that fails when it is run."""
+
+
+class NotGivenError(UserCodeError):
+    """An address that names code which the user did not name in this process."""
+
+    def __init__(self, address: str) -> None:
+        module = address.rpartition(":")[0]
+        option, said = f"--plugin {shlex.quote(module)}", address
+        if len(address) > _LONGEST or not address.isprintable():
+            option, said = "--plugin FILE.py", shown(address)
+        super().__init__(
+            f"{said} names Python code, which is run only if you name it: if it is yours, give"
+            f" {option}, or name it as the space of a table in lpzero.yaml (in Python: spaces.load)"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +65,7 @@ class UserModule:
 
 
 _LOADED: dict[str, UserModule] = {}
-_RESTORED: set[str] = set()  # those that came from another process
+_IMPORTED: dict[str, None] = {}  # names of modules that the user named, which Python finds
 _FORGET: list[Callable[[str], None]] = []
 _RUNNING: list[str] = []
 _SPACES: dict[str, tuple[str, Space[Any]]] = {}  # by a space's own name: its address and itself
@@ -63,6 +84,11 @@ def loaded() -> tuple[UserModule, ...]:
     return tuple(_LOADED.values())
 
 
+def imported() -> tuple[str, ...]:
+    """The names of the modules that the user named and that Python imports."""
+    return tuple(_IMPORTED)
+
+
 def running() -> str | None:
     """The user's module that is being run now, if any."""
     return _RUNNING[-1] if _RUNNING else None
@@ -74,8 +100,8 @@ def digest_of(module: str) -> str | None:
 
 
 def load(name: str) -> ModuleType:
-    """The module of that name or path, run if it was not yet."""
-    if name.endswith(".py") or "/" in name:
+    """The module of that name or path, run if it was not yet: for what the user names."""
+    if _is_path(name):
         return _run_file(Path(name).expanduser())
     beside = Path(*name.split(".")).with_suffix(".py")
     if name in _LOADED and name in sys.modules:
@@ -87,7 +113,18 @@ def load(name: str) -> ModuleType:
         module = import_module(name)
     except (Exception, SystemExit) as error:  # whatever the user's code does
         raise UserCodeError(f"module {name} cannot be imported: {_reason(error)}") from error
+    _IMPORTED[name] = None
     return module
+
+
+def load_address(address: str) -> None:
+    """Run the module of an address that the user names, if it was not run yet."""
+    load(_parts(address)[0])
+
+
+def accept(names: Iterable[str]) -> None:
+    """Let the modules of these names be imported: for workers, whose driver imported them."""
+    _IMPORTED.update(dict.fromkeys(names))
 
 
 def restore(module: UserModule) -> ModuleType:
@@ -97,7 +134,6 @@ def restore(module: UserModule) -> ModuleType:
         return sys.modules[module.name]
     if known is not None:
         _forget(module.name)
-    _RESTORED.add(module.name)
     return _run(module)
 
 
@@ -105,10 +141,6 @@ def _run_file(path: Path, name: str | None = None) -> ModuleType:
     where = path.absolute()
     for known in _LOADED.values():
         if known.path == str(where):
-            return sys.modules[known.name]
-    for known in reversed(_LOADED.values()):
-        # A worker that is kept between runs may have another working folder than its driver.
-        if known.name in _RESTORED and Path(known.path).parts[-len(path.parts) :] == path.parts:
             return sys.modules[known.name]
     try:
         text = read_regular(where, _LARGEST)
@@ -140,7 +172,6 @@ def _run(found: UserModule) -> ModuleType:
 
 def _forget(name: str) -> None:
     del sys.modules[name], _LOADED[name]
-    _RESTORED.discard(name)
     for callback in _FORGET:
         callback(name)
 
@@ -181,22 +212,76 @@ def is_address(text: str) -> bool:
     return ":" in text
 
 
-def find_space(address: str) -> Space[Any]:
-    """The space at the address; its module is run if it was not yet."""
-    module_name, _, attribute = address.rpartition(":")
-    if not module_name or not attribute.isidentifier():
-        raise UserCodeError(f"{address!r} is not an address; write my_module:SPACE")
-    module = load(module_name)
-    found = getattr(module, attribute, None)
-    if not isinstance(found, Space):
-        offered = sorted(n for n, value in vars(module).items() if isinstance(value, Space))
-        if found is None:
-            raise UnknownNameError(f"space in {module_name}", attribute, offered)
-        raise UserCodeError(
-            f"{address} is a {type(found).__name__}, expected a space, as lpzero.space makes one"
-        )
-    remember_space(address, found)
+def _is_path(module: str) -> bool:
+    return module.endswith(".py") or "/" in module
+
+
+def _parts(address: str) -> tuple[str, str]:
+    """The module and the name of an address."""
+    module, _, attribute = address.rpartition(":")
+    if not module or not attribute.isidentifier():
+        raise UserCodeError(f"{shown(address)} is not an address; write my_module.py:NAME")
+    return module, attribute
+
+
+def find(address: str, kind: type[Any], what: str) -> Any:
+    """The object at the address; raise NotGivenError unless the user named its module.
+
+    No code is run that the user did not name.
+    """
+    module_name, attribute = _parts(address)
+    module = _given(module_name)
+    if module is None:
+        _load_of_project(module_name)
+        module = _given(module_name)
+    if module is None:
+        raise NotGivenError(address)
+    found = vars(module).get(attribute)
+    if found is None:
+        offered = [name for name, value in vars(module).items() if isinstance(value, kind)]
+        public = sorted(name for name in offered if not name.startswith("_"))
+        raise UnknownNameError(f"{what} in {module_name}", attribute, public)
+    if not isinstance(found, kind):
+        raise UserCodeError(f"{address} is a {type(found).__name__}, expected a {what}")
     return found
+
+
+def _given(name: str) -> ModuleType | None:
+    """The module of that name or path, if it is loaded or the driver of this worker has it.
+
+    A file is known by its path, else by its name: it may have been moved since the address was
+    stored, and workers have another working folder than their driver.
+    """
+    if not _is_path(name):
+        found = sys.modules.get(name)
+        if found is None and name in _IMPORTED:
+            return load(name)
+        return found if isinstance(found, ModuleType) else None
+    where = Path(name).expanduser()
+    by_path = [known for known in _LOADED.values() if known.path == str(where.absolute())]
+    by_name = [known for known in _LOADED.values() if Path(known.path).name == where.name]
+    return sys.modules[(by_path or by_name)[-1].name] if by_name else None
+
+
+def _load_of_project(module: str) -> None:
+    """Run the module if `lpzero.yaml` in the working folder names it as that of a space."""
+    from spaces.tables.project_file import project_sources
+
+    addresses = {s.space for s in project_sources().values() if is_address(s.space)}
+    for name in sorted({_parts(address)[0] for address in addresses}):
+        if _stem(name) == _stem(module):
+            load(name)
+
+
+def _stem(module: str) -> str:
+    return Path(module).stem if _is_path(module) else module.rpartition(".")[2]
+
+
+def find_space(address: str) -> Space[Any]:
+    """The space at the address, in a module that the user named."""
+    space: Space[Any] = find(address, Space, "space, as lpzero.space makes one")
+    remember_space(address, space)
+    return space
 
 
 def remember_space(address: str, space: Space[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,17 +21,44 @@ settings.register_profile("lpzero", deadline=None)
 settings.load_profile("lpzero")
 
 
+N_SLOWEST = 10
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what reads the released tables as slow: they are large."""
+    """Mark what reads the released tables as slow, and begin with the files that have slow tests.
+
+    The files at the end are then short ones, and no core waits long for another.
+    """
     for item in items:
         if "real_data" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show what the tests of clusters did to them: who was killed, who joined, what was equal."""
-    done = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
-    told = [text for one in done for name, text in one.user_properties if name == "cluster"]
+    """Show where the time went, and what the tests of clusters did to them."""
+    reports = [
+        report
+        for outcome in ("", "passed", "failed", "error", "skipped")  # "" is set-up and tear-down
+        for report in terminalreporter.stats.get(outcome, ())
+        if isinstance(report, pytest.TestReport)
+    ]
+    by_test, by_package = Counter[str](), Counter[str]()
+    for report in reports:
+        by_test[report.nodeid] += report.duration
+        by_package["/".join(report.nodeid.split("::")[0].split("/")[1:-1][:2])] += report.duration
+    if len(by_test) > N_SLOWEST:
+        for title, seconds in (
+            (f"the {N_SLOWEST} slowest tests, seconds", by_test.most_common(N_SLOWEST)),
+            ("seconds of each package", by_package.most_common()),
+        ):
+            terminalreporter.section(title)
+            for name, value in seconds:
+                terminalreporter.write_line(f"{value:8.1f} {name or 'tests'}")
+    told = {
+        text for report in reports for name, text in report.user_properties if name == "cluster"
+    }
     if told:
         terminalreporter.section("clusters")
         for line in sorted(told):

@@ -99,6 +99,8 @@ BUGS = (
     ]),
     Bugs("lpzero/options.py", [_T + "test_options.py"], [
         ("and (most is None or value <= most):\n", "and (most is None or value < most):\n", "an upper bound is refused"),
+    ]),
+    Bugs("spaces/memory.py", [_T + "test_options.py"], [
         ("\"MB\": 1 << 20", "\"MB\": 1 << 10", "a megabyte is a kilobyte"),
     ]),
 )  # fmt: skip

@@ -24,6 +24,15 @@ BUGS = (
         ("if stage and not self._fits(given[stage - 1 : stage + 1]):", "if False:", "heads that do not fit the stage before are accepted"),
         ("varied = (*before, choose(varied[stage], values), *after)", "varied = (*before, varied[stage] or choose(None, values), *after)", "a mutation that never changes depths"),
     ]),
+    Bugs("spaces/memory.py", [_T + "test_memory.py"], [
+        ("        n_bytes *= side\n", "        n_bytes += side\n", "a batch needs the sum of its sides"),
+        ("free() // SHARE if given is None", "free() if given is None", "all of the free memory is allowed"),
+    ]),
+    Bugs("spaces/outlines.py", [_T + "test_memory.py"], [
+        ("        n_parts += 1\n", "", "modules are not counted"),
+        ("n_bytes += part.nbytes if isinstance(part, Tensor) else 0", "n_bytes = part.nbytes if isinstance(part, Tensor) else 0", "only the last parameter counts"),
+        ("and _storage(leaf) not in given", "and _storage(leaf) in given", "only views count"),
+    ]),
     Bugs("spaces/flexibert/space.py", [_T + "test_variation.py", _SPACES], [
         ("Choice(\"stacks\", self.stacks),", "Choice(\"stacks\", self.stacks[:1], self.stacks),", "FFN stacks never vary"),
         ("Choice(\"heads\", self.heads),", "Choice(\"heads\", self.heads[:1], self.heads),", "heads never vary"),

@@ -108,7 +108,7 @@ JOBS = {
     "opening": Job(
         "opening an unfinished campaign of about 100,000 lines",
         (OPEN, "RUN"),
-        ready=((SEARCH, f"DATA/{COLUMNS}", "RUN", "600"),),
+        ready=((SEARCH, f"DATA/{COLUMNS}", "RUN", "260"),),
         repetitions=3,
         counts="lines",
     ),

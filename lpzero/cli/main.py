@@ -5,6 +5,7 @@ Exit codes: 0 done, 2 bad input, 1 failure, 130 interrupted (Ctrl-C or SIGTERM).
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -20,6 +21,15 @@ from lpzero.version import VERSION
 # Set it to see where an unexpected error comes from.
 TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
 PLUGIN = "--plugin"
+# Torch's allocators, those of C++ and of threads, and the loader of libraries have no class for it.
+_OUT_OF_MEMORY = (
+    "allocate memory",
+    "out of memory",
+    "not enough memory",
+    "bad_alloc",
+    "can't start new thread",
+    "failed to map segment",
+)
 
 
 class LazyGroup(click.Group):
@@ -83,6 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """The exit code of a command; its errors are already on stderr."""
     _print_log()
+    if sys.stdout is None or sys.stderr is None:
+        # A file that is opened now would get the number of the closed one, and be written to.
+        _complain("error: stdout or stderr is closed; send it to a file or to /dev/null")
+        return 2
     try:
         with terminable():
             run_plugins(arguments)
@@ -115,12 +129,24 @@ def explain(error: Exception) -> tuple[str, int]:
         return _one_line(error.format_message() + hint), error.exit_code
     if isinstance(error, _project_errors()):
         return _one_line(error), 2 if isinstance(error, (ValueError, LookupError)) else 1
+    if _is_out_of_memory(error):
+        return "not enough memory: give a smaller batch or model, or fewer jobs", 2
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         is_input = isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError))
         return _one_line(f"{place}{error.strerror or error}"), 2 if is_input else 1
     name = type(error).__name__
     return _one_line(f"unexpected {name}: {error} (set {TRACEBACK_VARIABLE}=1 to see where)"), 1
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether Python, NumPy, torch or the system could not allocate memory."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    text = str(error)
+    return isinstance(error, (RuntimeError, ImportError)) and any(
+        words in text for words in _OUT_OF_MEMORY
+    )
 
 
 def _project_errors() -> tuple[type[Exception], ...]:
@@ -166,7 +192,8 @@ def _one_line(message: Any) -> str:
 
 
 def _complain(line: str) -> None:
-    print(line, file=sys.stderr)
+    if sys.stderr is not None:  # else print would write to stdout
+        print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from lpzero.judgement.measures import Measures
 from primitives.errors import Rejected
 from primitives.formula import Formula
 from primitives.parser import parse
-from primitives.properties import on_change
 
 _FIELDS = {"id", "generation", "operator", "parents", "formula"}
 
@@ -54,7 +52,7 @@ class Candidate(NamedTuple):
     @property
     def formula(self) -> Formula:
         """The formula that the text spells."""
-        return _parsed(self.text)
+        return parse(self.text)
 
     @property
     def is_scored(self) -> bool:
@@ -125,8 +123,6 @@ def is_candidate(record: dict[str, Any], number: int) -> bool:
 
 
 _MEASURES = set(Measures._fields)
-_parsed = lru_cache(maxsize=4096)(parse)  # parents are asked for their formula many times
-on_change(_parsed.cache_clear)
 
 
 def order(candidate: Candidate) -> tuple[float, int, int]:

@@ -157,6 +157,11 @@ class Generation:
         self.fresh[form.key] = len(self.tried), child
         self.tried.append(Candidate(*made, key=form.key, complexity=form.formula.complexity))
 
+    @property
+    def formulas(self) -> dict[int, Formula]:
+        """The new formulas by the ids of their candidates."""
+        return {self.tried[place].id: child.formula for place, child in self.fresh.values()}
+
     def evaluate(self) -> State:
         """The state with the new formulas evaluated."""
         forms = [child.form for _, child in self.fresh.values()]
@@ -214,12 +219,15 @@ class Evolution:
         # before them were pruned or are known, and stay so; to walk past them in every generation
         # would make the time of a campaign grow with the square of its evaluations.
         self._unseen: dict[int, Iterator[Formula]] = {}
+        # By id: the formulas of the population without their signs, so that no text is parsed.
+        self._parents: dict[int, Formula] = {}
         self._last: State | None = None
 
     def step(self, state: State, rng: random.Random) -> State:
         """The state after one more generation; generation 0 draws the first population."""
         if state is not self._last:
             self._unseen = {}
+            self._parents = {c.id: c.formula.with_sign(1) for c in state.population}
         with as_global_rng(rng):
             generation = Generation(self.toolbox, state)
             self._fill(generation)
@@ -233,6 +241,8 @@ class Evolution:
             after = replace(after, exhausted=False)
         scored = [child for child in after.tried if child.is_scored]
         kept = self.toolbox.select([*state.population, *scored], self.settings.population)
+        formulas = self._parents | generation.formulas
+        self._parents = {candidate.id: formulas[candidate.id] for candidate in kept}
         self._last = replace(after, population=tuple(kept), generation=state.generation + 1)
         return self._last
 
@@ -324,8 +334,7 @@ class Evolution:
             if len(generation.fresh) >= n:
                 return
             if parent.id not in self._unseen:
-                plain = parent.formula.with_sign(1)
-                self._unseen[parent.id] = self.variation.neighbours(plain)
+                self._unseen[parent.id] = self.variation.neighbours(self._parents[parent.id])
             for formula in self._unseen[parent.id]:
                 form = self.language.examine(formula)
                 if generation.is_new(form):
@@ -342,10 +351,10 @@ class Evolution:
 
     def _vary(self, first: Candidate, second: Candidate) -> Origin:
         """A child of one parent or two; its sign is fitted again."""
-        formula = first.formula.with_sign(1)
+        formula = self._parents[first.id]
         names, parents = [], [first.id]
         if random.random() < self.settings.crossover:
-            formula = self.toolbox.mate(formula, second.formula.with_sign(1))
+            formula = self.toolbox.mate(formula, self._parents[second.id])
             names, parents = ["crossover"], [first.id, second.id]
         is_copy = not names and self.settings.method != "paper"
         if random.random() < self.settings.mutation or is_copy:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from lpzero.discover.settings import AS_WRITTEN, EQUAL, EXACT, Settings
 from lpzero.errors import InputError
@@ -66,6 +65,8 @@ _UNIT = 1 << 20  # exponents are whole multiples of 1/_UNIT, because roots halve
 
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 Factors = list[tuple[Atom, Fraction]]
 
 
@@ -80,8 +81,7 @@ class RandomSource(Protocol):
     ) -> list[T]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredForm:
+class ScoredForm(NamedTuple):
     """The form that is scored for a formula: its canonical form without the sign, and that sign."""
 
     formula: Formula
@@ -109,10 +109,10 @@ class Language:
         sizes = SIZES if self.has_products else ()
         self.primitive_set: Any = build_set(self.statistics, self.reductions, sizes)
         self._forms: dict[Formula, ScoredForm | Rejected] = {}
-        self.why_outside = lru_cache(_MOST_FORMS)(self._why_outside)
+        self._reasons: dict[Formula, str | None] = {}  # why a formula is outside, None if inside
+        self._products: dict[tuple[tuple[str, int], ...], Formula | None] = {}
         self.why_term_outside = lru_cache(_MOST_FORMS)(self._why_term_outside)
         self._bases = lru_cache(_MOST_FORMS)(self._bases_of)
-        self._of_bases = lru_cache(_MOST_FORMS)(self._make_product)
         self._factor = lru_cache(_MOST_FORMS)(self._factor_of)
         self._factors = lru_cache(1024)(self._factors_of)
 
@@ -221,14 +221,19 @@ class Language:
                 bases[text] = base
                 unit *= exponent.numerator
                 units[text] = units.get(text, 0) + unit // exponent.denominator
-        left = [(bases[text], units[text]) for text in sorted(units) if units[text]]
+        left = [(text, units[text]) for text in sorted(units) if units[text]]
         if not left:
             return None
         # What only stretches the scale of the whole goes: a common factor of all exponents.
-        common = math.gcd(*(unit for _, unit in left))
-        if (sum(unit for _, unit in left), left[0][1]) < (0, 0):
+        of_all = [unit for _, unit in left]
+        common = math.gcd(*of_all)
+        if (sum(of_all), of_all[0]) < (0, 0):
             common = -common
-        return self._of_bases(tuple([(base, unit // common) for base, unit in left]))
+        key = tuple([(text, unit // common) for text, unit in left])  # hashing atoms takes long
+        if key not in self._products:
+            product = self._make_product([(bases[text], unit) for text, unit in key])
+            _keep(self._products, key, product)
+        return self._products[key]
 
     def _unchanged(self, factors: Factors) -> Formula | None:
         if any(isinstance(a, Term) and drop_dead(a.expression) is None for a, _ in factors):
@@ -256,7 +261,7 @@ class Language:
             parts.append((str(factor.base), factor.base, int(factor.exponent * _UNIT)))
         return tuple(parts)
 
-    def _make_product(self, powers: tuple[tuple[Atom, int], ...]) -> Formula | None:
+    def _make_product(self, powers: Sequence[tuple[Atom, int]]) -> Formula | None:
         """The product of bases to these exponents, of which the largest becomes 1 to below 2."""
         scale = 1 << (max([abs(unit) for _, unit in powers]).bit_length() - 1)
         factors = [self._factor(base, unit, scale) for base, unit in powers]
@@ -272,7 +277,8 @@ class Language:
         form: ScoredForm | Rejected = ScoredForm(formula, 1, formula.text)
         if rule is not None and rule in self.rules:
             form = pruning.rejection(rule)
-        self._keep(formula, form)
+        _keep(self._forms, formula, form)
+        _keep(self._reasons, formula, self._why_atoms_outside([base for base, _ in powers]))
         return formula
 
     def _factor_of(self, base: Atom, unit: int, scale: int) -> tuple[tuple[Power, ...], str | None]:
@@ -304,8 +310,13 @@ class Language:
 
     # Limits
 
-    def _why_outside(self, formula: Formula) -> str | None:
+    def why_outside(self, formula: Formula) -> str | None:
         """Why the formula is outside the space; None if it is inside."""
+        if formula not in self._reasons:
+            _keep(self._reasons, formula, self._why_outside(formula))
+        return self._reasons[formula]
+
+    def _why_outside(self, formula: Formula) -> str | None:
         if self.has_products:
             return self._why_product_outside(formula)
         if not formula.is_term:
@@ -317,8 +328,19 @@ class Language:
         return self.why_term_outside(formula.term)
 
     def _why_product_outside(self, formula: Formula) -> str | None:
-        parts, atoms, s = parts_of(formula), formula.atoms, self.settings
-        n = max(len(atoms), len(parts or ()))
+        parts = parts_of(formula)
+        if parts is not None and all(map(is_summand, parts)):
+            return self._why_atoms_outside(formula.atoms, len(parts))
+        for part in formulas_within(formula):
+            for power in part.powers:
+                if isinstance(power.base, Sum):
+                    operation = "sub" if power.base.signed(-1) else "add"
+                    return f"{operation} of terms; a campaign searches products"
+        return self._why_atoms_outside(formula.atoms)
+
+    def _why_atoms_outside(self, atoms: Sequence[Atom], n_parts: int = 0) -> str | None:
+        """Why a product of the atoms, or a sum of so many parts, is outside the space."""
+        n, s = max(len(atoms), n_parts), self.settings
         if n > s.terms:
             return f"{n} terms, {s.terms} are allowed (--terms)"
         for atom in atoms:
@@ -327,15 +349,9 @@ class Language:
                     return f"column {atom.name}, which a campaign does not know"
             elif s.columns_only:
                 return f"term {atom}; with --columns-only there are columns alone"
-        if parts is not None and all(map(is_summand, parts)):
-            return None
-        for part in formulas_within(formula):
-            for power in part.powers:
-                if isinstance(power.base, Sum):
-                    operation = "sub" if power.base.signed(-1) else "add"
-                    return f"{operation} of terms; a campaign searches products"
-        reasons = (self.why_term_outside(atom) for atom in atoms if isinstance(atom, Term))
-        return next(filter(None, reasons), None)
+            elif (reason := self.why_term_outside(atom)) is not None:
+                return reason
+        return None
 
     def _why_term_outside(self, term: Term) -> str | None:
         """Why the term is outside the space, whether it reads statistics or sizes."""
@@ -372,13 +388,8 @@ class Language:
         form = self._forms.get(formula)
         if form is None:
             form = self._examine(formula)
-            self._keep(formula, form)
+            _keep(self._forms, formula, form)
         return form
-
-    def _keep(self, formula: Formula, form: ScoredForm | Rejected) -> None:
-        if len(self._forms) >= _MOST_FORMS:
-            self._forms.clear()
-        self._forms[formula] = form
 
     def _examine(self, formula: Formula) -> ScoredForm | Rejected:
         if not self.rules:
@@ -429,6 +440,13 @@ class Language:
             f" {' '.join(self.statistics)}, {self.settings.unaries} unaries and depth"
             f" {self.settings.depth} are rejected; allow more statistics, unaries or depth"
         )
+
+
+def _keep(cache: dict[K, V], key: K, value: V) -> None:
+    """Cache the value; a cache that is full starts again."""
+    if len(cache) >= _MOST_FORMS:
+        cache.clear()
+    cache[key] = value
 
 
 def _is_repeated(factor: Factor) -> bool:

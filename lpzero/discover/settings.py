@@ -14,6 +14,7 @@ from typing import Any
 from lpzero.errors import InputError
 from lpzero.judgement.measures import MEASURES, RHO, read_measure
 from lpzero.options import (
+    SEED,
     SHARE,
     Names,
     OneOf,
@@ -205,7 +206,7 @@ class Settings:
         "With --choose stable: the least rank correlation between the scores of two seeds.",
         SHARE,
     )
-    seed: int = option(0, "The seed of the search.", Whole())
+    seed: int = option(0, "The seed of the search.", SEED)
     start: tuple[str, ...] = option(
         (), "A formula to put into the first population; repeatable.", Repeated("FORMULA")
     )

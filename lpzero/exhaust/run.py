@@ -18,12 +18,14 @@ from lpzero.errors import InputError, LPZeroError
 from lpzero.exhaust.products import PairResults, PairTask, needed_bytes
 from lpzero.exhaust.results import Results
 from lpzero.exhaust.shards import ShardFiles, ShardTask, family_scorer
+from lpzero.files import subfolder
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge
-from lpzero.options import Bytes, Switch, Whole, check, option
+from lpzero.options import Switch, Whole, check, option
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, table_entries
 from lpzero.runs.directory import RunDirectory
+from lpzero.runs.layout import SHARDS
 from lpzero.scores.branch_table import BranchTable, branch_table
 from lpzero.scores.chains import surviving
 from lpzero.scores.products import PairScreen
@@ -54,7 +56,7 @@ class ExhaustSettings:
     terms: int = option(
         1, "2 judges every product of two terms instead of the paper's space.", Whole(1, 2)
     )
-    memory: int = option(4 * GIGABYTE, "The memory that all processes together may take.", Bytes())
+    memory: int = 4 * GIGABYTE  # that all processes together may take
     workers: Workers | None = None
     progress: bool = False
     lock: bool = True
@@ -85,6 +87,7 @@ def exhaust(
     files = ShardFiles(folder, config.hash)
     with RunDirectory(folder, config, resume=True, lock=asked.lock) as directory:
         directory.log_remarks()
+        subfolder(folder, SHARDS)
         label = "branches" if asked.progress else None
         branches = branch_table(sketches, chains, None, asked.workers, label)
         if asked.terms == 2:

@@ -1,18 +1,15 @@
 """Models from a configuration, or from a folder that `save_pretrained` wrote; what they read.
 
 In: CONFIG.json, or a folder with config.json and weights. Out: the torch model in eval mode.
-Nothing is downloaded; code that a configuration names is refused, and weights are read as numbers
-(safetensors, or torch files with weights only). A random batch that a model can read is token ids
-below its vocabulary, or images of its size.
+A model is laid out without memory first, and refused if it, or a pass of its batch, would not fit
+(`spaces.memory`). Weights are read as numbers (safetensors, or torch files with weights only). A
+random batch that a model can read is token ids below its vocabulary, or images of its size.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,88 +17,78 @@ import torch
 from torch import Tensor, nn
 
 from lpzero.errors import InputError
+from lpzero.hf.configuration import (
+    checked_fields,
+    make_configuration,
+    read_configuration,
+    transformers_offline,
+)
 from lpzero.statistics.inputs import read_inputs
 from lpzero.statistics.layout import Layout
 from lpzero.statistics.layout_finder import find_layout
 from lpzero.statistics.objective import Loss, named_loss
+from spaces import memory
 from spaces.errors import shown
 from spaces.images import noise_images
 from spaces.minibatch import Minibatch, zipf_tokens
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.outlines import check_pass, outline
+from spaces.regular_files import read_regular
 
-CONFIG = "config.json"
-_LARGEST = 1 << 20  # bytes of a configuration
-_REMOTE = ("auto_map", "custom_pipelines", "trust_remote_code")
 _EAGER = "eager"
+_LARGEST_INDEX = 16 << 20  # bytes of the list of files that hold weights
 
 
-def read_configuration(path: str | Path) -> dict[str, Any]:
-    """The fields of a configuration file, or of the one in a folder."""
-    place = Path(path)
-    place = place / CONFIG if place.is_dir() else place
-    try:
-        fields = json.loads(read_regular(place, _LARGEST))
-    except FileNotFoundError:
-        raise InputError(f"there is no configuration {place}") from None
-    except (NotRegularError, PermissionError, IsADirectoryError) as error:
-        raise InputError(f"{place}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{place} is not a JSON configuration: {reason}") from None
-    if not isinstance(fields, dict):
-        raise InputError(f"{place} holds {shown(fields)}, expected an object with model_type")
-    return checked_fields(fields, str(place))
-
-
-def checked_fields(fields: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The fields; raises InputError if they ask for code, or name no type of model."""
-    for name in _REMOTE:
-        if fields.get(name):
-            raise InputError(
-                f"{place} has {name}: it asks for code that is not part of transformers, which is"
-                " never run here"
-            )
-    if not isinstance(fields.get("model_type"), str):
-        raise InputError(
-            f"{place} has model_type {shown(fields.get('model_type'))}, expected a name such as"
-            " gpt2"
-        )
-    return dict(fields)
-
-
-def build(configuration: str | Path | Mapping[str, Any], seed: int = 0) -> nn.Module:
+def build(
+    configuration: str | Path | Mapping[str, Any],
+    seed: int = 0,
+    inputs: int | None = None,
+    length: int | None = None,
+) -> nn.Module:
     """The untrained model of a configuration: a file, a folder with one, or its fields.
 
     Its class is the one under `architectures`, else the causal language model or the encoder of its
-    type. Equal seeds give equal weights.
+    type. Equal seeds give equal weights. Raises MemoryLimitError if the model, or a pass of so many
+    inputs of that length, would not fit.
     """
-    is_path = isinstance(configuration, (str, Path))
-    place = str(configuration) if is_path else "the configuration"
-    if isinstance(configuration, Mapping):
-        fields = checked_fields(configuration, place)
-    else:
-        fields = read_configuration(configuration)
-    with refusing(place):
-        config = make_configuration(fields)
-        kind = _model_class(config, fields.get("architectures"), place)
+    is_fields = isinstance(configuration, Mapping)
+    place = "the configuration" if is_fields else str(configuration)
+    fields = (
+        checked_fields(configuration, place)
+        if isinstance(configuration, Mapping)
+        else read_configuration(configuration)
+    )
+    with transformers_offline(place):
+        make = _maker(fields, place)
+        laid_out = outline(make, place)
+        check_pass(laid_out, _empty_batch(laid_out, inputs, length), place)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            config._attn_implementation = _EAGER
-            model: nn.Module = kind(config)
-    return model.eval()
+            return make().eval()
 
 
-def load(folder: str | Path) -> nn.Module:
+def build_unmeasured(fields: Mapping[str, Any], seed: int) -> nn.Module:
+    """The model of a configuration's fields, whose sizes the caller checks."""
+    place = "the configuration"
+    checked = checked_fields(fields, place)
+    with transformers_offline(place), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return _maker(checked, place)().eval()
+
+
+def load(folder: str | Path, inputs: int | None = None, length: int | None = None) -> nn.Module:
     """The model in a folder that `save_pretrained` wrote, with its weights."""
     place = Path(folder)
     fields = read_configuration(place)
     has_safetensors = any(place.glob("*.safetensors"))
     if not has_safetensors and not any(place.glob("*.bin")):
         raise InputError(f"{place} has no weights: expected model.safetensors or pytorch_model.bin")
-    with refusing(str(place)):
-        kind = _model_class(make_configuration(fields), fields.get("architectures"), str(place))
-        model: nn.Module = kind.from_pretrained(
+    _check_files(place)
+    with transformers_offline(str(place)):
+        laid_out = outline(_maker(fields, str(place)), str(place))
+        check_pass(laid_out, _empty_batch(laid_out, inputs, length), str(place))
+        model: nn.Module = type(laid_out).from_pretrained(  # type: ignore[attr-defined]
             str(place),
+            config=make_configuration(fields, str(place)),
             local_files_only=True,
             trust_remote_code=False,
             use_safetensors=has_safetensors,
@@ -112,16 +99,33 @@ def load(folder: str | Path) -> nn.Module:
     return model.eval()
 
 
-def make_configuration(fields: Mapping[str, Any]) -> Any:
-    """The configuration object of these fields."""
-    from transformers import CONFIG_MAPPING, AutoConfig
+def _check_files(place: Path) -> None:
+    """Raise InputError if the folder leads to other files, or has more weights than fit."""
+    if (place / "adapter_config.json").exists():
+        raise InputError(f"{place} holds an adapter of another model, which is not read")
+    weights = [*place.glob("*.safetensors"), *place.glob("*.bin")]
+    memory.check(sum(file.stat().st_size for file in weights), f"the weights in {place}")
+    for index in place.glob("*.index.json"):
+        try:
+            names = set(json.loads(read_regular(index, _LARGEST_INDEX))["weight_map"].values())
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            raise InputError(f"{index} is not a list of weights") from None
+        for name in names:
+            if not isinstance(name, str) or Path(name).name != name:
+                raise InputError(f"{index} names {shown(name)}, which is not a file of the folder")
 
-    if fields["model_type"] not in CONFIG_MAPPING:
-        close = get_close_matches(fields["model_type"], list(CONFIG_MAPPING), 3)
-        hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise InputError(f"transformers has no model_type {shown(fields['model_type'])}{hint}")
-    others = {name: value for name, value in fields.items() if name != "model_type"}
-    return AutoConfig.for_model(fields["model_type"], **others)
+
+def _maker(fields: Mapping[str, Any], place: str) -> Callable[[], nn.Module]:
+    """A function that makes the model of checked fields, with attention that shows its weights."""
+    kind = _model_class(make_configuration(fields, place), fields.get("architectures"), place)
+
+    def make() -> nn.Module:
+        config = make_configuration(fields, place)
+        config._attn_implementation = _EAGER
+        model: nn.Module = kind(config)
+        return model
+
+    return make
 
 
 def _model_class(config: Any, architectures: Any, place: str) -> Any:
@@ -159,34 +163,9 @@ def _model_class(config: Any, architectures: Any, place: str) -> Any:
     )
 
 
-@contextmanager
-def refusing(place: str) -> Iterator[None]:
-    """Turn whatever transformers raises into one line, and keep its log quiet meanwhile."""
-    try:
-        import transformers
-    except ImportError:
-        raise InputError(
-            "models of Hugging Face need transformers: pip install 'lpzero[hf]'"
-        ) from None
-    log = logging.getLogger("transformers")
-    before, has_bar = log.level, transformers.utils.logging.is_progress_bar_enabled()
-    log.setLevel(logging.CRITICAL)
-    transformers.utils.logging.disable_progress_bar()
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:  # of validation, of a constructor or of reading weights
-        reason = " ".join(f"{error}".split())[:300] or type(error).__name__
-        raise InputError(f"{place} cannot be built: {reason}") from error
-    finally:
-        log.setLevel(before)
-        if has_bar:
-            transformers.utils.logging.enable_progress_bar()
-
-
 SEQUENCES, LENGTH = 8, 64
 IMAGES = 4
+_IMAGE_AXES = 4
 
 
 def random_batch(
@@ -201,28 +180,58 @@ def random_batch(
     The configuration says which; without one, the model's longest table of words does. The corpus
     of `text`, if there is one, is read instead of drawing tokens.
     """
+    shape, words = _batch_shape(model, inputs, length)
     has_text = text is not None and text.corpus is not None
+    if len(shape) == _IMAGE_AXES:
+        if has_text:
+            raise InputError(f"{type(model).__name__} reads images, not a corpus")
+        n, channels, height, width = shape
+        return noise_images((n, channels, height, width), seed)
+    B, T = shape
+    if text is not None and has_text:
+        return text.of_text(words, (B, T), seed)
+    return zipf_tokens(words, (B, T), seed)
+
+
+def _empty_batch(model: nn.Module, inputs: int | None, length: int | None) -> Tensor:
+    """A batch as `random_batch` draws it, without numbers."""
+    shape, _ = _batch_shape(model, inputs, length)
+    kind = torch.float32 if len(shape) == _IMAGE_AXES else torch.int64
+    return torch.empty(shape, dtype=kind, device="meta")
+
+
+def _batch_shape(
+    model: nn.Module, inputs: int | None, length: int | None
+) -> tuple[tuple[int, ...], int]:
+    """The shape of a batch that the model reads, and how many words it knows."""
     config = getattr(model, "config", None)
-    side = getattr(config, "image_size", None)
-    if side is not None and has_text:
-        raise InputError(f"{type(model).__name__} reads images, not a corpus")
-    if side is not None:
-        height, width = (side, side) if isinstance(side, int) else side
-        channels = getattr(config, "num_channels", 3)
-        return noise_images((inputs or IMAGES, channels, height, width), seed)
+    if getattr(config, "image_size", None) is not None:
+        return (inputs or IMAGES, *image_shape(config, type(model).__name__)), 0
     words = getattr(config, "vocab_size", None) or _longest_table(model)
-    if words is None:
+    if not isinstance(words, int) or words < 1:
         raise InputError(
             f"{type(model).__name__} has no table of words and no size of images: give a batch"
         )
     longest = _longest_input(config)
     if length is not None and longest is not None and length > longest:
         raise InputError(f"{type(model).__name__} reads {longest} tokens, {length} were asked for")
-    T = length or min(LENGTH, longest or LENGTH)
-    shape = inputs or SEQUENCES, T
-    if text is not None and has_text:
-        return text.of_text(int(words), shape, seed)
-    return zipf_tokens(int(words), shape, seed)
+    return (inputs or SEQUENCES, length or min(LENGTH, longest or LENGTH)), words
+
+
+def image_shape(config: Any, place: str) -> tuple[int, int, int]:
+    """Channels, height and width of the images that the configuration describes."""
+    side, channels = config.image_size, getattr(config, "num_channels", 3)
+    sides = [side, side] if isinstance(side, int) else side
+    if (
+        not isinstance(sides, (list, tuple))
+        or len(sides) != 2
+        or not all(type(n) is int and n >= 1 for n in (channels, *sides))
+    ):
+        raise InputError(
+            f"{place}: image_size is {shown(side)} with {shown(channels)} channels, expected a"
+            " positive number, or height and width"
+        )
+    return channels, sides[0], sides[1]
 
 
 def _longest_table(model: nn.Module) -> int | None:

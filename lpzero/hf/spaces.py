@@ -28,15 +28,15 @@ import yaml
 from torch import nn
 
 from lpzero.errors import InputError
-from lpzero.hf.models import build as build_model
-from lpzero.hf.models import checked_fields
+from lpzero.hf.configuration import checked_fields, make_configuration, transformers_offline
+from lpzero.hf.models import build_unmeasured, image_shape
 from lpzero.own import space
 from spaces.errors import ArchitectureError, shown
-from spaces.own.configuration import DEPTHS, Configuration
-from spaces.own.space import OwnSpace
+from spaces.own.configuration import DEPTHS, MOST_VALUES, Configuration
+from spaces.own.space import OwnSpace, laid_out_fits
 from spaces.regular_files import NotRegularError, read_regular
 
-_LARGEST = 1 << 20  # bytes of a space
+_LARGEST = 1 << 16  # bytes of a space; the YAML reader takes a second for so many
 _KEYS = ("model_type", "fields", "search", "batch")
 _DRAWS = 1000  # until a space counts as one without architectures
 _TEXT, _IMAGES = (8, 64), 4
@@ -53,7 +53,7 @@ class BuildModel:
 
     def __call__(self, choices: Mapping[str, Any]) -> nn.Module:
         seed = torch.initial_seed() if torch.get_default_device().type != "meta" else 0
-        return build_model(self.configuration(choices), seed)
+        return build_unmeasured(self.configuration(choices), seed)
 
     def configuration(self, choices: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of the configuration with these choices."""
@@ -88,9 +88,12 @@ class HfSpace(OwnSpace):
 
     def validate(self, arch: Configuration) -> None:
         super().validate(arch)
-        reason = _refused(self.make, arch)
+        reason = _refused(self, arch, self.inputs)
         if reason is not None:
             raise ArchitectureError(reason)
+
+    def check_size(self, arch: Configuration, shape: tuple[int, ...]) -> None:
+        _refused(self, arch, shape)
 
     def _buildable(
         self, draw: Callable[[], Configuration], otherwise: Configuration | None = None
@@ -99,7 +102,7 @@ class HfSpace(OwnSpace):
         reason: str | None = None
         for _ in range(_DRAWS):
             drawn = draw()
-            reason = _refused(self.make, drawn)
+            reason = _refused(self, drawn, self.inputs)
             if reason is None:
                 return drawn
         if otherwise is not None:
@@ -108,11 +111,14 @@ class HfSpace(OwnSpace):
 
 
 @lru_cache(maxsize=1 << 16)
-def _refused(make: Any, arch: Configuration) -> str | None:
-    """Why the model cannot be built; None if it can, as a layout without memory shows."""
+def _refused(of: HfSpace, arch: Configuration, shape: tuple[int, ...]) -> str | None:
+    """Why the model cannot be built; None if it can, as a layout without memory shows.
+
+    Raises MemoryLimitError if it is too large for this machine, which is no property of the space:
+    drawing another architecture would give every machine other results.
+    """
     try:
-        with torch.device("meta"):
-            make(arch)
+        laid_out_fits(of, arch, shape)
     except InputError as error:
         return str(error)
     return None
@@ -163,19 +169,24 @@ def _text(place: str, fields: Mapping[str, Any]) -> str:
 
 
 def _configuration(fields: dict[str, Any], place: str) -> Any:
-    from lpzero.hf.models import make_configuration, refusing
-
-    with refusing(place):
-        return make_configuration(checked_fields(fields, place))
+    checked = checked_fields(fields, place)
+    with transformers_offline(place):
+        return make_configuration(checked, place)
 
 
 def _choices(place: str, field: str, given: Any) -> list[Any]:
     if isinstance(given, Mapping):
-        known = {"step": 1, **given}
-        if set(known) == {"from", "to", "step"} and all(type(n) is int for n in known.values()):
-            found = list(range(known["from"], known["to"] + 1, known["step"] or 1))
-            if found and known["step"] > 0:
-                return found
+        bounds = {"step": 1, **given}
+        if set(bounds) == {"from", "to", "step"} and all(type(n) is int for n in bounds.values()):
+            first, last, step = bounds["from"], bounds["to"], bounds["step"]
+            if step > 0 and first <= last:
+                n_values = (last - first) // step + 1
+                if n_values > MOST_VALUES:
+                    raise InputError(
+                        f"{place}: {field} is {shown(dict(given))}, expected at most"
+                        f" {MOST_VALUES:,} values"
+                    )
+                return list(range(first, last + 1, step))
         raise InputError(
             f"{place}: {field} is {shown(dict(given))}, expected from, to and step as whole numbers"
         )
@@ -185,14 +196,13 @@ def _choices(place: str, field: str, given: Any) -> list[Any]:
 
 
 def _batch(place: str, given: Any, config: Any) -> tuple[tuple[int, ...], int]:
-    side = getattr(config, "image_size", None)
-    words = int(getattr(config, "vocab_size", 0) or 256)
+    words = getattr(config, "vocab_size", None) or 256
+    if type(words) is not int or words < 1:
+        raise InputError(f"{place}: vocab_size is {shown(words)}, expected a positive number")
     if given is not None and (
         not isinstance(given, list) or not all(type(n) is int for n in given)
     ):
         raise InputError(f"{place}: batch is {shown(given)}, expected whole numbers")
-    if side is not None:
-        height, width = (side, side) if isinstance(side, int) else side
-        n = given[0] if given else _IMAGES
-        return (n, getattr(config, "num_channels", 3), height, width), words
+    if getattr(config, "image_size", None) is not None:
+        return (given[0] if given else _IMAGES, *image_shape(config, place)), words
     return tuple(given or _TEXT), words

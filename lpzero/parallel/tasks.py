@@ -46,11 +46,14 @@ user_modules.on_forget(registry.forget_module)
 class Payload:
     """The function's pickle, its large arrays (n,), and what the user declared in the driver.
 
-    `primitives` is a pickle of (primitive, digest) pairs; `digest` is of all but the engine.
+    `modules` are the user's files that were run there, `imported` the modules that the user named
+    and a worker may import; no address from a file adds to them. `primitives` is a pickle of
+    (primitive, digest) pairs; `digest` is of all but the engine.
     """
 
     digest: str
     modules: tuple[UserModule, ...]
+    imported: tuple[str, ...]
     primitives: bytes
     function: bytes
     arrays: tuple[Bytes, ...] = ()
@@ -68,16 +71,18 @@ class Payload:
             large.append(np.frombuffer(raw, dtype=np.uint8))
             return False
 
-        pickled, modules = dumps(function, is_small), user_modules.loaded()
+        pickled = dumps(function, is_small)
+        modules, imported = user_modules.loaded(), user_modules.imported()
         own = list(registry.foreign().values())
         primitives = cloudpickle.dumps(own) if own else b""
         digest = hashlib.blake2b(pickled, digest_size=20)
         digest.update(hashlib.sha256(primitives).digest())
         for module in modules:
             digest.update(f"{module.name} {module.path} {module.digest}\n".encode())
+        digest.update("\n".join(imported).encode())
         for array in large:
             digest.update(array.data)
-        return Payload(digest.hexdigest(), modules, primitives, pickled, tuple(large))
+        return Payload(digest.hexdigest(), modules, imported, primitives, pickled, tuple(large))
 
     @property
     def nbytes(self) -> int:
@@ -90,7 +95,7 @@ class Payload:
         """The function, unpacked once per process; `arrays` finds them where they are not here."""
         function = _LOADED.get(self.digest)
         if function is None:
-            _declare(self.modules, self.primitives)
+            _declare(self.modules, self.imported, self.primitives)
             given = self.arrays if arrays is None else arrays()
             shared = [array.data.toreadonly() for array in given]
             function = pickle.loads(self.function, buffers=shared)  # noqa: S301 (from the driver)
@@ -102,8 +107,9 @@ class Payload:
 
 
 @lru_cache(maxsize=4)
-def _declare(modules: tuple[UserModule, ...], primitives: bytes) -> None:
+def _declare(modules: tuple[UserModule, ...], imported: tuple[str, ...], primitives: bytes) -> None:
     """Declare in this process what the user declared in the driver, unless it is there already."""
+    user_modules.accept(imported)
     for module in modules:
         user_modules.restore(module)
     if primitives:

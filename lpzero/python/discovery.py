@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import spaces
 from lpzero.arrays import FloatArray
 from lpzero.discover.discovery import Campaign
 from lpzero.errors import InputError
@@ -54,6 +55,8 @@ class Discovery(Campaign):
         self._asked = {"table": table, **options}
         if isinstance(table, Path):
             table = str(table)
+        if options.get("space") is not None:
+            spaces.load(options["space"])  # the user names it: the campaign looks it up
         super().__init__(table, **options)
 
     def search(self) -> Campaign:

@@ -65,7 +65,7 @@ class FormulaObject:
         """
         from lpzero.proxies import Measurements
 
-        found = spaces.get(space) if isinstance(space, str) else space
+        found = spaces.load(space) if isinstance(space, str) else space
         read = [found.from_json(a) if isinstance(a, Mapping) else a for a in archs]
         for arch in read:
             found.validate(arch)

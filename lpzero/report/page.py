@@ -20,7 +20,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from lpzero.errors import InputError
-from lpzero.files import write_bytes, write_text
+from lpzero.files import subfolder, write_bytes, write_text
 from lpzero.report import plotly_chart, style
 from lpzero.report.chart import Chart
 from lpzero.report.drawn_chart import draw
@@ -119,6 +119,12 @@ def reproduction(run: Run, *more: Markup) -> Section:
     block = element("pre", element("code", "\n".join(commands(run))), tabindex=0)
     if run.command is None:
         why = "The command is not known: the run was started by Python code or an earlier version."
+        block = element("div", element("p", why, class_="note"), block)
+    elif run.code:
+        why = (
+            f"The first command runs Python code that is not part of lpzero: {', '.join(run.code)}."
+            " Run it only if that code is yours, or if you have read it."
+        )
         block = element("div", element("p", why, class_="note"), block)
     return Section("reproduce", "Reproduce", [block, *more])
 
@@ -282,9 +288,10 @@ def write(
         encoded = {chart.name: _encoded(chart) for chart in content.figures}
         text = document(content, {name: forms["svg"] for name, forms in encoded.items()})
     saved = []
+    figures = subfolder(run.folder, FOLDER, FIGURES)
     for name, forms in encoded.items():
         for form, data in forms.items():
-            saved.append(place / FIGURES / f"{name}.{form}")
+            saved.append(figures / f"{name}.{form}")
             write_bytes(saved[-1], data)
     write_text(target, text)
     return Written(target, tuple(saved), tuple(run.remarks))

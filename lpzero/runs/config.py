@@ -221,6 +221,13 @@ class Command:
     verb: str
     options: Mapping[str, Any]
 
+    def code(self) -> list[str]:
+        """The files, modules and addresses of the Python code that the command runs."""
+        named = [str(path) for path in self.options.get("plugins", [])]
+        for entry in options(import_module(VERBS).module(self.verb).Request):
+            named += entry.addresses(self.options.get(entry.name))
+        return list(dict.fromkeys(named))
+
     def words(self) -> list[str]:
         """The command line, without the run's directory; raise InputError if it cannot be read."""
         known = {
@@ -290,6 +297,8 @@ def stored_command(config: StoredConfig) -> Command | None:
         name not in import_module(VERBS).commands()
         or not isinstance(given, dict)
         or not _is_plain(given)
+        or not isinstance(given.get("plugins", []), list)
+        or not given.keys().isdisjoint(_NOT_STORED)
     ):
         return None
     return Command(config.kind, str(name), given)

@@ -17,7 +17,15 @@ from typing import Any
 
 from lpzero import files
 from lpzero.errors import EnvelopeError, RunError
-from lpzero.runs.config import SCHEMA, RunConfig, read_config, store_command, versions, write_config
+from lpzero.runs.config import (
+    SCHEMA,
+    RunConfig,
+    StoredConfig,
+    read_config,
+    store_command,
+    versions,
+    write_config,
+)
 from lpzero.runs.journal import Check, Journal
 from lpzero.runs.layout import (
     CHECKPOINT,
@@ -44,7 +52,7 @@ def locked(folder: Path, lock: bool = True) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
+        handle = files.open_in_place(folder / LOCK)
     except OSError as error:
         raise RunError(f"{folder} cannot be used: {error.strerror or error}") from error
     try:
@@ -100,6 +108,7 @@ class RunDirectory:
 
     def __enter__(self) -> RunDirectory:
         with contextlib.ExitStack() as stack:
+            self._stored()  # a directory that is refused is left as it is
             stack.enter_context(locked(self.folder, self.lock))
             self._claim()
             files.sweep(self.folder.rglob(f".*{files.TEMPORARY}"))
@@ -125,31 +134,33 @@ class RunDirectory:
             logger.warning("%s", remark)
 
     def _claim(self) -> None:
-        """Write the config into an empty directory, or check that the config there is the same."""
-        kind = self.config.kind
-        stored = read_config(self.folder)
-        if stored is not None:
-            stored.check_kind(kind)
-            if not self.resume:
-                raise RunError(
-                    f"{self.folder} holds a {kind}: resume it with --resume, or choose another"
-                    " --out"
-                )
-            stored.check_same(self.config)
+        """Write the config into an empty directory, or note what differs from the config there."""
+        stored = self._stored()
+        if stored is None:
+            write_config(self.folder, self.config)
+        else:
             self.remarks += stored.changed_versions()
-            store_command(self.folder, kind, stored.hash)
-            return
-        foreign = sorted(
-            path.name
-            for path in self.folder.iterdir()
-            if path.name != LOCK and not files.is_temporary(path)
-        )
-        if foreign:
+        store_command(self.folder, self.config.kind, (stored or self.config).hash)
+
+    def _stored(self) -> StoredConfig | None:
+        """The config in the directory, None if it is new; raise RunError if it cannot be used."""
+        try:
+            stored = read_config(self.folder)
+            foreign = None if stored is not None else foreign_name(self.folder)
+        except OSError as error:
+            raise RunError(f"{self.folder} cannot be used: {error.strerror or error}") from error
+        kind = self.config.kind
+        if foreign is not None:
+            raise RunError(f"{self.folder} contains {foreign} but no {kind}: choose another --out")
+        if stored is None:
+            return None
+        stored.check_kind(kind)
+        if not self.resume:
             raise RunError(
-                f"{self.folder} contains {foreign[0]} but no {kind}: choose another --out"
+                f"{self.folder} holds a {kind}: resume it with --resume, or choose another --out"
             )
-        write_config(self.folder, self.config)
-        store_command(self.folder, kind, self.config.hash)
+        stored.check_same(self.config)
+        return stored
 
     def _place(self, name: str) -> str:
         return place(self.config.hash, name)
@@ -214,6 +225,27 @@ class RunDirectory:
     def write_csv(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write an additional CSV file of this kind of run."""
         files.write_csv(self.folder / name, rows)
+
+
+def foreign_name(folder: Path) -> str | None:
+    """The first name in the folder that a run which has just begun would not have; None if none."""
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return None
+    for name in names:
+        path = folder / name
+        if not files.is_temporary(path) and not (name == LOCK and _is_lock(path)):
+            return name
+    return None
+
+
+def _is_lock(path: Path) -> bool:
+    """Whether the file may be the lock of a run: empty, or a process number."""
+    try:
+        return not read_regular(path, 32).strip(b"0123456789\n")
+    except NotRegularError:
+        return False
 
 
 def file_digest(path: Path) -> str | None:

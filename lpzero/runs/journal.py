@@ -60,8 +60,14 @@ class Journal:
         self.remark = _remark(path, len(lines), data[self._end(len(lines)) :])
         self.position = 0
         self._file = AppendFile(path)
-        if self.remark:
-            self.cut(len(lines))
+        try:
+            if self._file.size != len(data):
+                raise RunError(f"another process is writing {path}: wait until it has ended")
+            if self.remark:
+                self.cut(len(lines))
+        except BaseException:
+            self._file.close()
+            raise
 
     def __enter__(self) -> Journal:
         return self
@@ -83,7 +89,8 @@ class Journal:
 
     def records(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
         """The records of these lines."""
-        return _records(self._lines(*slice(start, stop).indices(len(self))[:2]))
+        lines = self._lines(*slice(start, stop).indices(len(self))[:2])
+        return _records([line[:-_TAIL] for line in lines])
 
     def seal(self, line: int) -> str:
         """The seal of the journal's first `line` lines."""
@@ -97,11 +104,7 @@ class Journal:
 
     def _lines(self, start: int, stop: int) -> list[bytes]:
         """These lines, from the file."""
-        if start >= stop:
-            return []
-        with self.path.open("rb") as file:
-            file.seek(self._end(start))
-            data = file.read(self._end(stop) - self._end(start))
+        data = self._file.read(self._end(start), self._end(stop))
         ends = [end - self._end(start) for end in self._ends[start:stop]]
         return [
             data[start_of_line:end] for start_of_line, end in zip([0, *ends], ends, strict=False)
@@ -234,15 +237,18 @@ def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLine
     was changed or is out of order.
     """
     lines: list[bytes] = []
+    bodies: list[bytes] = []
     seal = before
     for line in data.splitlines(keepends=True):
-        tail = _tail(seal, line[:-_TAIL])
+        body = line[:-_TAIL]
+        tail = _tail(seal, body)
         if not line.endswith(tail):
             break
         seal = seal_in(tail)
         lines.append(line)
+        bodies.append(body)
     with rare_collections():
-        records = _records(lines)
+        records = _records(bodies)
     n_fitting = 0
     with suppress(ValueError, TypeError, LookupError, AttributeError):
         for record in records:
@@ -254,20 +260,20 @@ def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLine
     return NextLines(records, whole, seal_in(whole[-1]) if whole else before)
 
 
-def _records(lines: list[bytes]) -> list[Any]:
-    """The values of sealed lines, up to the first that is not JSON.
+def _records(bodies: list[bytes]) -> list[Any]:
+    """The values of lines without their seals, up to the first that is not JSON.
 
     Parsing all of them at once takes half the time of parsing each.
     """
-    together = b"[" + b",".join(line[:-_TAIL] + b"}" for line in lines) + b"]"
+    together = b"[" + b"},".join(bodies) + b"}]" if bodies else b"[]"
     with suppress(ValueError, RecursionError):
         values = json.loads(together.decode())
-        if len(values) == len(lines):
+        if len(values) == len(bodies):
             return list(values)
     records = []
     with suppress(ValueError, TypeError, RecursionError):
-        for line in lines:
-            records.append(_record(line))
+        for body in bodies:
+            records.append(dict(json.loads(body + b"}")))
     return records
 
 
@@ -284,10 +290,6 @@ def seal_in(line: bytes) -> bytes:
 def _tail(before: bytes, body: bytes) -> bytes:
     """The end of a line: its seal covers the seal of the line before it."""
     return _MARK + hashlib.sha256(before + body).hexdigest()[:_DIGITS].encode() + _END
-
-
-def _record(line: bytes) -> dict[str, Any]:
-    return dict(json.loads(line[:-_TAIL] + b"}"))
 
 
 def _body(record: dict[str, Any]) -> bytes:

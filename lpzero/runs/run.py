@@ -35,6 +35,7 @@ from lpzero.runs.layout import (
     TABLE,
     place,
 )
+from spaces.user_modules import UserCodeError
 
 _TAIL, _SHORT = 1 << 16, 1 << 23  # bytes
 _FILES = (JOURNAL, RESULT, SCORES, HALL, HISTORY, SHARDS, TABLE)
@@ -76,6 +77,12 @@ class Run:
         except InputError:  # options of another version
             return None
 
+    @property
+    def code(self) -> list[str]:
+        """The files, modules and addresses of the Python code that the command line runs."""
+        command = stored_command(self.config)
+        return [] if command is None else command.code()
+
 
 def open_run(folder: str | Path) -> Run:
     """The run in the directory, of any kind; raise RunError if there is none."""
@@ -97,7 +104,7 @@ def report_unexpected_content(folder: Path) -> Iterator[None]:
     """Raise InputError for the errors caused by readable files with unexpected content."""
     try:
         yield
-    except InputError:
+    except (InputError, UserCodeError):  # the latter says which option to give
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(

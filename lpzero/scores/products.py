@@ -33,7 +33,7 @@ COLUMN_EXPONENTS = tuple(
 MOST_FACTORS = 4
 _FLAT = 1e-12  # of the variance of logarithms: a product that varies less is constant
 _SCREENED = 1 << 20  # products that are screened at a time
-_COMPARED = 128  # products whose rankings are compared at a time
+_RANKED = 128  # products that are ranked at a time: their logarithms stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,9 @@ def product_logs(products: Sequence[Factors], table: FloatArray) -> FloatArray:
         rows = [row for row, product in enumerate(products) if len(product.powers) > place]
         powers = [products[row].powers[place] for row in rows]
         exponents = [exponent.numerator / exponent.denominator for _, exponent in powers]
-        logs[rows] += np.array(exponents)[:, np.newaxis] * table[[term for term, _ in powers]]
+        added = table[[term for term, _ in powers]]
+        added *= np.array(exponents)[:, np.newaxis]
+        logs[slice(None) if len(rows) == len(products) else rows] += added
     return logs
 
 
@@ -144,8 +146,8 @@ def _distinct(products: Sequence[Found], tables: Sequence[Searched]) -> Iterator
     """The products, best first, without those that rank every table as an earlier one does."""
     ordered = sorted(products, key=_order)
     rankings_met = set()
-    for start in range(0, len(ordered), _COMPARED):
-        compared = ordered[start : start + _COMPARED]
+    for start in range(0, len(ordered), _RANKED):
+        compared = ordered[start : start + _RANKED]
         signs = np.array([product.sign for product in compared])[:, np.newaxis]
         factors = [product.factors for product in compared]
         ranks = [rank_many(signs * product_logs(factors, table.logs)) for table in tables]
@@ -160,12 +162,12 @@ def rank_exactly(
     products: Sequence[Factors], tables: Sequence[Searched], across: Across = ONE_TABLE
 ) -> list[Found]:
     """The products with their exact rho on each table, best first."""
-    rhos = np.stack(
-        [
-            spearman_many(product_logs(products, table.logs), table.target_ranks).values
-            for table in tables
-        ]
-    )
+    rhos = np.empty((len(tables), len(products)))
+    for start in range(0, len(products), _RANKED):
+        part = slice(start, start + _RANKED)
+        for of_table, table in zip(rhos, tables, strict=True):
+            logs = product_logs(products[part], table.logs)
+            of_table[part] = spearman_many(logs, table.target_ranks).values
     values, signs = across.signed(rhos)
     of_products = values.tolist(), signs.tolist(), (signs * rhos).T.tolist()
     made = [

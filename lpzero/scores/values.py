@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -126,10 +126,10 @@ class Values:
         if self._table is None:
             return
         new = {
-            key: power
+            power.texts: power
             for formula in formulas
             for power in formula.powers
-            if (key := _key(power)) not in self._powers
+            if power.texts not in self._powers
         }
         if len(new) > 1:
             terms = {term for power in new.values() for term in Formula(1, (power,)).terms}
@@ -153,12 +153,11 @@ class Values:
 
     def _factors(self, power: Power) -> tuple[FloatArray, ...] | Rejected:
         """The power as the factors (A,) that its text multiplies: x^(3/2) is written x sqrt(x)."""
-        key = _key(power)
-        cached = self._powers.get(key)
+        cached = self._powers.get(power.texts)
         if cached is None:
             cached = self._computed(power)
             size = 0 if isinstance(cached, Rejected) else sum(of.nbytes for of in cached)
-            self._powers.put(key, cached, size + _OVERHEAD)
+            self._powers.put(power.texts, cached, size + _OVERHEAD)
         return cached
 
     def _computed(self, power: Power) -> tuple[FloatArray, ...] | Rejected:
@@ -364,11 +363,6 @@ class Values:
         return (
             np.arange(self.table.means[name].shape[-1]) < self.table.counts[name][..., np.newaxis]
         )
-
-
-def _key(power: Power) -> Hashable:
-    """The power as a key; hashing a fraction takes long."""
-    return power.base, power.exponent.numerator, power.exponent.denominator
 
 
 def _applied(operation: str, values: FloatArray) -> FloatArray:

@@ -27,8 +27,9 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.judgement.bootstrap import Interval, draw_counts, percentile_interval
 from lpzero.parallel import Lost, stream
-from lpzero.runs.config import RunConfig, StoredConfig, store_command, write_config
-from lpzero.runs.layout import CONFIG, LOCK, RESULT, place
+from lpzero.runs.config import RunConfig, StoredConfig, read_config, store_command, write_config
+from lpzero.runs.directory import foreign_name
+from lpzero.runs.layout import CONFIG, RESULT, place
 from lpzero.runs.run import (
     Now,
     OpenedAgain,
@@ -102,10 +103,13 @@ def compare(
     threshold = _threshold(arms[0], resources)
     config = comparison_config(arms, n_seeds)
     if out is not None:
-        (out / RUNS).mkdir(parents=True, exist_ok=True)
         write_config(out, config)  # from now on it is a run with a page
         store_command(out, KIND, config.hash)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
+    if out is not None:
+        for arm, seed in todo:
+            inside = run_folder(out, label(arm.loop, arm.proxy), seed).relative_to(out)
+            files.subfolder(out, *inside.parts)
     here = replace(resources, jobs=1, backend="loky", scheduler=None)
     alone = replace(here, label=None, show=_nothing, say=None)
     task = _SearchTask(alone, out)
@@ -154,10 +158,14 @@ def curve_rows(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[
 
 def _check_free(out: Path, resume: bool) -> None:
     """Raise RunError if the directory has other files, or a comparison and no `resume`."""
-    names = {path.name for path in out.iterdir()} - {LOCK} if out.is_dir() else set()
-    if names and RUNS not in names:
-        raise RunError(f"{out} contains {min(names)} but no comparison: choose another --out")
-    if names and not resume:
+    stored = read_config(out)
+    if stored is None:
+        foreign = foreign_name(out)
+        if foreign is not None:
+            raise RunError(f"{out} contains {foreign} but no comparison: choose another --out")
+        return
+    stored.check_kind(KIND)
+    if not resume:
         raise RunError(
             f"{out} holds a comparison: resume it with --resume, or choose another --out"
         )

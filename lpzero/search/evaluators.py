@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+import spaces
 from lpzero.errors import InputError, LPZeroError
 from lpzero.parallel import Lost, Workers, stream
 from spaces import tables, user_modules
@@ -138,7 +139,8 @@ def table_of(space: Space[Any]) -> str | None:
 
 
 def _is_at(own: Space[Any], address: str) -> bool:
-    return user_modules.is_address(address) and user_modules.find_space(address) == own
+    # The tables that are listed are the package's, those of plug-ins and of `lpzero.yaml`.
+    return user_modules.is_address(address) and spaces.load(address) == own
 
 
 def default(space: Space[Any], table: str | None, data: str | None) -> str:

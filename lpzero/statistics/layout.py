@@ -194,7 +194,10 @@ def find_blocks(model: nn.Module) -> list[nn.Module]:
             " Layout.blocks"
         )
     largest = max(lists, key=lambda found: sum(p.numel() for p in found.parameters()))
-    return list(largest.children())
+    blocks = list(largest.children())
+    if not blocks:
+        raise StatisticsError(f"{type(model).__name__} has no blocks: its list of layers is empty")
+    return blocks
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -29,6 +29,7 @@ from lpzero.supernet.one_shot import (
 )
 from lpzero.supernet.selection import candidates
 from spaces.errors import ArchitectureError, UnknownNameError
+from spaces.user_modules import UserCodeError
 
 if TYPE_CHECKING:
     from spaces.base import Space
@@ -197,5 +198,7 @@ def _about(path: Path) -> tuple[Space[Any], Any]:
         about = json.loads(header[ABOUT])
         space = spaces.get(about["space"])
         return space, space.from_json(json.loads(about["arch"]))
+    except UserCodeError:  # it says which option to give
+        raise
     except (KeyError, ValueError, TypeError, ArchitectureError, UnknownNameError):
         raise InputError(f"{path} names no space and architecture: use lpzero specialise") from None

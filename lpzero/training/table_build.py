@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import shlex
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -22,7 +23,7 @@ from lpzero.runs.directory import RunDirectory
 from lpzero.runs.journal import JournalFollower
 from lpzero.runs.layout import JOURNAL, TABLE, place
 from lpzero.runs.run import Now, OpenedAgain, Run
-from spaces.training.recipes import Plan
+from spaces.training.recipes import PLANS, Plan
 from spaces.training.table_rows import to_table, train_one
 from spaces.training.trainer import POINTS
 
@@ -113,10 +114,12 @@ class _TrainTask:
 def read(config: StoredConfig) -> Run:
     """The build with that config; a remark if the table is not finished."""
     is_finished = (config.folder / TABLE).exists()
-    plan = config.request["plan"]
-    space = plan.get("name") or plan["address"]
-    resume = f"lpzero train {space} --out {config.folder}"
-    remarks = [] if is_finished else [f"The table is not finished. Resume it with: {resume}"]
+    name = str(config.request["plan"].get("name", ""))
+    resume = "run the same command again to continue it."
+    if name in PLANS:  # the plan of a user's space has an address instead, which names code
+        words = ["lpzero", "train", name, "--out", str(config.folder)]
+        resume = f"resume it with: {shlex.join(words)}"
+    remarks = [] if is_finished else [f"The table is not finished: {resume}"]
     return Run(config, None, remarks)
 
 

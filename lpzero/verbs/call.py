@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lpzero.options import make, options
+from lpzero.options import chosen, make, options
 from lpzero.runs.config import Command, command_of, read_config, started_by, stored_command
 from lpzero.verbs import Outcome, Screen, module
+from spaces.memory import limited_to
 
 
 def call(name: str, request: Any, screen: Screen | None = None) -> Outcome:
     """What the verb gives for the request; without a screen nothing is shown."""
     declared = module(name)
-    with started_by(command(name, request)):
+    limit = chosen(request).get("memory")
+    with started_by(command(name, request)), limited_to(limit):
         outcome: Outcome = declared.run(request, screen or Screen())
     return outcome
 

@@ -15,6 +15,7 @@ from lpzero.discover.settings import PRESETS, Settings
 from lpzero.errors import InputError
 from lpzero.options import (
     FOLDER,
+    SEED,
     OneOf,
     Option,
     Repeated,
@@ -95,10 +96,10 @@ class Request:
     is_random: bool = option(False, "Same as --method random.", Switch(), "--random")
     time_limit: float | None = groups.time_limit()
     split_seed: int | None = option(
-        None, "The seed of the train/valid/test split.  [default: 0]", Whole()
+        None, "The seed of the train/valid/test split.  [default: 0]", SEED
     )
     sketch_seed: int | None = option(
-        None, "The seed of untrained networks and batches.  [default: 0]", Whole()
+        None, "The seed of untrained networks and batches.  [default: 0]", SEED
     )
     splits: int | None = option(
         None,

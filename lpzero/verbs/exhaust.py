@@ -89,6 +89,7 @@ def run(request: Request, screen: Screen) -> Outcome:
         workers=running.workers,
         progress=screen.progress,
         lock=request.directory.lock,
+        memory=running.memory or request.settings.memory,
     )
     table = request.file.load_networks(request.table, running.data)
     sketch = request.networks.sketch(request.seed)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.options import FOLDER, OneOf, Place, Real, Switch, Text, Whole, option
+from lpzero.options import FOLDER, SEED, Bytes, OneOf, Place, Real, Switch, Text, Whole, option
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
+from spaces.memory import VARIABLE
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
@@ -35,6 +36,18 @@ def device() -> str:
     )
 
 
+def memory() -> int | None:
+    """The field of the memory that networks may take."""
+    return option(
+        None,
+        "The memory that a network and its batch may take; exhaust: all processes together."
+        "  [default: half of the free memory; exhaust: 4GB]",
+        Bytes(),
+        is_local=True,
+        variable=VARIABLE,
+    )
+
+
 @dataclass(frozen=True)
 class TableFile:
     """How a user's file is read as a table, and the space of its rows."""
@@ -55,6 +68,7 @@ class TableFile:
         "The space to build and count in; my_module:SPACE is one of your own, and runs its module."
         "  [default: the table's own]",
         Text("NAME|MODULE:NAME"),
+        is_code=True,
     )
 
     @property
@@ -213,6 +227,7 @@ class Running(Where, Data):
     """Where work runs, where tables and sketches are, and on what networks run."""
 
     device: str = device()
+    memory: int | None = memory()
     cache: str | None = option(
         None,
         "The folder of the sketches.  [default: ~/.cache/lpzero]",
@@ -271,12 +286,12 @@ def time_limit() -> float | None:
 
 def seed() -> int:
     """The field of the seed of networks."""
-    return option(0, "The seed of untrained networks and batches.", Whole())
+    return option(0, "The seed of untrained networks and batches.", SEED)
 
 
 def split_seed() -> int:
     """The field of the seed of the split."""
-    return option(0, "The seed of the train/valid/test split.", Whole())
+    return option(0, "The seed of the train/valid/test split.", SEED)
 
 
 def loss() -> str:

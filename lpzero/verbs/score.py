@@ -30,7 +30,7 @@ class Request:
     too.
     """
 
-    models: tuple[str, ...] = argument("MODULE:MODEL", ())
+    models: tuple[str, ...] = argument("MODULE:MODEL", (), is_code=True)
     hf: tuple[str, ...] = option(
         (),
         "A configuration of Hugging Face, built without weights, or a folder that save_pretrained"
@@ -50,6 +50,7 @@ class Request:
         "The batch: a tensor, or tensors by the names of the model's arguments.  [default: random"
         " tokens or images]",
         Text("MODULE:BATCH"),
+        is_code=True,
     )
     batch: int | None = option(None, "The number of inputs.  [default: 8; images: 4]", Whole(2))
     length: int | None = option(
@@ -63,6 +64,7 @@ class Request:
         f"One of {', '.join(LOSSES)}, or a function of the model's output and its batch that gives"
         " one number or one per sample.",
         Text("NAME|MODULE:LOSS"),
+        is_code=True,
     )
     layout: str | None = option(
         None,
@@ -76,6 +78,7 @@ class Request:
     definitions: str = option(OURS, groups.DEFINITIONS_HELP, OneOf("definitions", DEFINITIONS))
     seed: int = groups.seed()
     device: str = groups.device()
+    memory: int | None = groups.memory()
 
 
 def run(request: Request, screen: Screen) -> Outcome:
@@ -87,7 +90,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     if not models:
         raise InputError("no model given: lpzero score my_model.py:MODEL, or --hf CONFIG.json")
     layout, loss = _layout(request.layout), _loss(request.loss)
-    batch = _value(request.inputs) if request.inputs else None
+    batch = _object(request.inputs) if request.inputs else None
     networks = {}
     for name, model in models.items():
         model.to(resolve_device(request.device))
@@ -114,7 +117,7 @@ def _models(request: Request) -> dict[str, nn.Module]:
 
     models: dict[str, nn.Module] = {}
     for address in request.models:
-        value = _value(address)
+        value = _object(address)
         model = value if isinstance(value, nn.Module) else value() if callable(value) else value
         if not isinstance(model, nn.Module):
             kind = type(model).__name__
@@ -122,28 +125,21 @@ def _models(request: Request) -> dict[str, nn.Module]:
         models[address] = model
     for path in request.hf:
         is_folder = Path(path).is_dir()
-        models[path] = hf.load(path) if is_folder else hf.build(path, request.seed)
+        size = request.batch, request.length
+        models[path] = hf.load(path, *size) if is_folder else hf.build(path, request.seed, *size)
     return models
 
 
-def _value(address: str) -> Any:
-    """The object at MODULE:NAME, whose module is run."""
-    from primitives.errors import did_you_mean
-    from spaces import user_modules
+def _object(address: str) -> Any:
+    """The object at an address of the request, whose module was run when the request was made."""
+    from spaces.user_modules import find
 
-    module_name, _, attribute = address.rpartition(":")
-    if not module_name or not attribute.isidentifier():
-        raise InputError(f"{address!r} is not an address; write my_module.py:NAME")
-    module = user_modules.load(module_name)
-    if not hasattr(module, attribute):
-        known = [name for name in vars(module) if not name.startswith("_")]
-        raise InputError(f"{module_name} has no {attribute}; {did_you_mean(attribute, known)}")
-    return getattr(module, attribute)
+    return find(address, object, "object")
 
 
 def _loss(text: str) -> Any:
     if ":" in text:
-        return _value(text)
+        return _object(text)
     if text not in LOSSES:
         raise InputError(f"loss {text!r} is unknown; use one of {', '.join(LOSSES)}")
     return text

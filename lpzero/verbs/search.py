@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lpzero import plugins
 from lpzero.errors import InputError
 from lpzero.options import (
     FILE,
     FOLDER,
+    SEED,
     OneOf,
     Option,
     Real,
@@ -43,6 +45,7 @@ from lpzero.search import NETWORKS, evaluators
 from lpzero.search.constraints import COSTS, bound_option
 from lpzero.search.loops import LOOPS
 from lpzero.verbs import Outcome, Screen, groups
+from spaces.user_modules import is_address
 
 if TYPE_CHECKING:
     from lpzero.runs.config import StoredConfig
@@ -104,7 +107,7 @@ class Request:
     proxy's score is used. SPACE alone is enough: `lpzero search nano-gpt2`.
     """
 
-    space: str | None = argument("SPACE", None)
+    space: str | None = argument("SPACE", None, is_code=True)
     hf: str | None = option(
         None,
         "Search Hugging Face configurations: a file with choices for fields (see docs/search.md).",
@@ -157,10 +160,8 @@ class Request:
     )
     out: str | None = option(None, "Save the search in this directory.", FOLDER)
     resume: bool = groups.resume()
-    seed: int | None = option(None, "The seed of the loop.  [default: 0]", Whole())
-    weights_seed: int | None = option(
-        None, "The seed of untrained networks.  [default: 0]", Whole()
-    )
+    seed: int | None = option(None, "The seed of the loop.  [default: 0]", SEED)
+    weights_seed: int | None = option(None, "The seed of untrained networks.  [default: 0]", SEED)
     networks: str | None = option(
         None,
         "Networks that are quick to draw and score, or as `lpzero rank` has them, with the same"
@@ -207,10 +208,18 @@ def run(request: Request, screen: Screen) -> Outcome:
     cost = None if request.watts is None else Footprint(result["seconds"], request.watts)
     result |= {} if cost is None else {"footprint": cost.to_json()}
     if "stopped_by" in result:
-        words = ["lpzero", "search", *(["--hf", str(request.hf)] if request.hf else [])]
-        again = f"; continue with: {shlex.join([*words, '--out', str(out), '--resume'])}"
+        again = f"; continue with: {shlex.join(_continues(request))}"
         screen.say(f"stopped by the {result['stopped_by']}{again if out else ''}")
     return Outcome(result, {"footprint": cost})
+
+
+def _continues(request: Request) -> list[str]:
+    """The command line that continues the search; it names the user's code again."""
+    words = ["lpzero", "search"]
+    words += [request.space] if request.space and is_address(request.space) else []
+    words += ["--hf", request.hf] if request.hf else []
+    words += [word for name in plugins.given() for word in ("--plugin", name)]
+    return [*words, "--out", str(request.out), "--resume"]
 
 
 @contextmanager

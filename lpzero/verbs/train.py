@@ -60,7 +60,7 @@ class Request:
     run that was stopped.
     """
 
-    space: str = argument("SPACE|MODULE:NAME")
+    space: str = argument("SPACE|MODULE:NAME", is_code=True)
     out: str | None = option(
         None,
         "The run's directory, or the table's file, TABLE.json; the run is then in TABLE.run."

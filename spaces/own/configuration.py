@@ -15,7 +15,8 @@ from spaces.errors import DeclarationError, FieldError, shown
 
 PER_LAYER = "per_layer"
 DEPTHS = ("layers", "n_layers", "num_layers", "depth", "n_layer", "num_hidden_layers", "n_blocks")
-_MOST_VALUES = 1_000_000
+MOST_VALUES = 1_000_000
+_MOST_LAYERS = 10_000
 
 Value = str | int | float | bool
 Field = Value | tuple[Value, ...]  # of the architecture, or of each layer
@@ -141,6 +142,14 @@ class Choices:
         """The configuration with these fields."""
         return Configuration(tuple(fields.items()), tuple(name for name, _ in self.layered))
 
+    def smallest(self) -> Configuration:
+        """The configuration with the smallest number of every choice, or its first text."""
+        whole: dict[str, Field] = {name: _smallest(values) for name, values in self.whole}
+        n = self.n_layers(whole)
+        return self.configuration(
+            {**whole, **{name: (_smallest(values),) * n for name, values in self.layered}}
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The choices as JSON values."""
         found: dict[str, Any] = {name: list(values) for name, values in self.whole}
@@ -179,8 +188,11 @@ def read_choices(given: Mapping[str, Any], depth: str | None = None) -> Choices:
             " with depth="
         )
     for value in known.get(found or "", ()):
-        if type(value) is not int or value < 1:
-            raise DeclarationError(f"{found} is the number of layers; {shown(value)} is not one")
+        if type(value) is not int or not 1 <= value <= _MOST_LAYERS:
+            raise DeclarationError(
+                f"{found} is the number of layers; {shown(value)} is not one of 1 to"
+                f" {_MOST_LAYERS:,}"
+            )
     return Choices(whole, per_layer, found)
 
 
@@ -193,9 +205,9 @@ def _values(name: Any, given: Any) -> tuple[Value, ...]:
         raise DeclarationError(f"choice {name} is {shown(given)}, expected a list of values")
     # Numbers of NumPy become those of Python.
     values = tuple(value.item() if hasattr(value, "item") else value for value in given)
-    if not 1 <= len(values) <= _MOST_VALUES:
+    if not 1 <= len(values) <= MOST_VALUES:
         raise DeclarationError(
-            f"choice {name} has {len(values)} values, expected 1 to {_MOST_VALUES:,}"
+            f"choice {name} has {len(values)} values, expected 1 to {MOST_VALUES:,}"
         )
     for value in values:
         is_plain = isinstance(value, Value)
@@ -206,6 +218,10 @@ def _values(name: Any, given: Any) -> tuple[Value, ...]:
     if len({(type(value), value) for value in values}) < len(values):
         raise DeclarationError(f"choice {name} has a value twice")
     return values
+
+
+def _smallest(values: tuple[Value, ...]) -> Value:
+    return min(values, key=lambda value: 0 if isinstance(value, str) else value)
 
 
 def _chosen(place: str, value: Any, values: tuple[Value, ...], field: str | None = None) -> Value:

@@ -18,9 +18,10 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spaces import memory
 from spaces.base import Sizes
 from spaces.choices import Choice, ChoiceSpace, Choose, Columns, Drawn
-from spaces.errors import ArchitectureError, BatchError, DeclarationError, shown
+from spaces.errors import ArchitectureError, BatchError, DeclarationError, MemoryLimitError, shown
 from spaces.own.configuration import Choices, Configuration, Layer
 from spaces.user_modules import digest_of
 
@@ -164,14 +165,23 @@ class OwnSpace(ChoiceSpace[Configuration]):
         import torch
 
         self.validate(arch)
+        if torch.get_default_device().type != "meta":
+            self.check_size(arch, self.inputs)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return self._made(arch).eval()
 
+    def check_size(self, arch: Configuration, shape: tuple[int, ...]) -> None:
+        """Raise MemoryLimitError unless the network and a pass of a batch of that shape fit."""
+        _check_size(self, arch, shape)
+
     def _made(self, arch: Configuration) -> nn.Module:
         from torch import nn
 
-        model = self.make(arch)
+        from spaces.outlines import counted
+
+        with counted(f"a network of {self.name}"):
+            model = self.make(arch)
         if not isinstance(model, nn.Module):
             raise ArchitectureError(
                 f"build of space {self.name} gave {type(model).__name__}, expected a torch module"
@@ -191,6 +201,8 @@ class OwnSpace(ChoiceSpace[Configuration]):
     def draw_batch(self, shape: tuple[int, int], seed: int) -> Tensor:
         if not self._is_tokens:
             raise BatchError(f"space {self.name} has a batch of its own, which cannot be changed")
+        if shape != self.inputs:
+            self.check_size(self.choices.smallest(), shape)
         return super().draw_batch(shape, seed)
 
     def block_sizes(self, arch: Configuration) -> list[Sizes]:
@@ -257,6 +269,28 @@ def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> Measured
     return found
 
 
+@lru_cache(maxsize=1 << 16)
+def _check_size(of: OwnSpace, arch: Configuration, shape: tuple[int, ...]) -> None:
+    try:
+        laid_out_fits(of, arch, shape)
+    except MemoryLimitError:
+        raise
+    except Exception:  # a module that needs numbers; it is counted while it is really built
+        return
+
+
+def laid_out_fits(of: OwnSpace, arch: Configuration, shape: tuple[int, ...]) -> None:
+    """Raise MemoryLimitError unless the network, laid out without memory, and a pass of it fit."""
+    import torch
+
+    from spaces.outlines import check_pass, outline
+
+    name = f"a network of {of.name}"
+    kind = torch.int64 if len(shape) == _TOKEN_AXES else torch.float32
+    inputs = torch.empty(shape, dtype=kind, device="meta")
+    check_pass(outline(lambda: of.make(arch), name), inputs, name)
+
+
 def _layer(names: tuple[str, ...], *values: Any) -> Layer:
     return Layer(tuple(zip(names, values, strict=True)))
 
@@ -286,6 +320,7 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
             f"batch is {shown(shape)}; expected (sequences, tokens), (images, 3, height, width), at"
             " least two of them, or a function from a seed to a tensor"
         )
+    memory.check_batch(tuple(shape))
     return tuple(shape)
 
 

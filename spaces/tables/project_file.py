@@ -114,7 +114,7 @@ def _read(entry: Entry, source: Source, path: Path) -> Table | ColumnTable:
         return replace(found, name=source.name, licence=source.licence)
     from spaces.tables.architecture_files import read_architectures
 
-    space = spaces.get(entry.space)
+    space = spaces.load(entry.space)  # the user wrote its address, in this file or in a plug-in
     table = read_architectures(path, space, entry.reading, source.name)
     return replace(table, licence=source.licence)
 

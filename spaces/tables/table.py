@@ -145,7 +145,7 @@ class Table:
 def _space(given: Space[Any] | str) -> Space[Any]:
     import spaces
 
-    return spaces.get(given) if isinstance(given, str) else given
+    return spaces.load(given) if isinstance(given, str) else given
 
 
 def make_table(

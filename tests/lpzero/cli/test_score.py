@@ -125,7 +125,7 @@ def broken(text: str) -> dict[str, str]:
         ({}, ["--hf", "gpt2.json", "--loss", "best"], "loss 'best' is unknown"),
         ({}, ["--hf", "gpt2.json", "--loss", "my_model.py:wrong", "--proxy", "snip"], "the loss"),
         ({}, ["my_model.py:NUMBER"], "expected a torch module"),
-        ({}, ["my_model.py:Modle"], "has no Modle"),
+        ({}, ["my_model.py:Modle"], "unknown object in my_model.py 'Modle'"),
         ({}, ["my_model.py:make", "--proxy", "softmax-confidence"], "no attention probabilities"),
         ({}, [], "no model given"),
     ],

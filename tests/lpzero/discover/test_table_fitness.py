@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from lpzero.discover.table_fitness import TableFitness, fitness_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.measures import RHO, RHO_WITHIN
 from lpzero.scores.branch_table import branch_table
+from lpzero.scores.chains import surviving
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.parser import parse
@@ -25,10 +28,17 @@ def fitness() -> TableFitness:
     return TableFitness(table(), split(table(), 0), sketches, settings)
 
 
+@cache
+def scored() -> np.ndarray:
+    """The scores of the formula on all rows."""
+    scores = Values(branch_table(sketches(), surviving(1))).score(FORMULA)
+    assert isinstance(scores, np.ndarray)
+    return scores
+
+
 def rho(rows: np.ndarray) -> float:
     """Rho of the formula on these rows, scored on all."""
-    scores = Values(branch_table(sketches())).score(FORMULA)
-    assert isinstance(scores, np.ndarray)
+    scores = scored()
     return spearman(scores[rows], table().targets[rows])
 
 

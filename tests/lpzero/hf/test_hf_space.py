@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.proxies import Context, Measurements, find
 from lpzero.sketches.sketch import SketchOptions, address
-from spaces.errors import ArchitectureError
+from spaces.errors import ArchitectureError, MemoryLimitError
 
 pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
 from lpzero import hf
@@ -27,6 +28,12 @@ GIVEN: dict[str, Any] = {
     "search": {"n_layer": [1, 2], "n_embd": {"from": 12, "to": 24, "step": 4}, "n_head": [2, 3]},
     "batch": [3, 8],
 }
+
+
+VIT: dict[str, Any] = {"model_type": "vit", "search": {"num_hidden_layers": [1, 2]}}
+REPEATED: list[Any] = [1]
+for _ in range(12):
+    REPEATED = [REPEATED] * 9
 
 
 def made(**other: Any) -> HfSpace:
@@ -104,11 +111,53 @@ def test_a_space_is_searched(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ({"search": {"n_layer": {"from": 1, "to": 2.5}}}, "from, to and step"),
         ({"batch": "all"}, "batch is 'all'"),
         ({"fields": {"auto_map": {"AutoModel": "a.B"}}}, "asks for code"),
+        ({"fields": {"tables": "name/repo"}}, "outside the configuration"),
+        ({"fields": {"tables": REPEATED}}, "more than 200,000 values"),
+        ({"search": {"n_layer": REPEATED}}, "more than 200,000 values"),
+        ({"search": {"n_layer": [1, REPEATED]}}, "expected texts or finite numbers"),
+        ({"search": {"n_embd": {"from": 2, "to": 10**8}}}, "at most 1,000,000 values"),
+        ({"search": {"n_embd": {"from": 2, "to": 10**30}}}, "at most 1,000,000 values"),
+        ({"search": {"n_embd": {"from": 2, "to": 8, "step": 0}}}, "from, to and step"),
+        ({"search": {"n_layer": [10**15]}}, "expected at most 5,000"),
+        ({"batch": [10**9]}, "batch is"),
+        ({"batch": [-3, 4]}, "batch is"),
+        ({**VIT, "fields": {"image_size": [1, 2, 3]}}, "image_size is"),
+        ({"fields": {"vocab_size": -3}}, "vocab_size is -3"),
     ],
 )
 def test_a_space_that_is_none_is_refused(other: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         made(**other)
+
+
+def test_a_network_that_does_not_fit_ends_the_search_on_every_machine_alike() -> None:
+    space = made(search={"n_embd": [12, 3 * 10**6], "n_head": [2]})
+    rng = random.Random(0)
+    with pytest.raises(MemoryLimitError, match="network of tiny needs about"):
+        [space.sample(rng) for _ in range(20)]
+    assert space.draw_batch((2, 3), 0).shape == (2, 3)
+    with pytest.raises(MemoryLimitError, match="network of tiny needs about"):
+        space.build(space.from_json({"n_embd": 3 * 10**6, "n_head": 2}), 0)
+    with pytest.raises(MemoryLimitError):
+        made().draw_batch((10**9, 16), 0)
+    with pytest.raises(MemoryLimitError, match="a batch of 1,000,000,000 x 1,000,000,000"):
+        made(batch=[10**9, 10**9])
+
+
+@pytest.mark.parametrize("levels", [8, 16])
+def test_an_alias_bomb_is_one_line(
+    levels: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "bomb.yaml"
+    names = "abcdefghijklmnopq"[: levels + 1]
+    lines = [f"  {names[0]}: &{names[0]} [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    for before, name in pairwise(names):
+        lines.append(f"  {name}: &{name} [{', '.join([f'*{before}'] * 9)}]")
+    file.write_text("\n".join(["model_type: gpt2", "fields:", *lines, "search: {n_layer: [1, 2]}"]))
+    assert run(["search", "--hf", str(file), "--loop", "random", "--proxy", "snip"]) == 2
+    shown = capsys.readouterr().err
+    assert "more than 200,000 values" in shown
+    assert shown.count("\n") == 1
 
 
 def test_a_file_that_is_no_space_is_one_line(

@@ -93,6 +93,7 @@ class RayLoopback:
         from ray.cluster_utils import Cluster
 
         os.environ["PYTHONPATH"] = str(ROOT)  # what its processes import, wherever drivers are
+        os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 (else a busy machine starves it)
         self._store = {"object_store_memory": 80 << 20}
         head = {"num_cpus": 2, "include_dashboard": False, **self._store}
         self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)

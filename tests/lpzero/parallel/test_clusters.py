@@ -1,6 +1,6 @@
 """Dask and Ray really run: the same bytes as one process, whatever is killed or joins late.
 
-Each backend has one cluster for this file (a group of pytest-xdist), killed by the last tests.
+Each backend has one cluster for this file, killed by the last tests.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -33,10 +34,7 @@ ARCHS = [SPACE.sample(random.Random(seed)) for seed in range(10)]
 EXAMPLE = ROOT / "docs" / "examples" / "my_work.py"
 Tell = Callable[[str, object], None]
 Loopback = DaskLoopback | RayLoopback
-BACKENDS = [
-    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.xdist_group("clusters")])
-    for name in ("dask", "ray")
-]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +59,7 @@ def cluster(clusters: Callable[[str], Loopback], request: pytest.FixtureRequest)
     return clusters(request.param)
 
 
-on_each = pytest.mark.parametrize("cluster", BACKENDS, indirect=True)
+on_each = pytest.mark.parametrize("cluster", ["dask", "ray"], indirect=True)
 
 
 @on_each
@@ -196,9 +194,10 @@ from lpzero.cli.main import run
 where = json.loads(sys.argv[1])
 own = ["--plugin", "my_work.py", "--cache", "cache"] + where
 table = ["results.csv", "--space", "my_work:SPACE", "--target", "accuracy"] + own
+table += ["--batch", "2", "--length", "4"]
 formulas = ["--proxy", "sum(softsign(W))", "--proxy", "snip"]
-quick = ["--generations", "1", "--permutations", "0", "--population", "10", "--quiet"]
-quick += ["--choose", "train"]
+quick = ["--generations", "1", "--permutations", "0", "--population", "4", "--offspring", "2"]
+quick += ["--unaries", "1", "--choose", "train", "--quiet"]
 loop = ["--loop", "random", "--samples", "6", "--evaluator", "proxy", "--quiet"]
 for words in (
     ["stats", *table],
@@ -222,20 +221,32 @@ TRAINED = lpzero.space(CHOICES, build=Model, name="my-trained", batch=(4, 16), t
 
 
 @pytest.fixture(scope="module")
-def one_process(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def plug_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the example and 24 rows of its results, about as few as a campaign takes."""
+    folder = tmp_path_factory.mktemp("plug-in")
+    (folder / "my_work.py").write_text(EXAMPLE.read_text() + TRAINED)
+    (folder / "verbs.py").write_text(VERBS)
+    _run_python(folder, "my_work.py")
+    rows = (folder / "results.csv").read_text().splitlines(keepends=True)
+    (folder / "results.csv").write_text("".join(rows[:25]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def one_process(plug_in: Path) -> dict[str, bytes]:
     """What every verb writes without a cluster."""
-    return _run_verbs(tmp_path_factory, [])
+    return _run_verbs(plug_in, [])
 
 
 @on_each
 def test_every_verb_writes_the_same_bytes_with_a_space_and_a_primitive_of_ones_own(
     cluster: Loopback,
     one_process: dict[str, bytes],
-    tmp_path_factory: pytest.TempPathFactory,
+    plug_in: Path,
     record_property: Tell,
 ) -> None:
     where = ["--backend", cluster.backend, "--scheduler", cluster.address]
-    found = _run_verbs(tmp_path_factory, where)
+    found = _run_verbs(plug_in, where)
     assert found.keys() == one_process.keys()
     assert [name for name, content in found.items() if content != one_process[name]] == []
     for name in ("exhausted", "ranked", "campaign", "searched", "trained", "cache"):
@@ -244,8 +255,6 @@ def test_every_verb_writes_the_same_bytes_with_a_space_and_a_primitive_of_ones_o
     record_property("cluster", f"{cluster.backend}: {verbs}: {len(found)} files with equal bytes")
 
 
-@pytest.mark.slow
-@pytest.mark.xdist_group("clusters")
 def test_a_dask_scheduler_that_comes_back_empty_gets_everything_again(
     tmp_path: Path, record_property: Tell
 ) -> None:
@@ -277,7 +286,7 @@ def test_a_killed_head_is_one_line_and_the_same_command_continues(
     where = ("--backend", cluster.backend, "--scheduler", cluster.address)
     cache = tmp_path / "cache"
     words = [sys.executable, "-m", "lpzero.cli.main", "stats", "nano-flexibert", "--cache"]
-    words += [str(cache), "--format", "json", "--length", "16"]
+    words += [str(cache), "--format", "json", "--batch", "2", "--length", "4"]
     running = subprocess.Popen(
         [*words, *where], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -311,25 +320,21 @@ def test_a_killed_head_is_one_line_and_the_same_command_continues(
     )
 
 
-def _run_verbs(folders: pytest.TempPathFactory, where: list[str]) -> dict[str, bytes]:
+def _run_verbs(plug_in: Path, where: list[str]) -> dict[str, bytes]:
     """Every file that the verbs write, but for times; always in the same folder, which is named."""
-    folder = folders.getbasetemp() / "verbs"
-    folder.mkdir()
+    folder = plug_in.with_name("verbs")
+    shutil.copytree(plug_in, folder)
+    _run_python(folder, "verbs.py", json.dumps(where))
+    return _contents(folder.rename(folder.with_name(f"verbs-{where[1] if where else 'one'}")))
+
+
+def _run_python(folder: Path, *words: str) -> None:
+    """Run a file in the folder, as a process of its own, because plug-ins change the language."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("LPZERO_CACHE", None)
-    (folder / "my_work.py").write_text(EXAMPLE.read_text() + TRAINED)
-    options: dict[str, Any] = {"cwd": folder, "env": environment, "check": True}
-    options |= {"capture_output": True, "text": True}
-    subprocess.run([sys.executable, "-P", "my_work.py"], **options)
-    rows = (folder / "results.csv").read_text().splitlines(keepends=True)
-    (folder / "results.csv").write_text("".join(rows[:25]))
-    (folder / "verbs.py").write_text(VERBS)
-    try:
-        subprocess.run([sys.executable, "-P", "verbs.py", json.dumps(where)], **options)
-    except subprocess.CalledProcessError as error:
-        raise AssertionError(error.stderr[-2000:]) from None
-    folder.rename(folder.with_name(f"verbs-{where[1] if where else 'one'}"))
-    return _contents(folder.with_name(f"verbs-{where[1] if where else 'one'}"))
+    command = [sys.executable, "-P", *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 def _contents(folder: Path) -> dict[str, bytes]:

@@ -19,8 +19,6 @@ from distributed.comm import CommClosedError  # noqa: E402
 
 from lpzero.parallel import dask as pool  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("clusters")
-
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:

@@ -10,8 +10,9 @@ from typing import NoReturn
 
 import pytest
 
-from lpzero.errors import RunError
-from lpzero.runs.directory import locked
+from lpzero.errors import InputError, RunError
+from lpzero.runs.config import RunConfig
+from lpzero.runs.directory import RunDirectory, locked
 
 
 def without_locks(handle: int, operation: int) -> NoReturn:
@@ -33,3 +34,39 @@ def test_a_lock_in_use_names_its_process(tmp_path: Path) -> None:
     said = f"in use by process {os.getpid()}"
     with locked(tmp_path), pytest.raises(RunError, match=said), locked(tmp_path):
         pass
+
+
+def unlocked(folder: Path) -> RunDirectory:
+    return RunDirectory(folder, RunConfig("campaign", {}), True, lambda *_: True, lock=False)
+
+
+@pytest.mark.parametrize("records", [[{"n": 0}], [{"n": 5}]])
+def test_of_processes_without_a_lock_none_writes_after_another(
+    tmp_path: Path, records: list[dict[str, int]]
+) -> None:
+    said = "another process has changed .*journal.jsonl"
+    with unlocked(tmp_path) as first, unlocked(tmp_path) as second:
+        first.journal.append([{"n": 0}])
+        with pytest.raises(InputError, match=said):
+            second.journal.append(records)
+        first.write_checkpoint({})
+    with unlocked(tmp_path) as again:
+        assert again.journal.records() == [{"n": 0}]
+        assert not again.remarks
+
+
+def test_a_journal_that_another_process_appended_to_ends_the_run(tmp_path: Path) -> None:
+    with unlocked(tmp_path) as first:
+        first.journal.append([{"n": 0}])
+        with (tmp_path / "journal.jsonl").open("ab") as file:
+            file.write(b"{}\n")
+        with pytest.raises(InputError, match="another process"):
+            first.write_result({}, 0.0)
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_a_refused_directory_has_no_lock_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunError, match=r"contains notes\.txt"), unlocked(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

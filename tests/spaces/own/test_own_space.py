@@ -16,7 +16,8 @@ from lpzero.errors import InputError
 from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.statistics.extraction import of_architecture
-from spaces.errors import ArchitectureError, FieldError
+from spaces import memory
+from spaces.errors import ArchitectureError, FieldError, MemoryLimitError
 from spaces.own import Configuration
 from tests.spaces.own.small_space import CHOICES, SPACE, Model
 
@@ -213,6 +214,7 @@ def test_images_and_drawn_batches_have_their_own_shapes() -> None:
         ({"a b": [8]}, {}, "cannot name a choice"),
         ({"per_layer": {"ffn": [8]}}, {}, "per_layer needs the number of layers"),
         ({"layers": [0]}, {}, "0 is not one"),
+        ({"layers": [10**9], "per_layer": {"ffn": [8]}}, {}, "not one of 1 to 10,000"),
         ({"layers": [1], "per_layer": {"layers": [1]}}, {}, "made once and per layer"),
         ({"width": [8]}, {"depth": "layers"}, "none of the choices width"),
         ({"width": [8]}, {"batch": (1, 4)}, "at least two of them"),
@@ -238,7 +240,33 @@ def test_a_build_that_gives_no_module_or_other_blocks_is_named() -> None:
         lpzero.space(CHOICES, shallow).parameters(arch)
 
 
+def test_sizes_are_counted_before_a_network_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+
+    def build(config: Configuration) -> nn.Module:
+        model = Model(SPACE.from_json({**ARCH, "layers": 2}))
+        model.table = nn.Linear(config.width, config.width)
+        built.append(model.table.weight.device.type)
+        return model
+
+    own = lpzero.space({"width": [8, 10**6]}, build, batch=(2, 6))
+    assert own.build(own.from_json({"width": 8}), 0) is not None
+    built.clear()
+    with pytest.raises(MemoryLimitError, match=r"network of .* needs about 3,725\.3 GB"):
+        own.build(own.from_json({"width": 10**6}), 0)
+    assert built == []
+    monkeypatch.setenv(memory.VARIABLE, "1MB")
+    with pytest.raises(MemoryLimitError, match="a batch of 1,000 x 1,000"):
+        own.draw_batch((1000, 1000), 0)
+
+
+@pytest.mark.parametrize("batch", [(10**9, 10**9), (2, 10**15), (4, 3, 10**6, 10**6)])
+def test_a_batch_that_does_not_fit_is_refused_when_it_is_declared(batch: tuple[int, ...]) -> None:
+    with pytest.raises(MemoryLimitError, match="a batch of"):
+        lpzero.space(CHOICES, Model, batch=batch)
+
+
 def test_an_address_finds_the_space_and_its_name_afterwards() -> None:
-    found = spaces.get("tests.spaces.own.small_space:SPACE")
+    found = spaces.load("tests.spaces.own.small_space:SPACE")
     assert found is SPACE
     assert spaces.get("small-space") is SPACE
