@@ -14,6 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lpzero import plugins
 from lpzero.arrays import IntArray
 from lpzero.discover import report
@@ -234,10 +236,8 @@ class Campaign:
             return None
 
         def measure(formula: Formula, table: AnyTable) -> Stability:
-            fitness = by_table[table.name]
-            assert fitness.second_seed is not None
-            scores, again = fitness.values.scores([formula]), fitness.second_seed.scores([formula])
-            return stability(scores[0], again)
+            first, *others = (v.scores([formula]) for v in by_table[table.name].seeds)
+            return stability(first[0], np.concatenate(others))
 
         return measure
 

@@ -8,15 +8,16 @@ these; a product of up to four terms that rank alike with other weights (`stable
 whose logarithms correlate at .9 with those of other weights (`reliable`). The whole search of each
 level runs again without each fold of the training and validation rows, so that its rho on the rows
 left out is what to expect of it. The simplest level within one standard error of the best is taken
-and fitted to all these rows. Test rows have no part in it. Shapes: T terms, A architectures, n
-training and validation rows.
+and fitted to all these rows; if the best is not clearly above 0, the simplest of all. Test rows
+have no part in it. Shapes: T terms, A architectures, n training and validation rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -94,8 +95,8 @@ class Level:
 
     @property
     def beam(self) -> Beam:
-        """How its products are searched."""
-        return Beam(factors=self.most)
+        """How its products are searched; powers of a single term rank alike."""
+        return Beam(1, exponents=(Fraction(1),)) if self.most == 1 else Beam(self.most)
 
     def best(self, targets: FloatArray, rows: IntArray, n: int) -> list[Found]:
         """The n best products on the rows, each with the sign that suits them."""
@@ -204,8 +205,14 @@ class LevelLine:
     behind: float
     behind_error: float
 
+    @property
+    def is_like_nothing(self) -> bool:
+        """Whether its rho is not clearly above 0."""
+        return self.rho <= 2 * self.error
+
     def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        """The fields as plain JSON values."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +234,7 @@ class LevelChoice:
 
     def _warning(self, fit: float) -> str | None:
         line = self.line
-        if line.rho <= 2 * line.error:
+        if line.is_like_nothing:
             return (
                 f"nothing holds: the cross-validated rho {line.rho:.3f} ± {line.error:.3f} is not"
                 " clearly above 0"
@@ -274,6 +281,8 @@ def choose_level(
             )
         )
     chosen = next(i for i, line in enumerate(lines) if line.behind <= line.behind_error)
+    if lines[best].is_like_nothing:
+        chosen = 0
     return LevelChoice(usable[chosen], tuple(lines))
 
 

@@ -192,13 +192,13 @@ class Settings:
         Whole(10, 1_000_000, none="all"),
     )
     choose: str = option(
-        NESTED,
-        "How the winner is chosen: nested cross-validates how much of the networks to read, from a"
-        " single counter to four reliable terms, and takes the simplest level that is as good as"
-        " the best; stable takes the best rho on train and valid among formulas whose scores repeat"
-        " with other seeds (see --stable), valid the member of the front that is best on valid,"
-        " train the formula with the best fitness. Where nested does not apply (several tables,"
-        " columns alone, --terms 1, other methods than front) it is stable.",
+        "stable",
+        "How the winner is chosen: stable takes the best rho on train and valid among formulas"
+        " whose scores repeat with other seeds (see --stable), valid the member of the front that"
+        " is best on valid, train the formula with the best fitness. nested cross-validates how"
+        " much of the networks to read, from a single counter to four reliable terms, and takes the"
+        " simplest level that is as good as the best; with several tables, columns alone, --terms 1"
+        " or another method than front it is stable.",
         OneOf("way to choose", CHOOSE),
     )
     stable: float = option(
