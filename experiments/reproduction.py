@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,15 +45,7 @@ def thin(table: Table, n: int | None) -> Table:
     """The table, or n of its rows spread evenly over the targets for a quick run."""
     if n is None or n >= len(table):
         return table
-    picked = spread(table.targets, n)
-    return replace(
-        table,
-        archs=tuple(table.archs[i] for i in picked),
-        ids=tuple(table.ids[i] for i in picked),
-        targets=table.targets[picked],
-        extra={name: column[picked] for name, column in table.extra.items()},
-        digest=f"{table.digest} {n} rows",
-    )
+    return table.only(spread(table.targets, n).tolist())
 
 
 def spread(targets: FloatArray, n: int) -> LabelArray:

@@ -38,11 +38,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lpzero.errors import EnvelopeError, InputError, UnsealedError, WriteError
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import read_json, read_regular
 
 TEMPORARY = ".tmp"
 SEAL = "seal"
 SCRATCH_ALIGNMENT = 64
+LARGEST_JSON = 64 << 20  # bytes of a file of a run or of the cache
+_LARGEST_HEADER = 64 << 20
 # A temporary file that another machine may still be writing is left alone for this long.
 _STALE_SECONDS = 24 * 3600
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -181,15 +183,6 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def read_object(path: Path) -> dict[str, Any] | None:
-    """The JSON object in the file; None if the file is missing or is not a JSON object."""
-    try:
-        value = json.loads(read_regular(path))
-    except (FileNotFoundError, NotRegularError, ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def move(source: Path, target: Path) -> None:
     """Rename a file or folder within one file system."""
     try:
@@ -313,7 +306,8 @@ def _is_running(process: int) -> bool:
     except PermissionError:
         return True
     try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        about = read_regular(Path(f"/proc/{process}/stat")).decode(errors="replace")
+        state = about.rpartition(")")[2].split()[0]
     except (OSError, IndexError):
         return True
     return state != "Z"
@@ -358,7 +352,8 @@ def read_header(file: BinaryIO, magic: bytes) -> dict[str, Any]:
     if len(start) < _LENGTH_END or start[:8] != magic:
         raise EnvelopeError("not a file of this kind and version")
     try:
-        return dict(json.loads(file.read(int.from_bytes(start[_DIGEST_END:], "little"))))
+        length = int.from_bytes(start[_DIGEST_END:], "little")
+        return dict(json.loads(file.read(min(length, _LARGEST_HEADER))))
     except (ValueError, OverflowError, MemoryError):
         raise EnvelopeError("the header cannot be read") from None
 
@@ -391,11 +386,11 @@ def write_sealed(
 def read_sealed(path: Path, place: str) -> dict[str, Any]:
     """The verified object; raise FileNotFoundError, or EnvelopeError if it is not as written."""
     try:
-        value = json.loads(read_regular(path))
+        value = read_json(path, LARGEST_JSON, follow_links=False)
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, RecursionError):
-        raise EnvelopeError("it cannot be read as JSON") from None
+    except OSError as error:
+        raise EnvelopeError(f"it {error.strerror}") from None
     return unsealed(place, value)
 
 

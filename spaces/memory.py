@@ -7,6 +7,7 @@ networks in `spaces.outlines`. The limit never changes a result: what fits is co
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import resource
@@ -17,6 +18,17 @@ from pathlib import Path
 from spaces.errors import MemoryLimitError
 
 VARIABLE = "LPZERO_MEMORY"
+NOT_ENOUGH = "not enough memory: give a smaller batch or model, or fewer jobs"
+# Torch's allocators, those of C++ and of threads, and the loader of libraries have no class for it.
+_FAILURES = (
+    "allocate memory",
+    "out of memory",
+    "not enough memory",
+    "bad_alloc",
+    "can't start new thread",
+    "failed to map segment",
+)
+_TORCH = 1 << 30  # bytes of address space that torch and a small network take
 SHARE = 2  # the default limit is this part of the free memory
 UNITS = {"": 1 << 30, "GB": 1 << 30, "G": 1 << 30, "MB": 1 << 20, "M": 1 << 20, "B": 1}
 
@@ -77,6 +89,26 @@ def check(n_bytes: int, what: str) -> None:
 
 def _shown(n_bytes: int) -> str:
     return f"{n_bytes / (1 << 30):,.1f} GB" if n_bytes >= 1 << 30 else f"{n_bytes >> 20} MB"
+
+
+def check_address_space() -> None:
+    """Raise MemoryLimitError unless torch can be loaded, which else may end the process."""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY and most < _TORCH:
+        raise MemoryLimitError(
+            f"the process may take {_shown(most)} of memory (ulimit -v); networks need"
+            f" {_shown(_TORCH)}"
+        )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether Python, NumPy, torch or the system could not allocate memory."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return True
+    text = str(error)
+    return isinstance(error, (RuntimeError, ImportError)) and any(
+        words in text for words in _FAILURES
+    )
 
 
 def check_batch(shape: tuple[int, ...], n_bytes: int = 8) -> None:

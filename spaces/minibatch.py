@@ -11,11 +11,14 @@ digests of their contents; their paths say where to find them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import io
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -23,7 +26,8 @@ from spaces import memory
 from spaces.base import Space
 from spaces.errors import BatchError
 from spaces.images import ImageSpace
-from spaces.tokenizer import Tokenizer, windows
+from spaces.tokenizer import MOST_TEXT, Tokenizer, windows
+from spaces.untrusted import UntrustedError, open_regular, pieces_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 _MIN_INPUTS = 2  # proxies and statistics compare inputs
 _MIN_LENGTH = 2  # a next token needs one before it
 _BYTES = 256
+LARGEST_CORPUS = 1 << 30  # bytes; all of them are hashed, which takes a second or two
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +49,23 @@ class Corpus:
     def of(path: str | Path) -> Corpus:
         """The corpus in the file; raise BatchError unless it can be read."""
         where = str(Path(path).expanduser().resolve())
-        return Corpus(hashlib.sha256(_read(where)).hexdigest(), where)
+        with _corpus(where) as file:
+            return Corpus(_digest(where, _state(file)), where)
 
-    def text(self) -> bytes:
-        """The contents of the file, which must still be the ones of the digest."""
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """The file, whose contents must still be the ones of the digest."""
         if self.path is None:
             raise BatchError(
                 f"this needs the corpus with SHA-256 {self.digest[:12]}...; give it with --corpus"
             )
-        text = _read(self.path)
-        if _digest(self.path, len(text)) != self.digest:
-            raise BatchError(
-                f"corpus {self.path} has changed since it was first used; restore it, or start anew"
-            )
-        return text
+        with _corpus(self.path) as file:
+            if _digest(self.path, _state(file)) != self.digest:
+                raise BatchError(
+                    f"corpus {self.path} has changed since it was first used; restore it, or start"
+                    " anew"
+                )
+            yield file
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,8 @@ class Minibatch:
         if self.tokenizer is not None:
             import torch
 
-            ids = self.tokenizer.ids(self.corpus.text(), vocabulary)
+            with self.corpus.opened() as file:
+                ids = self.tokenizer.ids(file.read(MOST_TEXT), vocabulary)
             if len(ids) < shape[1]:
                 raise BatchError(
                     f"corpus {self.corpus.path} has {len(ids)} tokens, expected at least"
@@ -126,13 +135,14 @@ class Minibatch:
             return torch.from_numpy(windows(ids, shape, seed))
         if vocabulary < _BYTES:
             raise BatchError(f"{vocabulary} tokens are too few for the bytes of a corpus")
-        text = self.corpus.text()
-        if len(text) <= shape[1]:
-            raise BatchError(
-                f"corpus {self.corpus.path} has {len(text)} bytes, expected more than"
-                f" {shape[1]}, the length of a sequence"
-            )
-        return text_windows(text, shape, seed)
+        with self.corpus.opened() as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= shape[1]:
+                raise BatchError(
+                    f"corpus {self.corpus.path} has {size} bytes, expected more than"
+                    f" {shape[1]}, the length of a sequence"
+                )
+            return text_windows(file, size, shape, seed)
 
     def shape(self, space: Space[Any]) -> tuple[int, int]:
         """The number of inputs, and of tokens per input."""
@@ -164,24 +174,31 @@ class Minibatch:
 PATHS = ("corpus_path", "tokenizer_path")
 
 
-def _read(path: str) -> bytes:
-    """The file's bytes, read once per process."""
+@contextmanager
+def _corpus(path: str) -> Iterator[BinaryIO]:
+    """The opened file; raise BatchError unless it can be read and is not too large."""
     try:
-        return _contents(path)
+        with open_regular(Path(path), LARGEST_CORPUS) as file:
+            yield file
+    except UntrustedError as error:
+        raise BatchError(f"corpus {error}") from None
     except OSError as error:
         raise BatchError(f"corpus {path} cannot be read: {error.strerror or error}") from None
 
 
-@lru_cache(maxsize=2)
-def _contents(path: str) -> bytes:
-    if not Path(path).is_file():
-        raise OSError(f"it is not {'there' if not Path(path).exists() else 'a file'}")
-    return Path(path).read_bytes()
+def _state(file: BinaryIO) -> tuple[int, int]:
+    """What changes when the file is written to: its size and time."""
+    about = os.fstat(file.fileno())
+    return about.st_size, about.st_mtime_ns
 
 
 @lru_cache(maxsize=2)
-def _digest(path: str, _: int) -> str:
-    return hashlib.sha256(_contents(path)).hexdigest()
+def _digest(path: str, state: tuple[int, int]) -> str:
+    """The SHA-256 of the file, computed once per process and state of the file."""
+    digest = hashlib.sha256()
+    for piece in pieces_of(Path(path)):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def zipf_tokens(vocabulary: int, shape: tuple[int, int], seed: int) -> Tensor:
@@ -216,16 +233,19 @@ def pydoc_digest() -> str:
 
 def text_tokens(shape: tuple[int, int], seed: int) -> Tensor:
     """Windows of the text that comes with CPython as byte ids, int64 (B, T)."""
-    return text_windows(pydoc_text(), shape, seed)
+    text = pydoc_text()
+    return text_windows(io.BytesIO(text), len(text), shape, seed)
 
 
-def text_windows(contents: bytes, shape: tuple[int, int], seed: int) -> Tensor:
-    """Windows of a text as byte ids, int64 (B, T), at places drawn from the seed."""
+def text_windows(file: BinaryIO, size: int, shape: tuple[int, int], seed: int) -> Tensor:
+    """Windows of a text of that size as byte ids, int64 (B, T), at places drawn from the seed."""
     import torch
 
     memory.check_batch(shape)
-    text = np.frombuffer(contents, dtype=np.uint8)
     n_windows, length = shape
-    starts = np.random.Generator(np.random.Philox(seed)).integers(0, len(text) - length, n_windows)
-    windows = np.stack([text[start : start + length] for start in starts])
-    return torch.from_numpy(windows.astype(np.int64))
+    starts = np.random.Generator(np.random.Philox(seed)).integers(0, size - length, n_windows)
+    windows = []
+    for start in starts:
+        file.seek(start)
+        windows.append(np.frombuffer(file.read(length), dtype=np.uint8))
+    return torch.from_numpy(np.stack(windows).astype(np.int64))

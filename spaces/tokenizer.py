@@ -1,23 +1,28 @@
 """A user's tokenizer file for the text of a batch: a tokenizer.json of Hugging Face.
 
 It is known by the digest of its contents, as a corpus is. The library that reads it, `tokenizers`,
-is optional and loaded when the first text is read.
+is optional; it runs in a process of its own with limits of time and memory.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spaces import memory
 from spaces.errors import BatchError
-from spaces.regular_files import read_regular
+from spaces.untrusted import UntrustedError, parse_json, read_regular
 
 LARGEST = 64 << 20  # bytes; the largest vocabularies in use need about half
 MOST_TEXT = 4 << 20  # bytes of a corpus that are read: enough for thousands of sequences
@@ -34,11 +39,11 @@ class Tokenizer:
     def of(path: str | Path) -> Tokenizer:
         """The tokenizer in the file; raise BatchError unless it can be read."""
         where = str(Path(path).expanduser().resolve())
-        _loaded(where)
+        _encoded(where, b"")
         return Tokenizer(hashlib.sha256(_read(where)).hexdigest(), where)
 
     def ids(self, text: bytes, vocabulary: int) -> NDArray[np.int64]:
-        """The token ids (n,) of the beginning of the text, all below the vocabulary."""
+        """The token ids (n,) of the text, all below the vocabulary."""
         if self.path is None:
             known = self.digest[:12]
             raise BatchError(
@@ -49,7 +54,7 @@ class Tokenizer:
                 f"tokenizer {self.path} has changed since it was first used; restore it, or start"
                 " anew"
             )
-        found = _encoded(self.path, text[:MOST_TEXT])
+        found = _encoded(self.path, text)
         largest = int(found.max(initial=-1))
         if largest >= vocabulary:
             raise BatchError(
@@ -61,6 +66,7 @@ class Tokenizer:
 
 def windows(ids: NDArray[np.int64], shape: tuple[int, int], seed: int) -> NDArray[np.int64]:
     """Rows (B, T) of consecutive tokens, at places drawn from the seed."""
+    memory.check_batch(shape)
     B, T = shape
     draws = np.random.Generator(np.random.Philox(seed)).random(B)
     starts = [math.floor(draw * (len(ids) - T + 1)) for draw in draws]
@@ -71,6 +77,8 @@ def _read(path: str) -> bytes:
     """The file's bytes, read once per process."""
     try:
         return _contents(path)
+    except UntrustedError as error:
+        raise BatchError(f"tokenizer {error}") from None
     except OSError as error:
         raise BatchError(f"tokenizer {path} cannot be read: {error.strerror or error}") from None
 
@@ -80,31 +88,82 @@ def _contents(path: str) -> bytes:
     return read_regular(Path(path), LARGEST)
 
 
-@lru_cache(maxsize=2)
-def _loaded(path: str) -> Any:
-    """The library's tokenizer."""
-    text = _read(path)
+# Normalizers and regular expressions of a file can take any time and memory, and the library's Rust
+# prints what it panics about: a process with limits does the work. Its arguments are the limits and
+# the module path, so that it imports nothing else than this process would.
+_CHILD = """
+import sys
+sys.path[:] = sys.argv[3:]
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]),) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]),) * 2)
+from array import array
+from tokenizers import Tokenizer
+file = sys.stdin.buffer
+size = int(file.readline())
+try:
+    tokenizer = Tokenizer.from_str(file.read(size).decode("utf-8"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    text = file.read().decode("utf-8", "replace")
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    sys.stdout.buffer.write(array("q", ids).tobytes())
+except BaseException as error:
+    sys.stdout.buffer.write(str(error).encode("utf-8", "replace")[:2000])
+    sys.exit(3)
+"""
+_FAILED = 3
+SECONDS, MEMORY = 10, 2 << 30  # of the processor, and bytes; a sound file needs a fifth
+_MOST_GROWTH = 64  # times, of the text by all replacements together
+
+
+def _parsed(path: str) -> dict[str, Any]:
+    """The JSON object in the file."""
     try:
-        import tokenizers
-    except ImportError:
-        raise BatchError(
-            "--tokenizer needs the library tokenizers: pip install lpzero[hf]"
-        ) from None
-    try:
-        found = tokenizers.Tokenizer.from_str(text.decode("utf-8"))
-        found.no_truncation()
-        found.no_padding()
-    except BaseException as error:  # a malformed file may end in a panic of the library's Rust
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        reason = (str(error).splitlines() or ["no reason given"])[0][:120]
-        raise BatchError(
-            f"tokenizer {path} is not a tokenizer.json of Hugging Face: {reason}"
-        ) from None
+        found = parse_json(_read(path), path)
+    except UntrustedError as error:
+        raise BatchError(f"tokenizer {path} is not a tokenizer.json: it {error.strerror}") from None
+    if not isinstance(found, dict):
+        raise BatchError(f"tokenizer {path} is not a tokenizer.json: it is not an object")
     return found
+
+
+def _growth(normalizer: Any) -> float:
+    """How many times as long the replacements of a normalizer can make a text."""
+    if not isinstance(normalizer, dict):
+        return 1.0
+    parts = normalizer.get("normalizers")
+    if isinstance(parts, list):
+        return math.prod(map(_growth, parts))
+    pattern, content = normalizer.get("pattern"), normalizer.get("content")
+    if not isinstance(pattern, dict) or not isinstance(content, str):
+        return 1.0
+    return max(1.0, len(content) / max(1, len(str(pattern.get("String", "?")))))
 
 
 @lru_cache(maxsize=2)
 def _encoded(path: str, text: bytes) -> NDArray[np.int64]:
-    encoding = _loaded(path).encode(text.decode("utf-8", "replace"), add_special_tokens=False)
-    return np.array(encoding.ids, dtype=np.int64)
+    """The token ids (n,) of the text."""
+    if find_spec("tokenizers") is None:
+        raise BatchError("--tokenizer needs the library tokenizers: pip install lpzero[hf]")
+    contents = _read(path)
+    if _growth(_parsed(path).get("normalizer")) > _MOST_GROWTH:
+        raise BatchError(f"tokenizer {path} multiplies the text by more than {_MOST_GROWTH}")
+    limits = [str(SECONDS), str(MEMORY)]
+    done = subprocess.run(
+        [sys.executable, "-c", _CHILD, *limits, *filter(None, sys.path)],
+        input=b"%d\n" % len(contents) + contents + text,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
+        check=False,
+    )
+    if done.returncode == 0:
+        return np.frombuffer(done.stdout, dtype=np.int64)
+    if done.returncode != _FAILED:
+        raise BatchError(
+            f"tokenizer {path} takes more than {SECONDS} s or {MEMORY >> 30} GB for this text"
+        )
+    reason = (done.stdout.decode("utf-8", "replace").splitlines() or ["no reason given"])[0][:120]
+    what = "cannot read this text" if text else "is not a tokenizer.json of Hugging Face"
+    raise BatchError(f"tokenizer {path} {what}: {reason}")

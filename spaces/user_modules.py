@@ -27,7 +27,7 @@ from typing import Any
 
 from spaces.base import Space
 from spaces.errors import SpaceError, UnknownNameError, shown
-from spaces.regular_files import read_regular
+from spaces.untrusted import read_regular
 
 _LARGEST = 8 << 20  # bytes
 _LONGEST = 200  # characters of an address that is printed as an option

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +30,7 @@ FORBIDDEN = {
 }
 
 # What each sub-package (or module) of lpzero may import of the others, from the bottom up.
-_BASE = {"errors", "version", "arrays", "files", "options", "untrusted"}
+_BASE = {"errors", "version", "arrays", "files", "options"}
 _BASE |= {"callable_package"}
 _MEASURED = _BASE | {"parallel", "plugins", "judgement", "statistics", "sketches", "scores"}
 _RUN = _MEASURED | {"runs"}
@@ -41,7 +42,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "arrays": {"errors"},
     "files": {"errors", "version", "arrays"},
     "options": {"errors"},
-    "untrusted": {"errors"},
     "parallel": _BASE,
     "plugins": _BASE | {"parallel"},
     "judgement": _BASE | {"parallel"},
@@ -75,6 +75,54 @@ WRITER = "lpzero/files.py"
 # Files that still write on their own today: remove an entry when it writes through WRITER.
 KNOWN_WRITERS: set[str] = set()
 
+# Calls that run code of the user's, by file. Each is given what the user names, never the content
+# of a file; docs/security.md says what that is.
+RUNS_CODE = {
+    "lpzero/cli/main.py": {"plugins.load"},
+    "lpzero/options.py": {"load_address"},
+    "lpzero/parallel/tasks.py": {"pickle.loads", "user_modules.accept", "user_modules.restore"},
+    "lpzero/plugins.py": {"user_modules.load"},
+    "lpzero/python/discovery.py": {"spaces.load"},
+    "lpzero/python/formula.py": {"spaces.load"},
+    "lpzero/search/evaluators.py": {"spaces.load"},
+    "spaces/__init__.py": {"load_address"},
+    "spaces/tables/project_file.py": {"spaces.load"},
+    "spaces/tables/table.py": {"spaces.load"},
+    "spaces/user_modules.py": {"exec"},
+}
+_RUNNING = {"exec", "eval", *(call for calls in RUNS_CODE.values() for call in calls)}
+# What a loader must be told to read numbers alone.
+_SAFE = {"torch.load": ("weights_only", True), "np.load": ("allow_pickle", False)}
+
+
+OPENER = "spaces/untrusted.py"
+# Files that open what is no stranger's: reason by file.
+OWN_READERS = {
+    "lpzero/dashboard/server.py": "package data",
+    "lpzero/downloads.py": "an archive that was just fetched, and whose digest is checked",
+    "lpzero/exhaust/shards.py": "NumPy gets the bytes that the opener read",
+    "lpzero/export/python_form.py": "the package's own source",
+    "lpzero/files.py": "the writer",
+    "lpzero/parallel/local.py": "memory that this process shares with its workers",
+    "lpzero/parallel/tasks.py": "the package's own source",
+    "lpzero/proxies/families/formulas.py": "package data",
+    "lpzero/report/page.py": "package data",
+    "lpzero/report/plotly_chart.py": "package data of plotly",
+    "lpzero/supernet/weights.py": "torch gets the bytes that the opener read",
+    "lpzero/cli/main.py": "/dev/null",
+    "lpzero/verbs/__init__.py": "the package's own source",
+    "spaces/memory.py": "files of the kernel",
+    "spaces/own/space.py": "the user's own code, which runs in this process",
+    "spaces/tables/rnn.py": "an archive that the opener checked",
+    "spaces/tables/vit.py": "an archive that the opener checked",
+}
+_READING_METHODS = {"read_text", "read_bytes"}
+_READING_FUNCTIONS = {
+    ("os", "open"), ("os", "fdopen"), ("np", "load"), ("np", "memmap"), ("np", "fromfile"),
+    ("torch", "load"), ("tarfile", "open"), ("zipfile", "ZipFile"), ("pandas", "read_parquet"),
+    ("pandas", "read_csv"),
+}  # fmt: skip
+
 
 class Import(NamedTuple):
     """A module's name where it is imported, at any depth of the code."""
@@ -89,6 +137,7 @@ def modules_of(package: str) -> list[Path]:
     return found
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -178,6 +227,23 @@ def _is_writing_mode(call: ast.Call, position: int) -> bool:
     return bool(modes) and (not words or any(set(word) & set("wax+") for word in words))
 
 
+def reads_of(tree: ast.AST) -> Iterator[str]:
+    """The calls that open a file on their own, whatever for."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = _name(node.func)
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        of = owner.id if isinstance(owner, ast.Name) else ""
+        is_method = owner is not None and of not in ("webbrowser", "gzip")
+        if (
+            (name == "open" and (owner is None or is_method))
+            or (is_method and name in _READING_METHODS)
+            or (of, name) in _READING_FUNCTIONS
+        ):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
 def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -238,6 +304,52 @@ def test_one_module_writes_files() -> None:
     new = [call for file in found.keys() - KNOWN_WRITERS - {WRITER} for call in found[file]]
     assert not sorted(new)
     assert not KNOWN_WRITERS - found.keys(), "no longer there: remove them from KNOWN_WRITERS"
+
+
+def test_code_of_the_user_is_run_only_where_the_user_names_it() -> None:
+    found: dict[str, set[str]] = {}
+    for path in (*modules_of("lpzero"), *modules_of("spaces"), *modules_of("primitives")):
+        for node in ast.walk(tree_of(path)):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in _RUNNING:
+                found.setdefault(relative(path), set()).add(name)
+            if isinstance(node, ast.Call) and name in _SAFE:
+                option, value = _SAFE[name]
+                given = {key.arg: ast.unparse(key.value) for key in node.keywords}
+                assert given.get(option) == str(value), f"{relative(path)}:{node.lineno}: {name}"
+    assert found == RUNS_CODE
+
+
+def test_one_module_opens_what_may_be_a_strangers() -> None:
+    found = {
+        relative(path): calls
+        for package in ("lpzero", "spaces", "primitives")
+        for path in modules_of(package)
+        if (calls := list(reads_of(tree_of(path))))
+    }
+    new = {file: found[file] for file in found.keys() - OWN_READERS.keys() - {OPENER}}
+    assert not new
+    assert not OWN_READERS.keys() - found.keys(), "no longer there: remove them from OWN_READERS"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_read"),
+    [
+        ("open(path)", True),
+        ("path.open('rb')", True),
+        ("path.read_text()", True),
+        ("(folder / name).read_bytes()", True),
+        ("os.open(path, flags)", True),
+        ("np.load(path)", True),
+        ("torch.load(path)", True),
+        ("read_json(path)", False),
+        ("open_regular(path)", False),
+        ("webbrowser.open(address)", False),
+        ("file.read()", False),
+    ],
+)
+def test_reading_calls_are_told_from_others(code: str, is_read: bool) -> None:
+    assert bool(list(reads_of(ast.parse(code)))) == is_read
 
 
 @pytest.mark.parametrize(

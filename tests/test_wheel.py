@@ -60,6 +60,7 @@ def test_folders_with_our_names_do_not_break_it(
         if is_package:
             (tmp_path / name / "__init__.py").write_text("")
     around = {**os.environ, "PYTHONPATH": str(site)}
+    around.pop("PYTHONDONTWRITEBYTECODE", None)  # the first process compiles for all
 
     def output(*words: str) -> str:
         done = subprocess.run(
@@ -70,7 +71,8 @@ def test_folders_with_our_names_do_not_break_it(
 
     # With -m the working directory is first on the path.
     assert "nano-gpt2" in output("-m", "lpzero", "tables")
-    assert "104" in output("-m", "lpzero", "rank", "nano-gpt2", "--proxy", "depth")
+    if is_package:  # which hides more: a verb that imports nearly everything
+        assert "104" in output("-m", "lpzero", "rank", "nano-gpt2", "--proxy", "depth")
     code = "import lpzero, spaces, primitives; print(spaces.__file__, primitives.__file__)"
     assert output("-c", code).count(str(site)) == 2
 

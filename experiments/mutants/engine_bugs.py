@@ -47,7 +47,7 @@ BUGS = (
         ("float(of[row])", "float(of[0])", "every sketch has the scores of the first"),
     ]),
     Bugs("lpzero/scores/stacks.py", [_T + "scores/test_values.py", _T + "scores/test_branch_table.py"], [
-        ("width = b.true_columns if a.true_columns == b.rows else b.rows", "width = b.true_columns", "the true width of a·bᵀ"),
+        ("return Matrix(finite(product), factor.true_columns)", "return Matrix(finite(product), b.true_columns)", "the true width of a·bᵀ"),
         ("np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.column_scale", "np.add.reduce(a.values.mean(axis=1) * others, axis=1)", "the mean of a product of cut matrices is not rescaled"),
         ("return Matrix(finite(values), max(a.true_columns, b.true_columns))", "return Matrix(finite(values), a.true_columns)", "a scalar before a matrix makes it one column wide"),
     ]),
@@ -134,14 +134,14 @@ BUGS = (
     ]),
     Bugs("lpzero/judgement/table.py", [_T + "judgement/test_table.py", _T + "judgement/test_rivals.py"], [
         ("name = max(rhos, key=lambda name: abs(rhos[name]), default=None)", "name = min(rhos, key=lambda name: abs(rhos[name]), default=None)", "the worst counter is the rival"),
-        ("name = max(found, key=lambda name: self._known_rho(found[name]), default=None)", "name = min(found, key=lambda name: self._known_rho(found[name]), default=None)", "the worst column is the rival"),
+        ("name = max(columns, key=lambda name: self._known_rho(columns[name]), default=None)", "name = min(columns, key=lambda name: self._known_rho(columns[name]), default=None)", "the worst column is the rival"),
         ("\"in_sample\": part != \"test\"", "\"in_sample\": part == \"train\"", "valid figures count as out of sample"),
         ("kept = rows[np.isfinite(others[rows])]", "kept = rows", "a rival's missing scores are compared"),
-        ("found = {\"train\": self.split.train, \"valid\": self.split.valid}", "found = {\"train\": self.split.train, \"valid\": self.split.train}", "valid measured on train rows"),
+        ("open_parts = {\"train\": self.split.train, \"valid\": self.split.valid}", "open_parts = {\"train\": self.split.train, \"valid\": self.split.train}", "valid measured on train rows"),
     ]),
     Bugs("lpzero/judgement/rivals.py", [_T + "judgement/test_verdict.py"], [
         ("abs(winner.rho_within) <= chance_within(winner.n_within)", "winner.rho_within <= 0", "chance within groups is not considered"),
-        ("if found.outcome is Outcome.NOT_AHEAD:", "if False:", "a winner that is behind is called ahead"),
+        ("if difference.outcome is Outcome.NOT_AHEAD:", "if False:", "a winner that is behind is called ahead"),
     ]),
     Bugs("lpzero/judgement/bootstrap.py", [_T + "judgement/test_differences.py"], [
         ("if self.rho_ci[0] > 0 else", "if self.rho_ci[1] > 0 else", "ahead although the interval holds 0"),

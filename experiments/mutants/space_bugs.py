@@ -86,7 +86,7 @@ BUGS = (
     ]),
     Bugs("spaces/minibatch.py", [_SPACES, _T + "test_minibatch.py"], [
         ("weights = 1.0 / (np.arange(vocabulary) + 2.7)", "weights = np.ones(vocabulary)", "words are drawn uniformly"),
-        ("text[start : start + length]", "text[:length]", "every window is the first one"),
+        ("file.seek(start)", "file.seek(0)", "every window is the first one"),
     ]),
     Bugs("spaces/tables/splits.py", [_T + "tables/test_splits.py"], [
         ("units.setdefault(key, []).append(row)", "units.setdefault(row, []).append(row)", "equal architectures may be in train and test"),
@@ -109,5 +109,10 @@ BUGS = (
     Bugs("spaces/training/table_rows.py", [_T + "training/test_table_rows.py", "tests/lpzero/training/test_table_build.py"], [
         ("np.mean([run[\"target\"] for run in kept[: plan.n_seeds]])", "np.mean([run[\"target\"] for run in kept])", "a target averages the repeated trainings, too"),
         ("rho(range(k), range(k, 2 * k))", "rho(range(k), range(k))", "the noise ceiling compares trainings with themselves"),
+    ]),
+    Bugs("spaces/user_modules.py", [_T + "test_user_modules.py"], [
+        ("    module = _given(module_name)\n    if module is None:\n        _load", "    module = load(module_name)\n    if module is None:\n        _load", "an address in a file runs its code"),
+        ("if _stem(name) == _stem(module):", "if True:", "lpzero.yaml runs the code of every space that it names"),
+        ("return sys.modules[(by_path or by_name)[-1].name]", "return sys.modules[by_name[-1].name]", "the last file of a name is taken for all of that name"),
     ]),
 )  # fmt: skip

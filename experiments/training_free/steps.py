@@ -25,8 +25,8 @@ from lpzero import files
 from lpzero.cli.options import data_option
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
-from spaces.regular_files import read_regular
 from spaces.tables import data_root, load
+from spaces.untrusted import read_regular
 
 PRETRAINING = Path("flexibert/BERT_benchmark_train_ablation.json")
 SOURCE = "data/BERT_benchmark_train_ablation.json of aaronserianni/training-free-nas"

@@ -5,7 +5,6 @@ Exit codes: 0 done, 2 bad input, 1 failure, 130 interrupted (Ctrl-C or SIGTERM).
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import sys
@@ -21,15 +20,6 @@ from lpzero.version import VERSION
 # Set it to see where an unexpected error comes from.
 TRACEBACK_VARIABLE = "LPZERO_TRACEBACK"
 PLUGIN = "--plugin"
-# Torch's allocators, those of C++ and of threads, and the loader of libraries have no class for it.
-_OUT_OF_MEMORY = (
-    "allocate memory",
-    "out of memory",
-    "not enough memory",
-    "bad_alloc",
-    "can't start new thread",
-    "failed to map segment",
-)
 
 
 class LazyGroup(click.Group):
@@ -127,26 +117,21 @@ def explain(error: Exception) -> tuple[str, int]:
         context = getattr(error, "ctx", None)
         hint = f" (see {context.command_path} --help)" if context else ""
         return _one_line(error.format_message() + hint), error.exit_code
+    from spaces.memory import NOT_ENOUGH, is_out_of_memory
+
     if isinstance(error, _project_errors()):
         return _one_line(error), 2 if isinstance(error, (ValueError, LookupError)) else 1
-    if _is_out_of_memory(error):
-        return "not enough memory: give a smaller batch or model, or fewer jobs", 2
+    if is_out_of_memory(error):
+        return NOT_ENOUGH, 2
+    if isinstance(error, UnicodeEncodeError):  # a file's name may have bytes that are no text
+        given = error.object[max(error.start - 40, 0) : error.end + 40]
+        return _one_line(f"{given!r} is not text in UTF-8: rename the file"), 2
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         is_input = isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError))
         return _one_line(f"{place}{error.strerror or error}"), 2 if is_input else 1
     name = type(error).__name__
     return _one_line(f"unexpected {name}: {error} (set {TRACEBACK_VARIABLE}=1 to see where)"), 1
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether Python, NumPy, torch or the system could not allocate memory."""
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return True
-    text = str(error)
-    return isinstance(error, (RuntimeError, ImportError)) and any(
-        words in text for words in _OUT_OF_MEMORY
-    )
 
 
 def _project_errors() -> tuple[type[Exception], ...]:

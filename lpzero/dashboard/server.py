@@ -8,6 +8,8 @@ The token is part of the path and not a cookie: a browser sends cookies to every
 
 from __future__ import annotations
 
+import asyncio
+import json
 import secrets
 import socket
 import threading
@@ -23,9 +25,10 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lpzero.dashboard.pages import beside, list_page, live_page
 from lpzero.dashboard.places import Place, find_runs, shown
@@ -61,7 +64,7 @@ def application(root: Path, token: str) -> Guard:
 
     def runs_now(request: Request) -> Response:
         lines = [line.to_json() for line in library.runs()]
-        return JSONResponse({"runs": lines, "remarks": library.remarks()})
+        return _json({"runs": lines, "remarks": library.remarks()})
 
     def run(request: Request) -> Response:
         id = request.path_params["id"]
@@ -113,15 +116,49 @@ def listen(port: int | None) -> socket.socket:
 
 def serve(app: Guard, listening: socket.socket) -> None:
     """Answer requests until the process is asked to stop."""
-    config = uvicorn.Config(
+    uvicorn.Server(server_config(app)).run(sockets=[listening])
+
+
+def server_config(app: Guard) -> uvicorn.Config:
+    """How the application is served."""
+    return uvicorn.Config(
         app,
+        http=Connection,
         log_level="warning",
         access_log=False,
         server_header=False,
         lifespan="off",
         ws="none",
     )
-    uvicorn.Server(config).run(sockets=[listening])
+
+
+SLOW = 10.0  # seconds between two looks at a connection
+_MOST_LOOKS = 6  # at which the same answer may be on its way
+
+
+class Connection(H11Protocol):
+    """A connection that is closed when its client is slow to ask, or to read the answer."""
+
+    _last: object = None
+    _n_looks = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(SLOW, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _look(self) -> None:
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        is_new = self._last != (self.cycle, is_answering)
+        self._last = (self.cycle, is_answering)
+        self._n_looks = 0 if is_new else self._n_looks + 1
+        if self._n_looks >= (_MOST_LOOKS if is_answering else 1):
+            self.transport.abort()
+        else:
+            self._timer = self.loop.call_later(SLOW, self._look)
 
 
 def _ids(request: Request) -> list[str]:
@@ -137,7 +174,13 @@ def _newer(request: Request, version: str, content: Callable[[], object]) -> Res
     """The content, or nothing if the page has it already."""
     if request.query_params.get("seen") == version:
         return Response(status_code=204)
-    return JSONResponse(content())
+    return _json(content())
+
+
+def _json(content: object) -> Response:
+    """The content as ASCII: a path that is not UTF-8 cannot be sent otherwise."""
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return Response(text, media_type="application/json")
 
 
 def _html(page: bytes) -> Response:

@@ -40,6 +40,7 @@ from lpzero.runs.run import (
     report_unexpected_content,
     stamp,
 )
+from spaces.untrusted import open_regular, read_regular
 
 RUNNING, UNREADABLE = "running", "unreadable"
 
@@ -129,8 +130,8 @@ def is_active(folder: Path, changed: float) -> bool:
     file names must be alive and must have written something a moment ago.
     """
     try:
-        inode = os.stat(folder / LOCK, follow_symlinks=False).st_ino
-        holder = int((folder / LOCK).read_bytes()[:32])
+        with open_regular(folder / LOCK, follow_links=False) as file:
+            inode, holder = os.fstat(file.fileno()).st_ino, int(file.read(32))
     except (OSError, ValueError):
         return False  # no lock file, or an empty one: its process ended by itself
     if _is_locked(inode, holder):
@@ -145,7 +146,7 @@ def _is_locked(inode: int, holder: int) -> bool:
     """
     lines: list[str] = []
     with suppress(OSError):
-        lines = _LOCKS.read_text().splitlines()
+        lines = read_regular(_LOCKS).decode(errors="replace").splitlines()
     # such as "1: FLOCK  ADVISORY  WRITE 3039 fe:00:2285607 0 EOF"
     held = ((words[1], words[4], words[5].rpartition(":")[2]) for line in lines
             if len(words := line.split()) > 5)  # fmt: skip

@@ -7,7 +7,7 @@ on the test rows alone, and only where these are few. It combines ranks: those a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -115,7 +115,7 @@ class NetworkRivals:
         table, rows = judged.table, judged.parts["test"]
         if self.proxy_scores is None or table.space is None or len(rows) > MOST_NETWORKS:
             return []
-        tested = _only(table, rows.tolist())
+        tested = table.only(rows.tolist())
         try:
             found = self.proxy_scores(tested, NAMES, self.options)
         except (LPZeroError, RuntimeError):
@@ -128,15 +128,3 @@ class NetworkRivals:
             everywhere[rows] = scores
             lines.append(Rival(name, "zoo", everywhere))
         return lines
-
-
-def _only(table: Table, rows: list[int]) -> Table:
-    """The table with these rows alone."""
-    return replace(
-        table,
-        archs=tuple(table.archs[i] for i in rows),
-        ids=tuple(table.ids[i] for i in rows),
-        targets=table.targets[rows],
-        extra={name: values[rows] for name, values in table.extra.items()},
-        digest=f"{table.digest} test rows",
-    )

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property, partial
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from lpzero.discover.campaign_columns import NetworkRivals, ProxyScores, table_c
 from lpzero.discover.candidate import is_candidate
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.levels import LearningCurve, learning_sentence
-from lpzero.discover.objective import Objective, first_formulas, floors
+from lpzero.discover.objective import Objective, floors
 from lpzero.discover.settings import NESTED, Settings, preset
 from lpzero.discover.storage import (
     KIND,
@@ -41,7 +40,6 @@ from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
-from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.floor import PERMUTATIONS, check_permutations
 from lpzero.scores.formula_rivals import best_count
 from lpzero.sketches.sketch import Sketch, SketchOptions
@@ -147,9 +145,8 @@ class Campaign:
 
     def search(self) -> Campaign:
         """Search only; the targets of the test rows are not accessible to it."""
-        evolution = Evolution(
-            self.settings, self.objective, self._first_formulas, self._column_facts
-        )
+        judge = self.objective
+        evolution = Evolution(self.settings, judge, judge.first_formulas, judge.column_facts)
         evolution.language.check_not_empty()
         for text in self.settings.start:
             evolution.language.read(text)
@@ -214,18 +211,6 @@ class Campaign:
         """The rows that the search of the best count sees: those of the winner's."""
         is_nested = self.objective.rule == NESTED
         return fitness.train_valid_rows if is_nested else fitness.rows
-
-    @cached_property
-    def _column_facts(self) -> ColumnFacts:
-        return common_facts([fitness.columns for fitness in self.objective.tables_fitness])
-
-    def _first_formulas(self) -> list[Formula]:
-        """The products that a beam search finds on all tables together, best first."""
-        if not self.settings.starts_from_beam:
-            return []
-        tables = self.objective.tables_fitness
-        formulas = first_formulas(tables, self._column_facts, self.objective.across())
-        return list(islice(formulas, self.settings.population // 2))
 
     def _stability(self) -> MeasureStability | None:
         """What measures how far a formula's scores repeat; None without other seeds."""

@@ -435,6 +435,13 @@ class Language:
             formula = self.draw(rng)
             if self.why_outside(formula) is None and self._pruned(formula) is None:
                 return
+        if self.settings.columns_only:
+            usable = sorted({str(column) for column in (*self.column_factors, *self.summands)})
+            raise InputError(
+                "--columns-only combines columns, and these are too few that can be combined:"
+                f" {', '.join(usable)[:200] or 'none'}; give a table with more columns that differ"
+                " between rows"
+            )
         raise InputError(
             f"no formula of this space survives pruning: all of {_TRIES:,} drawn with statistics"
             f" {' '.join(self.statistics)}, {self.settings.unaries} unaries and depth"

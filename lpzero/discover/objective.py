@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from heapq import merge
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from lpzero.discover.settings import FITTED, NESTED, Settings
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.measures import MEASURES, ONE_TABLE, Across, Measures
 from lpzero.judgement.ranks import rank_many
-from lpzero.scores.columns import ColumnFacts
+from lpzero.scores.columns import ColumnFacts, common_facts
 from lpzero.scores.floor import ProductFloor, permutation_floor
 from lpzero.scores.products import search, search_tables
 from lpzero.scores.terms import stable_term_tables
@@ -153,6 +153,49 @@ class Objective:
             return self.across()
         return Across("regret", [fitness.own_best_train_valid for fitness in self.tables_fitness])
 
+    @cached_property
+    def column_facts(self) -> ColumnFacts:
+        """What holds for the columns on every table."""
+        return common_facts([fitness.columns for fitness in self.tables_fitness])
+
+    def first_formulas(self) -> list[Formula]:
+        """The formulas that the first population starts with, best first."""
+        if not self.settings.starts_from_beam:
+            return []
+        return list(islice(self._beam_formulas(), self.settings.population // 2))
+
+    def _beam_formulas(self) -> Iterator[Formula]:
+        columns, tables = self.column_facts, self.tables_fitness
+        signless = [name for name in columns.names if name not in columns.positive]
+        yield from (Formula.of_base(Column(name)) for name in signless[:_MOST_SINGLES])
+        searches = [self._products(), *(fitness.sums(columns) for fitness in tables)]
+        if len(tables) == 1:
+            yield from (formula for _, formula in merge(*searches, key=lambda best: -best[0]))
+            return
+        for turn in zip_longest(*searches):
+            yield from (best[1] for best in turn if best is not None)
+
+    def _products(self) -> Iterator[tuple[float, Formula]]:
+        """The products that a beam search finds on all tables, each with its number across them."""
+        columns, tables, first = self.column_facts, self.tables_fitness, self.tables_fitness[0]
+        if self.rule == NESTED:  # evolution starts inside the level
+            per_table = [first.level_choice.level.without(first.counters).terms]
+        else:
+            two_seeds = [fitness.two_seeds for fitness in tables]
+            per_table = stable_term_tables(two_seeds, first.term_language, self.settings.stable)
+        terms = per_table[0]
+        if not len(terms):
+            return
+        searched = [fitness.searched(of) for fitness, of in zip(tables, per_table, strict=True)]
+        for best in search_tables(searched, self.across(), first.beam):
+            if not columns.names:
+                yield best.value, best.factors.formula(terms)
+                continue
+            factors = [(terms.terms[term], exponent) for term, exponent in best.factors.powers]
+            formula = product_of(factors, columns.positive, ranked=True)
+            if formula is not None:
+                yield best.value, formula
+
 
 MEMBERS = 20  # of an ensemble
 
@@ -207,46 +250,8 @@ def floors(
             fitness.parts.open_test(),
         )
         label = f"permutations of {table.name}" if with_progress else None
-        found = permutation_floor(
+        floor_of_table = permutation_floor(
             floor, table.targets, permutations, workers=fitness.workers, label=label
         )
-        lines.append({"table": table.name, **found.to_json()})
+        lines.append({"table": table.name, **floor_of_table.to_json()})
     return lines
-
-
-def first_formulas(
-    tables: Sequence[TableFitness], columns: ColumnFacts, across: Across
-) -> Iterator[Formula]:
-    """The formulas, best first; `columns` are the facts that hold on every table."""
-    signless = [name for name in columns.names if name not in columns.positive]
-    yield from (Formula.of_base(Column(name)) for name in signless[:_MOST_SINGLES])
-    searches = [_products(tables, columns, across), *(table.sums(columns) for table in tables)]
-    if len(tables) == 1:
-        yield from (formula for _, formula in merge(*searches, key=lambda best: -best[0]))
-        return
-    for turn in zip_longest(*searches):
-        yield from (best[1] for best in turn if best is not None)
-
-
-def _products(
-    tables: Sequence[TableFitness], columns: ColumnFacts, across: Across
-) -> Iterator[tuple[float, Formula]]:
-    """The products that a beam search finds on all tables, each with its number across them."""
-    first = tables[0]
-    if first.settings.rule(len(tables)) == NESTED:  # evolution starts inside the level
-        per_table = [first.level_choice.level.without(first.counters).terms]
-    else:
-        two_seeds = [fitness.two_seeds for fitness in tables]
-        per_table = stable_term_tables(two_seeds, first.term_language, first.settings.stable)
-    terms = per_table[0]
-    if not len(terms):
-        return
-    searched = [fitness.searched(of) for fitness, of in zip(tables, per_table, strict=True)]
-    for best in search_tables(searched, across, first.beam):
-        if not columns.names:
-            yield best.value, best.factors.formula(terms)
-            continue
-        factors = [(terms.terms[term], exponent) for term, exponent in best.factors.powers]
-        formula = product_of(factors, columns.positive, ranked=True)
-        if formula is not None:
-            yield best.value, formula

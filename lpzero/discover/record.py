@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from typing import Any
 from lpzero.discover.candidate import Candidate, is_candidate
 from lpzero.discover.hall_of_fame import Tally
 from lpzero.errors import InputError
+from lpzero.files import LARGEST_JSON
 from lpzero.runs.config import StoredConfig
 from lpzero.runs.directory import file_digest
 from lpzero.runs.formula_run import FormulaRun, PairRho, Row, pairs_in
@@ -29,6 +29,7 @@ from lpzero.runs.run import Now, Stamp, read_file, report_unexpected_content, st
 from primitives.parser import parse
 from primitives.space_size import SpaceSize, measure
 from primitives.statistics import STATISTICS
+from spaces.untrusted import UntrustedError, read_json, read_regular, read_tail
 
 _TAIL = 1 << 16  # bytes; the last line is in them
 _SMALL = 8 << 20  # bytes of a journal that is read as a whole, for the figures of pairs
@@ -176,8 +177,8 @@ def _on_result(folder: Path, result: Row | None, n_lines: int) -> list[str]:
 def _stored_hall(folder: Path) -> list[Row] | None:
     """The hall of fame as the campaign wrote it; None if it is missing or incomplete."""
     try:
-        rows = json.loads((folder / HALL).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        rows = read_json(folder / HALL, LARGEST_JSON, follow_links=False)
+    except (FileNotFoundError, UntrustedError):
         return None
     needed = {"formula", "complexity", "fitness"}
     is_whole = isinstance(rows, list) and all(
@@ -189,7 +190,7 @@ def _stored_hall(folder: Path) -> list[Row] | None:
 def _stored_history(folder: Path) -> list[Row] | None:
     """The rows of the history as the campaign wrote it; None if it is missing or incomplete."""
     try:
-        text = (folder / HISTORY).read_text(encoding="utf-8")
+        text = read_regular(folder / HISTORY, LARGEST_JSON, follow_links=False).decode()
         rows: list[Row] = list(csv.DictReader(io.StringIO(text)))
         for row in rows:
             int(row["tried"]), int(row["evaluated"]), float(row["fitness"])
@@ -307,12 +308,7 @@ def watch(config: StoredConfig) -> LiveCampaign:
 def _n_tried(journal: Path) -> int | None:
     """How many formulas the journal has, by its last line; None if that line is torn."""
     with suppress(OSError, ValueError, TypeError, LookupError):
-        handle = os.open(journal, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
-        try:
-            start = max(0, os.fstat(handle).st_size - _TAIL)
-            tail = os.pread(handle, _TAIL, start)
-        finally:
-            os.close(handle)
+        tail = read_tail(journal, _TAIL)
         if tail.endswith(b"\n"):
             return int(json.loads(tail.splitlines()[-1])["id"]) + 1
     return None

@@ -78,8 +78,8 @@ class PairTask:
     def __call__(self, task: tuple[int, PairShard]) -> None:
         number, shard = task
         first, second, values, counts = self.measure(shard)
-        found = {"first": first, "second": second, "values": values, "counts": np.array(counts)}
-        self.files.write(number, found)
+        arrays = {"first": first, "second": second, "values": values, "counts": np.array(counts)}
+        self.files.write(number, arrays)
 
     def measure(
         self, shard: PairShard
@@ -93,10 +93,11 @@ class PairTask:
             part = slice(start, start + step)
             scores = self.logs[first[part]]
             scores += float(exponent) * self.logs[second[part]]
-            found = self.measures.measure(scores)
-            values[:, part] = np.where(found.constant | found.non_finite, np.nan, found.values)
-            n_constant += int(found.constant.sum())
-            n_bad += int(found.non_finite.sum())
+            measured = self.measures.measure(scores)
+            is_bad = measured.constant | measured.non_finite
+            values[:, part] = np.where(is_bad, np.nan, measured.values)
+            n_constant += int(measured.constant.sum())
+            n_bad += int(measured.non_finite.sum())
         kept = best_of(values)
         counts = n_products, n_constant, n_bad, len(first)
         return first[kept], second[kept], values[:, kept], counts
@@ -163,8 +164,8 @@ class PairResults:
 
     @cached_property
     def _counts(self) -> list[int]:
-        found = [self._whole(number)["counts"] for number in range(len(self.shards))]
-        return [int(n) for n in np.sum(found, axis=0)]
+        per_shard = [self._whole(number)["counts"] for number in range(len(self.shards))]
+        return [int(n) for n in np.sum(per_shard, axis=0)]
 
     def best(self, query: Query) -> list[Entry]:
         """The products with the largest absolute measure that the query asks for."""
@@ -178,12 +179,12 @@ class PairResults:
         if query.top > KEPT:
             raise InputError(f"with --terms 2 --top can be at most {KEPT}")
         column = MEASURES.index(query.by)
-        found: list[tuple[float, int, int]] = []
+        best: list[tuple[float, int, int]] = []
         for number in range(len(self.shards)):
             values = self._whole(number)["values"][column]
-            found += [(abs(float(v)), number, i) for i, v in enumerate(values) if np.isfinite(v)]
-            found = sorted(found, key=lambda one: (-one[0], one[1], one[2]))[: 5 * query.top]
-        return [self._entry(column, number, i) for _, number, i in found]
+            best += [(abs(float(v)), number, i) for i, v in enumerate(values) if np.isfinite(v)]
+            best = sorted(best, key=lambda place: (-place[0], place[1], place[2]))[: 5 * query.top]
+        return [self._entry(column, number, i) for _, number, i in best]
 
     def _entry(self, column: int, number: int, i: int) -> Entry:
         shard = self._whole(number)
@@ -196,17 +197,17 @@ class PairResults:
         return Entry(formula, signed[column], signed)
 
     def _whole(self, number: int) -> dict[str, Any]:
-        found = self._read(number)
-        if found is None:
+        shard = self._read(number)
+        if shard is None:
             raise InputError(f"the run in {self.files.folder} is not finished: start it again")
-        return found
+        return shard
 
     def _read(self, number: int) -> dict[str, Any] | None:
         if number not in self._cache:
-            found = self.files.read(number)
-            if found is None:
+            shard = self.files.read(number)
+            if shard is None:
                 return None
-            self._cache[number] = found
+            self._cache[number] = shard
         return self._cache[number]
 
     @cached_property

@@ -132,8 +132,8 @@ def _line(judged: TableJudge, entry: Entry, scores: FloatArray) -> dict[str, Any
 def _best(judged: TableJudge, entry: Entry, scores: FloatArray) -> dict[str, Any]:
     """The formula's line, with the judgement of every part."""
     line = _line(judged, entry, scores)
-    found = {judged.table.name: judged.judge_chosen(scores)}
-    return {**line, "sign": entry.formula.sign, "judged": found}
+    judgements = {judged.table.name: judged.judge_chosen(scores)}
+    return {**line, "sign": entry.formula.sign, "judged": judgements}
 
 
 def _unread(results: Results | PairResults, branches: BranchTable) -> dict[str, int]:
@@ -180,7 +180,7 @@ def floors(
     logs, train = results.terms.logs, split.train
     floor = ProductFloor(PairScreen.of(logs[:, train]).best, logs, train, train, split.open_test())
     label = "permutations" if asked.progress else None
-    found = permutation_floor(
+    reached = permutation_floor(
         floor, table.targets, permutations, workers=asked.workers, label=label
     )
-    return [{"table": table.name, **found.to_json()}]
+    return [{"table": table.name, **reached.to_json()}]

@@ -152,13 +152,13 @@ class Results:
         return {}
 
 
-def _first(found: list[tuple[float, int, int]], top: int) -> list[tuple[float, int, int]]:
+def _first(entries: list[tuple[float, int, int]], top: int) -> list[tuple[float, int, int]]:
     """The best entries, and all that tie with the last; ties are in the order of the space."""
-    found.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
-    if len(found) <= top:
-        return found
-    border = found[top - 1][0]
-    return [entry for entry in found if entry[0] >= border][: 100 * top]
+    entries.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
+    if len(entries) <= top:
+        return entries
+    border = entries[top - 1][0]
+    return [entry for entry in entries if entry[0] >= border][: 100 * top]
 
 
 def formula_at(

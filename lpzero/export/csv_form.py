@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
+from lpzero.export.fields import check_text, read_text
 from lpzero.export.record import Exported, Exporter, Figures, Provenance
 from lpzero.files import guarded, to_csv, unguarded
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics import OURS
-from lpzero.untrusted import check_text, read_text
 from primitives.parser import parse
 
 _MAX_ROWS = 1000

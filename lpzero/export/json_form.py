@@ -16,11 +16,11 @@ from typing import Any
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
+from lpzero.export.fields import Fields, check_number, check_text, read_json, read_text
 from lpzero.export.record import Batch, Exported, Exporter, Figures, Formulas, Provenance
 from lpzero.judgement.table import SPLIT_PARTS
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
-from lpzero.untrusted import Fields, check_number, check_text, read_json, read_text
 from primitives.formula import Formula
 from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS

@@ -16,6 +16,7 @@ from typing import Any
 import spaces
 from lpzero.errors import InputError
 from lpzero.export import csv_form, json_form, sympy_form
+from lpzero.export.fields import Fields, check_number, check_text, read_text
 from lpzero.export.latex_form import CounterFigures
 from lpzero.export.record import Batch, Exported, Figures, Formulas, Provenance, batch_of
 from lpzero.judgement.counters import BEST_COUNT
@@ -23,7 +24,6 @@ from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.layout import RESULT
 from lpzero.runs.run import open_run, report_unexpected_content
-from lpzero.untrusted import Fields, check_number, check_text, read_text
 from primitives.classics import CLASSICS, Fidelity
 from primitives.parser import parse
 from spaces.errors import UnknownNameError

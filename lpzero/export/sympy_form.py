@@ -12,8 +12,8 @@ from pathlib import Path
 
 from lpzero.errors import InputError
 from lpzero.export import synthetic_networks
+from lpzero.export.fields import read_text
 from lpzero.export.record import Exported, Exporter, Formulas, Provenance
-from lpzero.untrusted import read_text
 from primitives.errors import TensorError
 from primitives.parser import parse
 

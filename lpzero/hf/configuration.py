@@ -21,7 +21,7 @@ from typing import Any
 
 from lpzero.errors import InputError
 from spaces.errors import SpaceError, shown
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, read_regular
 
 CONFIG = "config.json"
 _LARGEST = 1 << 20  # bytes of a configuration
@@ -48,7 +48,7 @@ def read_configuration(path: str | Path) -> dict[str, Any]:
         fields = json.loads(read_regular(place, _LARGEST))
     except FileNotFoundError:
         raise InputError(f"there is no configuration {place}") from None
-    except (NotRegularError, PermissionError, IsADirectoryError) as error:
+    except (UntrustedError, PermissionError, IsADirectoryError) as error:
         raise InputError(f"{place}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())

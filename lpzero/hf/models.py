@@ -32,7 +32,7 @@ from spaces.errors import shown
 from spaces.images import noise_images
 from spaces.minibatch import Minibatch, zipf_tokens
 from spaces.outlines import check_pass, outline
-from spaces.regular_files import read_regular
+from spaces.untrusted import read_regular
 
 _EAGER = "eager"
 _LARGEST_INDEX = 16 << 20  # bytes of the list of files that hold weights

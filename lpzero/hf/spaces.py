@@ -34,7 +34,7 @@ from lpzero.own import space
 from spaces.errors import ArchitectureError, shown
 from spaces.own.configuration import DEPTHS, MOST_VALUES, Configuration
 from spaces.own.space import OwnSpace, laid_out_fits
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, read_regular
 
 _LARGEST = 1 << 16  # bytes of a space; the YAML reader takes a second for so many
 _KEYS = ("model_type", "fields", "search", "batch")
@@ -131,7 +131,7 @@ def read_space(path: str | Path) -> HfSpace:
         given = yaml.safe_load(read_regular(place, _LARGEST))
     except FileNotFoundError:
         raise InputError(f"there is no file {place}") from None
-    except (NotRegularError, PermissionError, IsADirectoryError) as error:
+    except (UntrustedError, PermissionError, IsADirectoryError) as error:
         raise InputError(f"{place}: {error.strerror}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{place} is not YAML: {' '.join(str(error).split())[:200]}") from None

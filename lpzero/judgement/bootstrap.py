@@ -95,7 +95,7 @@ _draw_again = lru_cache(maxsize=4)(_draw)  # one seed: a table's parts are drawn
 
 def spearman_resampled(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
     """Rho of x and y (n,) in each resample (R,); 0 where a resample is constant."""
-    return np.concatenate([one.rho for one in _correlations(counts, x, y, with_tau=False)])
+    return np.concatenate([part.rho for part in _correlations(counts, x, y, with_tau=False)])
 
 
 def _spearman(counts: FloatArray, of_x: _Resampled, of_y: _Resampled) -> FloatArray:
@@ -125,8 +125,8 @@ class _Resampled(NamedTuple):
 
 
 def _resampled(counts: FloatArray, x: FloatArray) -> _Resampled:
-    found, pairs = large_resamples.ranks_and_pairs(counts, x)
-    ranks = found - (len(x) + 1) / 2
+    plain, pairs = large_resamples.ranks_and_pairs(counts, x)
+    ranks = plain - (len(x) + 1) / 2
     return _Resampled(ranks, (counts * ranks * ranks).sum(axis=1), pairs)
 
 

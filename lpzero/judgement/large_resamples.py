@@ -58,10 +58,10 @@ def concordance(counts: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
 
 def _levels(counts: FloatArray, x: FloatArray) -> tuple[IntArray, FloatArray]:
     """The level of each row (n,), and how often each level is drawn (R, levels)."""
-    found, levels = np.unique(x, return_inverse=True)
+    distinct, levels = np.unique(x, return_inverse=True)
     levels = levels.reshape(-1)
     order = np.argsort(levels, kind="stable")
-    if len(found) == len(x):  # without ties a level is a row
+    if len(distinct) == len(x):  # without ties a level is a row
         return levels, counts[:, order]
     starts = np.flatnonzero(np.diff(levels[order], prepend=-1))
     return levels, np.add.reduceat(counts[:, order], starts, axis=1)
@@ -75,8 +75,8 @@ def _add(tree: FloatArray, node: int, values: FloatArray) -> None:
 
 def _sum(tree: FloatArray, node: int) -> FloatArray:
     """The sum (R,) over the levels up to the node."""
-    found = np.zeros(tree.shape[1])
+    total = np.zeros(tree.shape[1])
     while node:
-        found += tree[node]
+        total += tree[node]
         node -= node & -node
-    return found
+    return total

@@ -87,15 +87,15 @@ class RankMeasures:
         t, g = centred(both)
         tg, *squares = (float(u @ v) for u, v in ((t, g), (t, t), (g, g)))
         self._rho_target_size = tg / np.sqrt(squares[0] * squares[1]) if all(squares) else 0.0
-        found = []
+        ranked = []
         for label in np.unique(groups):
             rows = np.flatnonzero(groups == label)
             ranks = rank_targets(targets[rows])
             if len(rows) >= LEAST_IN_GROUP and np.ptp(ranks) > 0:
-                found.append((rows, ranks[np.newaxis]))
+                ranked.append((rows, ranks[np.newaxis]))
         self._within = [
             RankedGroups(*(list(part) for part in zip(*some, strict=True)))
-            for some in batched_groups(found, self.n)
+            for some in batched_groups(ranked, self.n)
         ]
 
     @property

@@ -24,7 +24,9 @@ DIGITS = 6
 MOST_ARCHS = 1 << 20
 
 _STEPS = 9 * 10 ** (DIGITS - 1)  # mantissas 100000 to 999999 of each decade
-_FIRST_DECADE = -301
+_FIRST_DECADE = -324
+# Below it, scaling to six digits would overflow: such scores are scaled in two steps.
+_TINY_EXPONENT, _TENS = 24, 300  # the exponent of 2^-999 as it is stored; a power of ten
 _DECADES = range(_FIRST_DECADE, 309)
 # The decade in which each binary exponent's range starts; a power of ten may lie inside the range.
 _STARTS = np.clip(
@@ -35,17 +37,22 @@ _STARTS = np.clip(
 _NEXT_POWERS = np.array([*(float(f"1e{e + 1}") for e in _DECADES[:-1]), np.inf])[_STARTS]
 # Of each binary exponent two: of the decade in which its range starts, and of the next one.
 _EITHER = np.minimum(_STARTS[:, np.newaxis] + [0, 1], len(_DECADES) - 1).reshape(-1)
-_SCALES = np.array([float(f"1e{DIGITS - 1 - e}") for e in _DECADES])[_EITHER]
+_SCALES = np.array([float(f"1e{min(DIGITS - 1 - e, 308)}") for e in _DECADES])[_EITHER]
 _BASES = _EITHER * float(_STEPS)
+_BASES[: 2 * _TINY_EXPONENT] = 0.0  # of zeros alone
 
 
 def quantise_keys(scores: FloatArray) -> KeyArray:
-    """Integers in the order of the finite scores rounded to six significant digits; same shape.
-
-    Below 1e-301, where scaling would overflow, fewer digits are kept.
-    """
+    """Integers in the order of the finite scores rounded to six significant digits; same shape."""
     size = np.abs(scores)
     exponent = size.view(np.int64) >> 52
+    if exponent.min(initial=_TINY_EXPONENT) < _TINY_EXPONENT:
+        is_tiny = (exponent < _TINY_EXPONENT) & (size > 0)
+        if is_tiny.any():
+            scaled = quantise_keys(size[is_tiny] * 10.0**_TENS) - _TENS * _STEPS
+            every = quantise_keys(np.where(is_tiny, 0.0, scores))
+            every[is_tiny] = np.copysign(scaled, scores[is_tiny])
+            return every
     is_next = size >= _NEXT_POWERS.take(exponent)
     exponent *= 2
     exponent += is_next
@@ -144,7 +151,7 @@ class RankedGroups:
         # The rank of each column in its group, less the middle of the group.
         middles = np.repeat(bounds[:-1] + np.array(self.sizes) / 2, self.sizes)
         self._untied = np.arange(self.n) + 0.5 - middles
-        self._targets = np.concatenate([centred(found) for found in ranks], axis=1)
+        self._targets = np.concatenate([centred(of_group) for of_group in ranks], axis=1)
         self._norms = [
             np.sqrt([target @ target for target in self._targets[:, columns]])
             for columns in self._columns

@@ -220,14 +220,15 @@ def rival_name(name: str, is_column: bool) -> str:
     return f"the {name}" if name == BEST_COUNT else f"{name} (the best {role} on train and valid)"
 
 
-def _compared(name: str, found: Difference, column: str | None) -> str:
+def _compared(name: str, difference: Difference, column: str | None) -> str:
     rival = rival_name(name, name == column)
-    low, high = map(_signed, found.rho_ci)
-    facts = f"[{low}, {high}] on {found.n} test rows ({found.share_above:.0%} of draws above 0)"
-    if found.outcome is Outcome.NOT_AHEAD:
-        return f"It does not beat {rival}: the difference is {_signed(found.rho)} {facts}"
-    settled = "ahead" if found.outcome is Outcome.AHEAD else "not settled"
-    return f"It is ahead of {rival} by {_signed(found.rho)} {facts}: {settled}"
+    low, high = map(_signed, difference.rho_ci)
+    share = f"{difference.share_above:.0%} of draws above 0"
+    facts = f"[{low}, {high}] on {difference.n} test rows ({share})"
+    if difference.outcome is Outcome.NOT_AHEAD:
+        return f"It does not beat {rival}: the difference is {_signed(difference.rho)} {facts}"
+    settled = "ahead" if difference.outcome is Outcome.AHEAD else "not settled"
+    return f"It is ahead of {rival} by {_signed(difference.rho)} {facts}: {settled}"
 
 
 def _within(winner: Judgement) -> Iterator[str]:

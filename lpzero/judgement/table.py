@@ -50,8 +50,8 @@ class TableJudge:
         """The rows of each part of the split; the test rows only `with_test`."""
         if self.split is None:
             return {}
-        found = {"train": self.split.train, "valid": self.split.valid}
-        return found | {"test": self.split.open_test()} if self.with_test else found
+        open_parts = {"train": self.split.train, "valid": self.split.valid}
+        return open_parts | {"test": self.split.open_test()} if self.with_test else open_parts
 
     @cached_property
     def rows(self) -> dict[str, IntArray]:
@@ -86,13 +86,13 @@ class TableJudge:
 
         Architectures without a finite score are left out if at least two others remain.
         """
-        found = {}
+        judgements = {}
         for part in parts or self.rows:
             kept = self._scored(scores, part)
             if len(kept) < LEAST_ARCHS:
                 kept = self.rows[part]
-            found[part] = judge(scores[kept], *self._beside(kept))
-        return found
+            judgements[part] = judge(scores[kept], *self._beside(kept))
+        return judgements
 
     def judge_chosen(self, scores: FloatArray, *parts: str) -> dict[str, dict[str, Any]]:
         """The judgements, as JSON values, of scores that were chosen on train and valid rows."""
@@ -135,26 +135,26 @@ class TableJudge:
         Chosen like a winner: the best of several on test would be chosen on test. So is the sign: a
         counter of which less is better is called `-NAME` and negated.
         """
-        found = self.counter_scores
-        rhos = {name: self._train_valid_rho(scores) for name, scores in found.items()}
+        of_counters = self.counter_scores
+        rhos = {name: self._train_valid_rho(scores) for name, scores in of_counters.items()}
         name = max(rhos, key=lambda name: abs(rhos[name]), default=None)
         if name is None:
             return None
-        return (f"-{name}", -found[name]) if rhos[name] < 0 else (name, found[name])
+        return (f"-{name}", -of_counters[name]) if rhos[name] < 0 else (name, of_counters[name])
 
     def oriented_columns(self) -> dict[str, FloatArray]:
         """The columns (n,) with the sign fitted on train and valid, which their names show."""
-        found = {}
+        oriented = {}
         for name, scores in self.columns.items():
             is_falling = self._train_valid_rho(scores) < 0
-            found[f"-{name}" if is_falling else name] = -scores if is_falling else scores
-        return found
+            oriented[f"-{name}" if is_falling else name] = -scores if is_falling else scores
+        return oriented
 
     def best_column(self) -> tuple[str, FloatArray] | None:
         """The oriented column with the largest rho on train and valid together, and its scores."""
-        found = self.oriented_columns()
-        name = max(found, key=lambda name: self._train_valid_rho(found[name]), default=None)
-        return None if name is None else (name, found[name])
+        columns = self.oriented_columns()
+        name = max(columns, key=lambda name: self._train_valid_rho(columns[name]), default=None)
+        return None if name is None else (name, columns[name])
 
     def _train_valid_rho(self, scores: FloatArray) -> float:
         rows = np.concatenate([self.parts[part] for part in SPLIT_PARTS[:2] if part in self.parts])
@@ -168,14 +168,14 @@ class TableJudge:
         Architectures without a finite score from both are left out, and a rival with which hardly
         any has one.
         """
-        found = {}
+        differences = {}
         for name, others in rivals.items():
             rows = self._scored(scores, part)
             kept = rows[np.isfinite(others[rows])]
             if len(kept) >= LEAST_ARCHS:
                 targets = self.table.targets[kept]
-                found[name] = paired_difference(scores[kept], others[kept], targets)
-        return found
+                differences[name] = paired_difference(scores[kept], others[kept], targets)
+        return differences
 
     def by_group(self, rows: IntArray) -> IntArray:
         """The rows group after group, in which order they are measured in less time."""

@@ -45,7 +45,7 @@ def joined(*children: Child) -> Markup:
     """The children concatenated, escaped unless they are markup; None is skipped."""
     return Markup(
         "".join(
-            child if isinstance(child, Markup) else escape(str(child))
+            child if isinstance(child, Markup) else escape(encodable(str(child)))
             for child in children
             if child is not None
         )
@@ -58,7 +58,12 @@ def _attribute(key: str, value: Attribute) -> str:
         raise ValueError(f"{name!r} is not the name of an attribute")
     if value is None or value is False:
         return ""
-    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
+    return f" {name}" if value is True else f' {name}="{escape(encodable(str(value)))}"'
+
+
+def encodable(text: str) -> str:
+    """The text; a byte of a path that is not UTF-8 is written as an escape."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True, slots=True)

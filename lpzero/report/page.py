@@ -25,7 +25,7 @@ from lpzero.report import plotly_chart, style
 from lpzero.report.chart import Chart
 from lpzero.report.drawn_chart import draw
 from lpzero.report.figures.transfer import Transfer
-from lpzero.report.markup import Child, Markup, element, joined
+from lpzero.report.markup import Child, Markup, element, encodable, joined
 from lpzero.report.plotly_chart import bundle, digest
 from lpzero.runs.formula_run import UPSTREAM, FormulaRun
 from lpzero.runs.run import Run, kind_of, report_unexpected_content
@@ -106,7 +106,7 @@ def data_block(name: str, content: Any) -> Markup:
     """JSON for the script; it cannot end its element, whatever its texts hold."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     safe = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return element("script", Markup(safe), type="application/json", id=name)
+    return element("script", Markup(encodable(safe)), type="application/json", id=name)
 
 
 def versions(run: Run) -> dict[str, Child]:

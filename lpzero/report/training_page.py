@@ -17,7 +17,7 @@ from lpzero.runs.layout import JOURNAL, TABLE, place
 from lpzero.runs.run import Run
 from lpzero.supernet.trained import SupernetRun
 from lpzero.training.table_build import is_training
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, read_json
 
 _LARGEST_TABLE = 64 << 20  # bytes
 
@@ -98,8 +98,8 @@ def _by_seed(data: trainings.Trainings) -> Markup:
 
 def _stored_noise(run: Run) -> Mapping[str, Any]:
     try:
-        noise = json.loads(read_regular(run.folder / TABLE, _LARGEST_TABLE))["noise"]
-    except (FileNotFoundError, NotRegularError, ValueError, KeyError, TypeError):
+        noise = read_json(run.folder / TABLE, _LARGEST_TABLE, follow_links=False)["noise"]
+    except (FileNotFoundError, UntrustedError, KeyError, TypeError):
         return {}
     return noise if isinstance(noise, dict) else {}
 

@@ -30,6 +30,7 @@ from lpzero.options import chosen, options
 from lpzero.runs.layout import COMMAND, CONFIG, place
 from lpzero.version import VERSION
 from primitives.errors import did_you_mean
+from spaces.untrusted import UntrustedError, read_json
 
 # Incremented whenever the format or meaning of a file in a run's directory changes.
 SCHEMA = 3
@@ -151,13 +152,13 @@ def write_config(folder: Path, config: RunConfig) -> None:
 def read_config(folder: Path) -> StoredConfig | None:
     """The config of the run in the folder; None if the folder holds no run."""
     path = folder / CONFIG
-    if not path.exists():
-        old = files.read_object(folder / _OLD_CONFIG)
-        if old is not None and "schema" in old:
+    content = _read_object(path)
+    if content is None:
+        old = _read_object(folder / _OLD_CONFIG)
+        if isinstance(old, dict) and "schema" in old:
             _check_schema(folder / _OLD_CONFIG, old)
         return None
-    content = files.read_object(path)
-    if content is not None:
+    if isinstance(content, dict):
         _check_schema(path, content)
     try:
         content = files.unsealed(CONFIG, content)
@@ -170,6 +171,16 @@ def read_config(folder: Path) -> StoredConfig | None:
     stored = content["versions"] if isinstance(content["versions"], dict) else {}
     kind, name = str(content["kind"]), str(content["hash"])
     return StoredConfig(folder, kind, name, stored, content["request"])
+
+
+def _read_object(path: Path) -> Any:
+    """The JSON value in a file of a run's directory; None if there is no such file."""
+    try:
+        return read_json(path, files.LARGEST_JSON, follow_links=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UntrustedError as error:
+        raise RunError(f"{error}: restore it, or start again in another directory") from None
 
 
 def _check_schema(path: Path, content: Mapping[str, Any]) -> None:

@@ -37,7 +37,7 @@ from lpzero.runs.layout import (
     TIMING,
     place,
 )
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, pieces_of, read_regular
 
 logger = logging.getLogger(__name__)
 
@@ -243,14 +243,17 @@ def foreign_name(folder: Path) -> str | None:
 def _is_lock(path: Path) -> bool:
     """Whether the file may be the lock of a run: empty, or a process number."""
     try:
-        return not read_regular(path, 32).strip(b"0123456789\n")
-    except NotRegularError:
+        return not read_regular(path, 32, follow_links=False).strip(b"0123456789\n")
+    except UntrustedError:
         return False
 
 
 def file_digest(path: Path) -> str | None:
     """The SHA-256 of the file's bytes, in hexadecimal; None if there is no such file."""
+    digest = hashlib.sha256()
     try:
-        return hashlib.sha256(read_regular(path)).hexdigest()
-    except (FileNotFoundError, NotRegularError):
+        for piece in pieces_of(path, follow_links=False):
+            digest.update(piece)
+    except (FileNotFoundError, UntrustedError):
         return None
+    return digest.hexdigest()

@@ -19,7 +19,6 @@ import gc
 import hashlib
 import json
 import os
-import stat
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,7 +29,7 @@ from typing import Any, NamedTuple
 
 from lpzero.errors import RunError
 from lpzero.files import SEAL, AppendFile
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, open_regular, read_regular
 
 _MARK, _END = f',"{SEAL}":"'.encode(), b'"}\n'
 _DIGITS = 32  # hexadecimal, of a SHA-256
@@ -183,7 +182,7 @@ def read_journal(path: Path, fits: Check, place: str = "") -> JournalText:
     data = read_bytes(path)
     whole = next_lines(data, first_seal(place), 0, fits)
     rest = data[whole.n_bytes :]
-    end = rest.find(b"\n") + 1
+    end = 0 if b"\0" in rest else rest.find(b"\n") + 1  # a power failure leaves holes of zeros
     if end and (end < len(rest) or rest[:end].endswith(_tail(whole.seal, rest[: end - _TAIL]))):
         raise RunError(
             f"line {len(whole.records) + 1} of {path} was changed or is not of this run: restore"
@@ -210,11 +209,11 @@ def rare_collections() -> Iterator[None]:
 def read_bytes(path: Path) -> bytes:
     """The file's bytes, none if there is no file; raise RunError if it is not a regular file."""
     try:
-        return read_regular(path)
+        return read_regular(path, follow_links=False)
     except FileNotFoundError:
         return b""
-    except NotRegularError as error:
-        raise RunError(f"{path} is {error}: remove it, or choose another directory") from None
+    except UntrustedError as error:
+        raise RunError(f"{error}: remove it, or choose another directory") from None
 
 
 class NextLines(NamedTuple):
@@ -325,19 +324,15 @@ class JournalFollower:
         """The records of the next `limit` bytes."""
         self.is_behind = False
         try:
-            handle = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with open_regular(self.path, follow_links=False) as file:
+                handle = file.fileno()
+                return self._read(handle, os.fstat(handle).st_size, limit)
+        except UntrustedError as error:
+            self._restart()
+            self.remark = f"{self.path.name} {error.strerror}"
         except OSError:
             self._restart()
-            return Piece([], True)
-        try:
-            about = os.fstat(handle)
-            if not stat.S_ISREG(about.st_mode):
-                self._restart()
-                self.remark = f"{self.path.name} is not a regular file"
-                return Piece([], True)
-            return self._read(handle, about.st_size, limit)
-        finally:
-            os.close(handle)
+        return Piece([], True)
 
     def _read(self, handle: int, size: int, limit: int) -> Piece:
         start = self.offset - len(self._witness)

@@ -35,6 +35,7 @@ from lpzero.runs.layout import (
     TABLE,
     place,
 )
+from spaces.untrusted import open_regular, read_tail
 from spaces.user_modules import UserCodeError
 
 _TAIL, _SHORT = 1 << 16, 1 << 23  # bytes
@@ -181,11 +182,7 @@ def whole(value: Any, otherwise: int = 0) -> int:
 def _tail(path: Path, most: int = _TAIL) -> bytes:
     """The last bytes of the file, none if there is none."""
     with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            return os.pread(handle, most, max(0, os.fstat(handle).st_size - most))
-        finally:
-            os.close(handle)
+        return read_tail(path, most)
     return b""
 
 
@@ -202,7 +199,7 @@ def last_record(path: Path) -> dict[str, Any]:
 def last_row(path: Path) -> dict[str, str | None]:
     """The last row of a CSV file, by column; empty if there is none."""
     with suppress(OSError, ValueError, csv.Error):
-        with path.open("rb") as file:
+        with open_regular(path, follow_links=False) as file:
             header = file.readline(4096).decode()
         rows = _tail(path).decode(errors="replace").splitlines()
         if len(rows) > 1:

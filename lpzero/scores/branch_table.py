@@ -30,7 +30,7 @@ from lpzero.scores.tabulation import PRODUCTS, Tabulated, tabulate
 from lpzero.sketches.builder import Sketches
 from lpzero.sketches.sketch import Sketch, SketchError
 from lpzero.sketches.store import Store
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, read_regular
 
 R = TypeVar("R")
 _TOGETHER = 8  # sketches of similar architectures, which share weights
@@ -228,12 +228,14 @@ class _BranchTask:
         """The stored table; a broken one is rebuilt."""
         path = self._path(address)
         try:
-            data = read_regular(path)
+            data = read_regular(path, follow_links=False)
             if not data.startswith(_WITHOUT_ADDRESS):
                 return decode(data, self.chains, address)
         except FileNotFoundError:
             pass
-        except (BranchFileError, NotRegularError) as error:
+        except UntrustedError as error:
+            logger.warning("%s; rebuilding it", error)
+        except BranchFileError as error:
             logger.warning("%s: %s; rebuilding it", path, error)
         return self.build([address])[0]
 

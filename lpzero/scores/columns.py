@@ -74,11 +74,11 @@ class ColumnFacts:
         plain = Formula.of_base(Column(name))
         if name.startswith(RANK_OF):
             return [_under(plain, chain) for chain in _OF_RANKS]
-        found: list[Formula] = [plain.apply("signed_log")]
+        summands: list[Formula] = [plain.apply("signed_log")]
         if name in self.without_zero:
             size = plain if name in self.positive else plain.apply("abs")
-            found += [_under(plain if "square" in c else size, c) for c in _LOGARITHMS]
-        return found
+            summands += [_under(plain if "square" in c else size, c) for c in _LOGARITHMS]
+        return summands
 
 
 NO_COLUMNS = ColumnFacts()
@@ -109,22 +109,22 @@ def formula_names(headings: Iterable[str]) -> dict[str, str]:
     {'Layer 1 Hidden Covariance': 'layer_1_hidden_covariance', 'params': 'params_column', \
 'grad_norm': 'grad_norm'}
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for heading in headings:
         name = heading.strip()
         if COLUMN_NAME.fullmatch(name) is None:
             name = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "column"
             name = f"c_{name}" if name[0].isdigit() else name
-        found[heading] = f"{name}_column" if is_reserved(name) else name
+        names[heading] = f"{name}_column" if is_reserved(name) else name
     owners: dict[str, str] = {}
-    for heading, name in found.items():
+    for heading, name in names.items():
         if name in owners:
             raise InputError(
                 f"the columns {owners[name]!r} and {heading!r} would both be called {name} in"
                 " formulas; rename one"
             )
         owners[name] = heading
-    return found
+    return names
 
 
 def select(available: Mapping[str, V], wanted: Sequence[str], table: str) -> dict[str, V]:
@@ -134,11 +134,11 @@ def select(available: Mapping[str, V], wanted: Sequence[str], table: str) -> dic
     """
     names = formula_names(available)
     by_either = {name: heading for heading, name in names.items()} | {h: h for h in available}
-    for one in wanted:
-        if one not in by_either:
-            known = did_you_mean(one, sorted(by_either)) if by_either else "it has none"
-            raise InputError(f"table {table} has no column {one!r}; {known}")
-    return {names[by_either[one]]: available[by_either[one]] for one in wanted}
+    for column in wanted:
+        if column not in by_either:
+            hint = did_you_mean(column, sorted(by_either)) if by_either else "it has none"
+            raise InputError(f"table {table} has no column {column!r}; {hint}")
+    return {names[by_either[column]]: available[by_either[column]] for column in wanted}
 
 
 def as_ranks(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

@@ -87,12 +87,12 @@ def permutation_floor(
             f"{permutations} permutations were asked for; expected at least {LEAST_PERMUTATIONS}"
         )
     shuffled = [permuted(targets, seed, number) for number in range(permutations)]
-    found: dict[int, Fitted] = {}
+    by_number: dict[int, Fitted] = {}
     for number, reached in stream(search, shuffled, workers, label):
         if isinstance(reached, Lost):
             raise LPZeroError(f"the search with permutation {number} failed: {reached.reason}")
-        found[number] = Fitted(*map(float, reached))
-    fitted = tuple(found[number] for number in range(permutations))
+        by_number[number] = Fitted(*map(float, reached))
+    fitted = tuple(by_number[number] for number in range(permutations))
     fit, test = np.array(fitted).T
     return PermutationFloor(
         permutations, float(fit.mean()), _mean_interval(fit),
@@ -130,10 +130,10 @@ class ProductFloor:
 
     def __call__(self, targets: FloatArray) -> Fitted:
         """The winner's rho on the rows it was chosen on and on the test rows, for targets (A,)."""
-        found = self.find(rank_targets(targets[self.searched]))
-        if not found:
+        products = self.find(rank_targets(targets[self.searched]))
+        if not products:
             return Fitted(0.0, 0.0)
-        scores = np.stack([one.factors.logs(self.logs) for one in found])
+        scores = np.stack([product.factors.logs(self.logs) for product in products])
         on_chosen = rank_targets(targets[self.chosen_on])
         rho = spearman_many(scores[:, self.chosen_on], on_chosen).values
         best = int(np.argmax(np.abs(rho)))

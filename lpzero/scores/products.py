@@ -224,7 +224,9 @@ def _best_extensions(
     extensions = [_Extensions(current, table) for table in tables]
     n_terms = len(tables[0].logs)
     exponents = [float(exponent) for exponent in beam.exponents]
-    taken = [row * n_terms + term for row, one in enumerate(current) for term, _ in one.powers]
+    taken = [
+        row * n_terms + term for row, product in enumerate(current) for term, _ in product.powers
+    ]
     values, places = [], []
     for exponent in exponents:
         on_tables = [of_table.correlations(exponent) for of_table in extensions]
@@ -239,7 +241,9 @@ def _best_extensions(
     powers = np.repeat(np.arange(len(exponents)), [len(best) for best in places])
     rows, terms = np.divmod(np.concatenate(places), n_terms)
     order = np.lexsort((powers, terms, rows, -np.concatenate(values)))
-    parents = [[(term, float(exponent)) for term, exponent in one.powers] for one in current]
+    parents = [
+        [(term, float(exponent)) for term, exponent in product.powers] for product in current
+    ]
     grown: dict[frozenset[tuple[int, float]], Factors] = {}
     for row, term, power in zip(
         rows[order].tolist(), terms[order].tolist(), powers[order].tolist(), strict=True

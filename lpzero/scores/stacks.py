@@ -22,7 +22,7 @@ from lpzero.sketches.sketch import Sketch, SketchError
 from primitives.properties import Gives
 from primitives.registry import Binary, Unary
 from primitives.statistics import STATISTICS
-from primitives.tensors import Matrix, kept_columns
+from primitives.tensors import Matrix, have_same_shape, right_factor
 
 
 class NonFiniteError(Exception):
@@ -93,41 +93,27 @@ def combine(primitive: Binary, a: Matrix, b: Matrix, scalar_involved: bool) -> M
         return Matrix(finite(values), max(a.true_columns, b.true_columns))
     if primitive.contracts:
         return _contract(primitive, a, b)
-    if not _have_same_shape(a, b):
+    if not have_same_shape(a, b):
         return _of_means(primitive, a, b)
     return Matrix(finite(primitive.body(a.values, b.values, np)), a.true_columns)
 
 
 def mean_of_product(primitive: Binary, a: Matrix, b: Matrix) -> FloatArray:
     """The means (k,) of matrix products, without computing them: colmean(a)·rowmean(b)."""
-    partner = _partner(a, b)
-    if partner is None:
+    factor = right_factor(a, b)
+    if factor is None:
         return means(_of_means(primitive, a, b).values)
-    others = partner.mean(axis=2)  # (k, kept)
+    others = factor.values.mean(axis=2)  # (k, kept)
     sums: FloatArray = np.add.reduce(a.values.mean(axis=1) * others, axis=1) * a.column_scale
     return finite(sums)
 
 
 def _contract(primitive: Binary, a: Matrix, b: Matrix) -> Matrix:
-    partner = _partner(a, b)
-    if partner is None:
+    factor = right_factor(a, b)
+    if factor is None:
         return _of_means(primitive, a, b)
-    width = b.true_columns if a.true_columns == b.rows else b.rows
-    return Matrix(finite(np.matmul(a.values, partner) * a.column_scale), width)
-
-
-def _partner(a: Matrix, b: Matrix) -> FloatArray | None:
-    """The right factor (k, kept columns of a, any) of the product with a; None if none fits."""
-    if a.true_columns == b.rows:
-        chosen = slice(None) if a.kept == b.rows else kept_columns(b.rows, a.kept)
-        return np.asarray(b.values[:, chosen])
-    if a.true_columns == b.true_columns and a.kept == b.kept:
-        return np.asarray(b.values.transpose(0, 2, 1))
-    return None
-
-
-def _have_same_shape(a: Matrix, b: Matrix) -> bool:
-    return a.values.shape == b.values.shape and a.true_columns == b.true_columns
+    product = np.matmul(a.values, factor.values) * a.column_scale
+    return Matrix(finite(product), factor.true_columns)
 
 
 def _of_means(primitive: Binary, a: Matrix, b: Matrix) -> Matrix:

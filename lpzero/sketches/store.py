@@ -8,7 +8,6 @@ says that it belongs to the address it is stored under. Sketches can be listed a
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ from lpzero.sketches.sketch import (
     n_numbers,
     space_identity,
 )
-from spaces.regular_files import NotRegularError, open_regular
+from spaces.untrusted import LARGEST, UntrustedError, open_regular, read_json
 
 ENVIRONMENT = "LPZERO_CACHE"
 SKETCH, FAILURE = ".sketch", ".failure.json"
@@ -85,13 +84,15 @@ class Store:
         """
         path = self.path(space, address)
         try:
-            with open_regular(path) as file:
+            with open_regular(path, LARGEST, follow_links=False) as file:
                 state = _state(file)
                 data = file.read() if buffer is None else buffer.read(file, state.size)
                 sketch = decode(data, _verified.get(path) == state)
         except FileNotFoundError:
             raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
-        except (SketchError, NotRegularError) as error:
+        except UntrustedError as error:
+            raise SketchError(str(error)) from None
+        except SketchError as error:
             raise SketchError(f"{path}: {error}") from None
         _check_address(path, sketch.header, address)
         _verified[path] = state
@@ -104,12 +105,14 @@ class Store:
         """
         path = self.path(space, address)
         try:
-            with open_regular(path) as file:
+            with open_regular(path, follow_links=False) as file:
                 header = files.read_header(file, MAGIC)
                 is_whole = file.tell() + NUMBER_BYTES * n_numbers(header) == file.seek(0, SEEK_END)
         except FileNotFoundError:
             raise SketchError(f"no sketch {path}: run `lpzero stats` first") from None
-        except (EnvelopeError, NotRegularError) as error:
+        except UntrustedError as error:
+            raise SketchError(str(error)) from None
+        except EnvelopeError as error:
             raise SketchError(f"{path}: {error}") from None
         except (LookupError, TypeError, ValueError, AttributeError):
             raise SketchError(f"{path}: the header cannot be read") from None
@@ -246,14 +249,14 @@ def prune(store: Store, what: str) -> tuple[int, int]:
 
 def _header(paths: Sequence[Path]) -> dict[str, Any] | None:
     """The sketch's header or the failure's record; None if neither can be read."""
-    for path in filter(Path.is_file, paths):  # opening a pipe would wait for its writer
+    for path in paths:
         try:
             if path.name.endswith(SKETCH):
-                with open(path, "rb") as file:
+                with open_regular(path, follow_links=False) as file:
                     return read_header(file, MAGIC)
             if path.name.endswith(FAILURE):
-                return dict(json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError, RecursionError, EnvelopeError):
+                return dict(read_json(path, files.LARGEST_JSON, follow_links=False))
+        except (OSError, ValueError, TypeError, EnvelopeError):
             continue
     return None
 

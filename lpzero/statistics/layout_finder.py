@@ -42,17 +42,17 @@ def find_layout(model: nn.Module, batch: Any, given: Layout | None = None) -> La
         return given
     inputs = read_inputs(batch, model)
     run = _run(model, blocks, inputs[slice(0, 1)])
-    found = _of_blocks([_BlockRun(run, block) for block in blocks])
+    layout = _of_blocks([_BlockRun(run, block) for block in blocks])
     embedding, head = _ends(model, blocks, run)
     usual = Layout()
     return Layout(
-        feed_forward=_chosen(given.feed_forward, usual.feed_forward, found.feed_forward),
+        feed_forward=_chosen(given.feed_forward, usual.feed_forward, layout.feed_forward),
         pooling=given.pooling,
-        heads=_chosen(given.heads, usual.heads, found.heads),
+        heads=_chosen(given.heads, usual.heads, layout.heads),
         mixing=_chosen(given.mixing, usual.mixing, ()),
-        A=given.A or found.A,
-        S=given.S or found.S,
-        H=given.H or found.H,
+        A=given.A or layout.A,
+        S=given.S or layout.S,
+        H=given.H or layout.H,
         blocks=tuple(names),
         embedding=given.embedding or embedding,
         head=given.head or head,
@@ -70,14 +70,14 @@ def layout_for(space: Space[Any], model: nn.Module, batch: Any) -> Layout | None
 
 
 def _chosen(
-    given: tuple[str, ...], usual: tuple[str, ...], found: tuple[str, ...]
+    given: tuple[str, ...], usual: tuple[str, ...], of_run: tuple[str, ...]
 ) -> tuple[str, ...]:
-    return given if given != usual else found
+    return given if given != usual else of_run
 
 
 def _names(model: nn.Module, blocks: Sequence[nn.Module]) -> list[str]:
-    known = {id(module): name for name, module in model.named_modules()}
-    return [known[id(block)] for block in blocks]
+    names = {id(module): name for name, module in model.named_modules()}
+    return [names[id(block)] for block in blocks]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +115,7 @@ class _Run:
         return [call for call in self.calls if call.module is module]
 
 
-def _run(model: nn.Module, blocks: Sequence[nn.Module], one: Inputs) -> _Run:
+def _run(model: nn.Module, blocks: Sequence[nn.Module], inputs: Inputs) -> _Run:
     run = _Run()
 
     def enter(module: nn.Module, _: Any, __: Any) -> None:
@@ -133,7 +133,7 @@ def _run(model: nn.Module, blocks: Sequence[nn.Module], one: Inputs) -> _Run:
             undo.callback(before.remove)
             undo.callback(module.register_forward_hook(leave, with_kwargs=True).remove)
         try:
-            run.output = call(model, one)
+            run.output = call(model, inputs)
         except (StatisticsError, InputError):
             raise
         except Exception as error:  # whatever the model does with such a batch
@@ -155,9 +155,9 @@ class _BlockRun:
         (whole,) = run.of(block)
         self.names = {id(module): str(name) for name, module in block.named_modules() if name}
         self.calls = [
-            one
-            for one in run.calls
-            if id(one.module) in self.names and whole.began < one.began < whole.ended
+            call
+            for call in run.calls
+            if id(call.module) in self.names and whole.began < call.began < whole.ended
         ]
         self.n_tokens = first_tensor(whole.output).shape[1]
 
@@ -166,20 +166,20 @@ class _BlockRun:
 
     def probabilities(self) -> tuple[Reading, Tensor] | None:
         """Where S is read, and S itself: the first output whose rows are probabilities."""
-        for one in self.calls:
-            outputs = one.output if isinstance(one.output, (tuple, list)) else [one.output]
+        for ran in self.calls:
+            outputs = ran.output if isinstance(ran.output, (tuple, list)) else [ran.output]
             for element, tensor in enumerate(outputs):
                 if _is_probabilities(tensor, self.n_tokens):
-                    return Reading(self.name(one), element), tensor
+                    return Reading(self.name(ran), element), tensor
         return None
 
     def matrices(self) -> list[_Call]:
         """The calls of modules with a matrix, by when they began."""
-        return sorted((one for one in self.calls if one.is_matrix), key=lambda one: one.began)
+        return sorted((call for call in self.calls if call.is_matrix), key=lambda call: call.began)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _BlockLayout:
     feed_forward: tuple[str, ...]
     heads: tuple[str, ...]
     A: tuple[Named, ...]
@@ -187,17 +187,17 @@ class _Found:
     H: tuple[Named, ...]
 
 
-def _of_blocks(blocks: Sequence[_BlockRun]) -> _Found:
+def _of_blocks(blocks: Sequence[_BlockRun]) -> _BlockLayout:
     """The layout that the blocks have in common: each name that one of them has."""
-    found = [_of_block(block) for block in blocks]
+    layouts = [_of_block(block) for block in blocks]
 
     def every(kind: str) -> tuple[Any, ...]:
-        return tuple(dict.fromkeys(name for one in found for name in getattr(one, kind)))
+        return tuple(dict.fromkeys(name for layout in layouts for name in getattr(layout, kind)))
 
-    return _Found(*(every(kind) for kind in ("feed_forward", "heads", "A", "S", "H")))
+    return _BlockLayout(*(every(kind) for kind in ("feed_forward", "heads", "A", "S", "H")))
 
 
-def _of_block(block: _BlockRun) -> _Found:
+def _of_block(block: _BlockRun) -> _BlockLayout:
     probabilities = block.probabilities()
     matrices = block.matrices()
     feeding, rest = _feeding(matrices, probabilities is not None)
@@ -205,14 +205,18 @@ def _of_block(block: _BlockRun) -> _Found:
     feed_forward = rest[len(heads) :]
     before = [*feeding, *heads] if feeding else []
     H: list[Named] = []
-    for one in feeding if heads else []:
+    for matrix in feeding if heads else []:
         whole = len(feeding) > 2
         H.append(
-            block.name(one) if whole else _pieces(block.name(one), one, probabilities, heads[0])
+            block.name(matrix)
+            if whole
+            else _pieces(block.name(matrix), matrix, probabilities, heads[0])
         )
-    return _Found(
-        _beginnings([block.name(one) for one in feed_forward], [block.name(one) for one in before]),
-        tuple(block.name(one) for one in heads),
+    return _BlockLayout(
+        _beginnings(
+            [block.name(call) for call in feed_forward], [block.name(call) for call in before]
+        ),
+        tuple(block.name(call) for call in heads),
         tuple(_activations(block, feed_forward)),
         () if probabilities is None else (probabilities[0],),
         tuple(H),
@@ -227,7 +231,7 @@ def _feeding(matrices: Sequence[_Call], has_probabilities: bool) -> tuple[list[_
     """
     if not matrices:
         return [], []
-    _, run = next(groupby(matrices, key=lambda one: _place(one.entered)))
+    _, run = next(groupby(matrices, key=lambda call: _place(call.entered)))
     first = list(run)
     rest = list(matrices[len(first) :])
     if has_probabilities or len(first) == 3 or _is_whole(first):
@@ -263,10 +267,10 @@ def _is_probabilities(value: Any, n_tokens: int) -> bool:
 
 
 def _pieces(
-    name: str, one: _Call, probabilities: tuple[Reading, Tensor] | None, heads: _Call
+    name: str, call: _Call, probabilities: tuple[Reading, Tensor] | None, heads: _Call
 ) -> Named:
     """How the output of one matrix is divided into queries, keys and values."""
-    made, width = first_tensor(one.output), _width(heads.entered)
+    made, width = first_tensor(call.output), _width(heads.entered)
     if probabilities is None:
         return Reading(name, widths=(width, width, width))
     roles = _roles(made, probabilities[1])
@@ -286,10 +290,10 @@ def _roles(made: Tensor, probabilities: Tensor) -> str:
     last = probabilities[..., -1, :]
     drawn = torch.randn(last.shape, generator=torch.Generator().manual_seed(0)).to(last)
     with torch.enable_grad():
-        found: Sequence[Tensor | None] = torch.autograd.grad(
+        slopes: Sequence[Tensor | None] = torch.autograd.grad(
             (last * drawn).sum(), made, retain_graph=True, allow_unused=True
         )
-    slope = found[0]
+    slope = slopes[0]
     if slope is None:
         return _VALUE * made.shape[-1]
     at = slope.reshape(-1, made.shape[-1]) != 0  # (T, f)
@@ -302,19 +306,19 @@ def _roles(made: Tensor, probabilities: Tensor) -> str:
 
 def _activations(block: _BlockRun, feed_forward: Sequence[_Call]) -> Iterator[Named]:
     """The MLP's activation functions; where they are no modules, what its last matrix reads."""
-    made = {_place(first_tensor(one.output)) for one in feed_forward}
-    found = [
-        block.name(one)
-        for one in block.calls
-        if next(one.module.parameters(), None) is None
-        and isinstance(one.output, Tensor)
-        and one.entered is not None
-        and _place(one.entered) in made
-        and not is_norm(one.module)
-        and not _is_same(one.output, one.entered)
+    made = {_place(first_tensor(call.output)) for call in feed_forward}
+    names = [
+        block.name(call)
+        for call in block.calls
+        if next(call.module.parameters(), None) is None
+        and isinstance(call.output, Tensor)
+        and call.entered is not None
+        and _place(call.entered) in made
+        and not is_norm(call.module)
+        and not _is_same(call.output, call.entered)
     ]
-    if found:
-        yield from found
+    if names:
+        yield from names
     elif len(feed_forward) > 1:
         yield Reading(block.name(feed_forward[-1]), is_input=True)
 
@@ -330,7 +334,7 @@ def _beginnings(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
         words = name.split(".")
         for n in range(1, len(words) + 1):
             beginning = ".".join(words[:n])
-            if not any(one == beginning or one.startswith(f"{beginning}.") for one in others):
+            if not any(other == beginning or other.startswith(f"{beginning}.") for other in others):
                 short.append(beginning)
                 break
     return tuple(dict.fromkeys(short))
@@ -376,5 +380,5 @@ def _used(model: nn.Module, run: _Run) -> set[int]:
     if not output.requires_grad:
         return {id(parameter) for parameter in parameters}
     with torch.enable_grad():
-        found = torch.autograd.grad(output.sum(), parameters, allow_unused=True, retain_graph=True)
-    return {id(p) for p, slope in zip(parameters, found, strict=True) if slope is not None}
+        slopes = torch.autograd.grad(output.sum(), parameters, allow_unused=True, retain_graph=True)
+    return {id(p) for p, slope in zip(parameters, slopes, strict=True) if slope is not None}

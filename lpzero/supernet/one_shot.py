@@ -17,7 +17,7 @@ from typing import Any
 import spaces
 from lpzero import files
 from lpzero.errors import InputError
-from lpzero.options import OneOf, Real, Whole, check, from_json, option, to_json
+from lpzero.options import SEED, OneOf, Real, Whole, check, from_json, option, to_json
 from lpzero.runs.config import SCHEMA, RunConfig, read_config
 from lpzero.runs.directory import RunDirectory, file_digest
 from lpzero.runs.layout import RESULT
@@ -55,7 +55,7 @@ class SupernetSettings:
         250, "Steps between checkpoints, at which preferred networks are measured", Whole(1)
     )
     images: int = option(1500, "The number of held-out inputs that measure a network", Whole(2))
-    seed: int = option(0, "The seed of weights, batches and architectures", Whole(0))
+    seed: int = option(0, "The seed of weights, batches and architectures", SEED)
 
     def __post_init__(self) -> None:
         check(self)

@@ -15,7 +15,6 @@ balanced    uniform over the widths and depths that occur, then over the archite
 from __future__ import annotations
 
 import itertools
-import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,8 +39,8 @@ from lpzero.supernet.isomers import (
 from lpzero.supernet.saliency import Gains, Saliency, sharing_of
 from spaces.base import Space
 from spaces.errors import ArchitectureError, UnknownNameError
-from spaces.regular_files import NotRegularError, read_regular
 from spaces.sharing import Split
+from spaces.untrusted import UntrustedError, read_json
 
 _LARGEST = 64 << 20  # bytes of a file of preferred architectures
 N_BINS = 12  # of parameters, for the usual preferred architectures
@@ -181,11 +180,11 @@ def read_preferred(path: Path, space: Space[Any]) -> list[Any]:
     {"trace": [{"arch": {...}, ...}, ...], ...}    what `lpzero search SPACE --loop prenas` prints
     """
     try:
-        found = json.loads(read_regular(path, _LARGEST))
-    except (OSError, NotRegularError) as error:
+        found = read_json(path, _LARGEST)
+    except UntrustedError as error:
+        raise InputError(f"{error}: give the output of lpzero search") from None
+    except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON: give the output of lpzero search") from None
     entries = found
     if isinstance(found, Mapping):
         entries = found.get("preferred", found.get("trace"))

@@ -29,6 +29,7 @@ from lpzero.supernet.one_shot import (
 )
 from lpzero.supernet.selection import candidates
 from spaces.errors import ArchitectureError, UnknownNameError
+from spaces.untrusted import open_regular, parse_json
 from spaces.user_modules import UserCodeError
 
 if TYPE_CHECKING:
@@ -189,11 +190,11 @@ def _about(path: Path) -> tuple[Space[Any], Any]:
     """The space and the architecture in the file's header."""
     from lpzero.supernet.weights import ABOUT
 
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    if length > _LARGEST_HEADER:
-        raise InputError(f"{path} has too long a header")
-    header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    with open_regular(path) as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > _LARGEST_HEADER:
+            raise InputError(f"{path} has too long a header")
+        header = parse_json(file.read(length), path).get("__metadata__", {})
     try:
         about = json.loads(header[ABOUT])
         space = spaces.get(about["space"])

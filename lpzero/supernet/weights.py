@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from lpzero import files
 from lpzero.errors import InputError
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, read_regular
 
 LARGEST = 8 << 30  # bytes
 ABOUT = "lpzero"  # the entry of the header that says what the weights are
@@ -78,7 +78,9 @@ def read(path: Path) -> dict[str, Tensor]:
         data = read_regular(path, LARGEST)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: name a file of weights") from None
-    except (NotRegularError, OSError) as error:
+    except UntrustedError as error:
+        raise InputError(str(error)) from None
+    except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     return _read_safetensors(path, data) if path.suffix == _SAFETENSORS else _read_torch(path, data)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import tempfile
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 
 from lpzero.errors import InputError
+from lpzero.files import write_text
 from lpzero.options import Switch, Whole, argument, option
 from lpzero.verbs import Outcome, Screen
 
@@ -52,6 +55,26 @@ def run(request: Request, screen: Screen) -> Outcome:
     os.nice(_NICE)
     app = application(root.resolve(), token)
     screen.say(f"the runs below {root}; Ctrl-C ends the dashboard")
-    if request.open and not webbrowser.open(address):
+    private = Path(tempfile.mkdtemp(prefix="lpzero-")) if request.open else None
+    if private is not None and not webbrowser.open(_redirect(private, address)):
         logger.warning("no browser was found; open the address manually")
-    return Outcome({"address": address}, {"lines": [address]}, then=lambda: serve(app, listening))
+
+    def serve_until_stopped() -> None:
+        try:
+            serve(app, listening)
+        finally:
+            if private is not None:
+                shutil.rmtree(private, ignore_errors=True)
+
+    return Outcome({"address": address}, {"lines": [address]}, then=serve_until_stopped)
+
+
+def _redirect(folder: Path, address: str) -> str:
+    """The address of a page in the folder, which only this user may read, that leads on.
+
+    Other users of the machine see the arguments of a browser, and the token is in the address.
+    """
+    page = folder / "dashboard.html"
+    refresh = f'<meta http-equiv="refresh" content="0;url={address}">'
+    write_text(page, f"<!DOCTYPE html>\n<title>lpzero dashboard</title>{refresh}\n")
+    return page.as_uri()

@@ -70,9 +70,9 @@ class Request:
 def run(request: Request, screen: Screen) -> Outcome:
     """The text of the file; it is written to `out` if that is given."""
     from lpzero.export import Choice, Selection, export, select
+    from lpzero.export.fields import check_text
     from lpzero.export.record import write_file
     from lpzero.export.source import exact
-    from lpzero.untrusted import check_text
 
     if request.to is None:
         raise InputError(f"no form given: --to one of {', '.join(EXPORTERS)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import webbrowser
 from collections.abc import Sequence
@@ -90,17 +89,14 @@ def _rows(path: Path, run: Any) -> list[dict[str, Any]]:
     from lpzero.proxies.ranking import RankingRun
     from lpzero.report.ranking_page import compared
     from lpzero.runs.run import open_run
-    from spaces.regular_files import NotRegularError, read_regular
+    from spaces.untrusted import read_json
 
     if path.is_dir():
         ranking = open_run(path)
         if not isinstance(ranking, RankingRun):
             raise InputError(f"{path} is a {ranking.kind}: --ranking needs a ranking")
         return compared(ranking, run)
-    try:
-        rows = json.loads(read_regular(path, _LARGEST_RANKING))
-    except (ValueError, RecursionError, NotRegularError):
-        rows = None
+    rows = read_json(path, _LARGEST_RANKING)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path} is not the output of `lpzero rank TABLE --format json`")
     return rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,15 +146,11 @@ def _loss(text: str) -> Any:
 
 def _layout(path: str | None) -> Layout | None:
     from lpzero.statistics.layout import layout_from_json
-    from spaces.regular_files import read_regular
+    from spaces.untrusted import read_json
 
     if path is None:
         return None
-    try:
-        fields = json.loads(read_regular(Path(path), _LARGEST_LAYOUT))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
-    return layout_from_json(fields)
+    return layout_from_json(read_json(Path(path), _LARGEST_LAYOUT))
 
 
 def _batch(model: nn.Module, request: Request) -> Any:

@@ -121,6 +121,7 @@ def run(request: Request, screen: Screen) -> Outcome:
             raise InputError(f"--{name.replace('_', '-')} is for --supernet")
     from lpzero import files
     from lpzero.training.table_build import build_table
+    from spaces.untrusted import read_regular
 
     start = time.perf_counter()
     plan = _plan(request)
@@ -130,7 +131,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     label = screen.label(f"training {plan.name}")
     path = build_table(plan, folder, request.where.workers, label, lock=request.work.lock)
     if is_file:
-        files.write_text(asked, path.read_text(encoding="utf-8"))
+        files.write_bytes(asked, read_regular(path, follow_links=False))
         path = asked
     seconds = round(time.perf_counter() - start, 3)
     return Outcome({"table": str(path), "n": plan.n_archs, "seconds": seconds})

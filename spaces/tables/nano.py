@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import spaces
 from spaces.tables.readers import architecture_of, field, read_json, refuse
 from spaces.tables.source import Source
+from spaces.untrusted import open_regular
 
 if TYPE_CHECKING:
     from spaces.tables.table import Table
@@ -36,7 +37,7 @@ def read(source: Source, path: Path) -> Table:
 def is_trained(path: Path) -> bool:
     """Whether the file is a table that `lpzero train` wrote."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return _START.match(file.read(_START_BYTES)) is not None
     except OSError:
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from spaces.errors import ArchitectureError, TableError, shown
-from spaces.regular_files import NotRegularError, read_regular
+from spaces.untrusted import UntrustedError, parse_json, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,25 +40,19 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
         raise TableError(f"{path}: the file is missing") from None
     except UnicodeDecodeError as error:
         raise TableError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    except NotRegularError as error:
-        raise TableError(f"{path}: {error}, which no table is") from error
+    except UntrustedError as error:
+        raise TableError(str(error)) from None
     except OSError as error:
         raise TableError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def read_json(path: Path, largest: int = LARGEST) -> Any:
     """The file's JSON value."""
+    text = read_text(path, largest)
     try:
-        return json.loads(read_text(path, largest))
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno} column {error.colno}"
-        raise TableError(f"{path}: broken or truncated JSON at {place}: {error.msg}") from error
-    except RecursionError:
-        raise TableError(f"{path}: JSON that is nested too deeply") from None
-    except ValueError as error:
-        if isinstance(error, TableError):
-            raise
-        raise TableError(f"{path}: an integer of thousands of digits") from error
+        return parse_json(text, path)
+    except UntrustedError as error:
+        raise TableError(str(error)) from None
 
 
 def read_yaml(path: Path) -> Any:

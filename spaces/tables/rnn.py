@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import spaces
 from spaces.errors import TableError
-from spaces.regular_files import check_regular
 from spaces.tables.readers import architecture_of, field, read_text, refuse
 from spaces.tables.source import Further, Origin, Source
+from spaces.untrusted import UntrustedError, check_regular
 
 if TYPE_CHECKING:
     from spaces.tables.table import Table
@@ -64,6 +64,8 @@ def read_logs(path: Path) -> Iterator[Log]:
                 yield _log(archive.read(name), name, f"{path}: {name}")
     except FileNotFoundError:
         raise TableError(f"{path}: the file is missing") from None
+    except UntrustedError as error:
+        raise TableError(str(error)) from None
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:
         raise TableError(f"{path}: not a readable archive ({error})") from error
 

@@ -1,4 +1,4 @@
-"""Files of rows: CSV, JSON lines, and Parquet where pandas is installed.
+"""Files of rows: CSV, JSON lines, and Parquet where pyarrow is installed.
 
 A row keeps the place that error messages name it by. Cells are texts (CSV) or JSON values.
 """
@@ -10,21 +10,24 @@ import io
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from spaces.errors import TableError, shown
-from spaces.tables.readers import read_text, refuse
+from spaces.tables.readers import refuse
+from spaces.untrusted import UntrustedError, check_regular, check_values, pieces_of, read_regular
 
 CSV, JSON_LINES, PARQUET = (".csv",), (".jsonl", ".ndjson"), (".parquet", ".pq")
 ENDINGS = (*CSV, *JSON_LINES, *PARQUET)
 MOST_BYTES = 200 << 20
 MOST_ROWS = 50_000  # bootstrap intervals of so many need about 3 GB
+MOST_HEADINGS = 5_000
+MOST_CELLS = 5_000_000  # a cell takes about 60 bytes of memory
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,32 +73,28 @@ def read_rows(path: Path) -> Rows:
 def rows_of_frame(frame: Any, name: str) -> Rows:
     """The rows of a pandas DataFrame."""
     headings = [str(heading) for heading in frame.columns]
+    _check_counts(name, len(frame), len(headings))
     columns = [frame.iloc[:, place].tolist() for place in range(len(headings))]
-    if len(frame) > MOST_ROWS:
-        refuse(name, f"{len(frame):,} rows, at most {MOST_ROWS:,} are read")
     cells = list(zip(*columns, strict=True))
     return _checked(Rows(name, headings, list(cells), [f"row {i}" for i in range(len(cells))]))
 
 
 def check_size(path: Path) -> None:
-    """Raise TableError unless the file is there and not too large."""
+    """Raise TableError unless there is such a regular file that is not too large."""
     try:
-        size = path.stat().st_size
+        check_regular(path, MOST_BYTES)
+    except UntrustedError as error:
+        raise TableError(str(error)) from None
     except OSError as error:
         raise TableError(f"{path}: cannot be read ({error.strerror})") from None
-    if size > MOST_BYTES:
-        refuse(str(path), f"{size >> 20:,} MB, at most {MOST_BYTES >> 20:,} MB are read")
 
 
 def count_rows(path: Path) -> int:
     """About how many rows there are, without reading them as rows."""
     check_size(path)
     if path.suffix.lower() in PARQUET:
-        return len(_parquet(path).cells)
-    lines = 0
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            lines += chunk.count(b"\n")
+        return int(_parquet_file(path).metadata.num_rows)
+    lines = sum(piece.count(b"\n") for piece in pieces_of(path))
     return max(0, lines - (path.suffix.lower() in CSV))
 
 
@@ -152,8 +151,7 @@ def check_distinct(rows: Rows, heading: str, ids: Sequence[str]) -> None:
 
 
 def _csv(path: Path) -> Rows:
-    text = read_text(path, MOST_BYTES).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-    reader = csv.reader(io.StringIO(text))
+    reader = csv.reader(_lines(path, _read(path)))
     cells: list[Sequence[Any]] = []
     places: list[str] = []
     try:
@@ -166,7 +164,7 @@ def _csv(path: Path) -> Rows:
                 refuse(f"{path}: line {reader.line_num}", found)
             cells.append(fields)
             places.append(f"line {reader.line_num}")
-            _check_count(path, len(cells))
+            _check_counts(str(path), len(cells), len(headings))
     except csv.Error as error:
         raise TableError(f"{path}: line {reader.line_num}: {error}") from None
     return _checked(Rows(str(path), headings, cells, places))
@@ -175,7 +173,13 @@ def _csv(path: Path) -> Rows:
 def _json_lines(path: Path) -> Rows:
     records: list[dict[str, Any]] = []
     places: list[str] = []
-    for line, text in enumerate(io.StringIO(read_text(path, MOST_BYTES)), 1):
+    headings: dict[str, None] = {}
+    data = _read(path)
+    try:
+        check_values(data, path)
+    except UntrustedError as error:
+        raise TableError(str(error)) from None
+    for line, text in enumerate(_lines(path, data), 1):
         if not text.strip():
             continue
         where = f"{path}: line {line}"
@@ -187,39 +191,108 @@ def _json_lines(path: Path) -> Rows:
             refuse(where, "expected a JSON object")
         records.append(record)
         places.append(f"line {line}")
-        _check_count(path, len(records))
-    headings = list(dict.fromkeys(name for record in records for name in record))
+        headings.update(dict.fromkeys(record))
+        _check_counts(str(path), len(records), len(headings))
     cells: list[Sequence[Any]] = [[record.get(name) for name in headings] for record in records]
-    return _checked(Rows(str(path), headings, cells, places))
+    return _checked(Rows(str(path), list(headings), cells, places))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_regular(path, MOST_BYTES)
+    except UntrustedError as error:
+        raise TableError(str(error)) from None
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _lines(path: Path, data: bytes) -> Iterator[str]:
+    """The lines of the text one at a time: all of it decoded takes several times the memory."""
+    try:
+        yield from io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="\n")
+    except UnicodeDecodeError:
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise TableError(f"{path}: not UTF-8 text (byte {error.start})") from None
+
+
+def _parquet_file(path: Path) -> Any:
+    """The file as pyarrow opens it; raise TableError for more than is read, by its footer.
+
+    Texts are kept as a dictionary: a file of kilobytes can repeat a long one in every row.
+    """
+    try:
+        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        refuse(str(path), "Parquet needs pyarrow: pip install 'lpzero[pandas]'")
+    source = pyarrow.BufferReader(_read(path))
+    try:
+        schema = parquet.read_schema(source)
+        texts = [field.name for field in schema if pyarrow.types.is_string(field.type)]
+        file = parquet.ParquetFile(source, read_dictionary=texts)
+        about = file.metadata
+        groups = [about.row_group(index) for index in range(about.num_row_groups)]
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        raise _not_parquet(path, error) from None
+    _check_counts(str(path), about.num_rows, about.num_columns)
+    n_bytes = sum(group.total_byte_size for group in groups)
+    if n_bytes > MOST_BYTES:
+        refuse(str(path), f"{n_bytes:,} bytes unpacked, at most {MOST_BYTES:,} are read")
+    return file
 
 
 def _parquet(path: Path) -> Rows:
+    file = _parquet_file(path)
     try:
-        pandas = import_module("pandas")
-    except ImportError:
-        refuse(str(path), "Parquet needs pandas and pyarrow: pip install 'lpzero[pandas]'")
-    try:
-        frame = pandas.read_parquet(path)
-    except ImportError:
-        refuse(str(path), "Parquet needs pandas and pyarrow: pip install 'lpzero[pandas]'")
-    except (OSError, ValueError) as error:
-        reason = (str(error).splitlines() or ["no reason"])[0]
-        refuse(str(path), f"it is not a Parquet file ({reason[:80]})")
-    return rows_of_frame(frame, str(path))
+        table = file.read(use_threads=False)
+        written_by_pandas = table.schema.pandas_metadata or {}
+        index = [name for name in written_by_pandas.get("index_columns", []) if name is not None]
+        headings = [name for name in table.column_names if name not in index]
+        columns = [_parquet_cells(table.column(heading)) for heading in headings]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MemoryError) as error:
+        raise _not_parquet(path, error) from None
+    cells: list[Sequence[Any]] = list(zip(*columns, strict=True))
+    places = [f"row {row}" for row in range(len(cells))]
+    return _checked(Rows(str(path), headings, cells, places))
+
+
+def _parquet_cells(column: Any) -> list[Any]:
+    """The cells of a column; rows with the same text share it."""
+    cells: list[Any] = []
+    for chunk in column.chunks:
+        if hasattr(chunk, "dictionary"):
+            texts = chunk.dictionary.to_pylist()
+            cells += [None if i is None else texts[i] for i in chunk.indices.to_pylist()]
+        else:
+            cells += chunk.to_pylist()
+    return cells
+
+
+def _not_parquet(path: Path, error: Exception) -> TableError:
+    reason = (str(error).splitlines() or ["no reason"])[0]
+    return TableError(f"{path}: it is not a Parquet file ({reason[:80]})")
 
 
 def _checked(rows: Rows) -> Rows:
+    counts = Counter(rows.headings)
     for heading in rows.headings:
-        if not heading or rows.headings.count(heading) > 1:
+        if not heading or counts[heading] > 1:
             refuse(f"{rows.path}: line 1", f"the heading {heading!r} is empty or not unique")
     if not rows.cells:
         refuse(rows.path, "there are no rows below the headings")
     return rows
 
 
-def _check_count(path: Path, n: int) -> None:
-    if n > MOST_ROWS:
-        refuse(str(path), f"more than {MOST_ROWS:,} rows, which is the most that are read")
+def _check_counts(where: str, n_rows: int, n_headings: int) -> None:
+    """Raise TableError if there are more rows, columns or cells than are read."""
+    for n, most, what in (
+        (n_rows, MOST_ROWS, "rows"),
+        (n_headings, MOST_HEADINGS, "columns"),
+        (n_rows * n_headings, MOST_CELLS, "cells"),
+    ):
+        if n > most:
+            refuse(where, f"more than {most:,} {what}, which is the most that are read")
 
 
 def _to_float(value: float) -> float:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spaces.untrusted import pieces_of
+
 if TYPE_CHECKING:
     from spaces.tables.column_table import ColumnTable
     from spaces.tables.table import Table
 
 
-_CHUNK = 1 << 16
 NO_SPACE = "none"  # in place of a space's name, for tables without networks
 
 
@@ -96,9 +97,8 @@ class Source:
 def file_digest(path: Path) -> str:
     """The SHA-256 of the file's bytes, in hexadecimal."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+    for piece in pieces_of(path):
+        digest.update(piece)
     return digest.hexdigest()
 
 

@@ -7,6 +7,7 @@ taken from a supernet. Read with `weights_only=True`, which allows only plain va
 
 from __future__ import annotations
 
+import io
 import pickletools
 import zipfile
 from collections.abc import Callable
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import spaces
 from spaces.errors import TableError
-from spaces.regular_files import NotRegularError, check_regular
 from spaces.tables.readers import architecture_of, field, refuse
 from spaces.tables.source import Origin, Source
+from spaces.untrusted import UntrustedError, check_regular, read_regular
 
 if TYPE_CHECKING:
     from spaces.tables.table import Table
@@ -80,7 +81,8 @@ def _records(path: Path) -> list[Any]:
 
     _check_archive(path)
     try:
-        records = torch.load(path, map_location="cpu", weights_only=True)
+        data = io.BytesIO(read_regular(path, LARGEST))
+        records = torch.load(data, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken file can make torch raise anything
         reason = str(error).strip().splitlines() or [""]
         refuse(str(path), f"cannot be read as plain values ({type(error).__name__}: {reason[0]})")
@@ -98,8 +100,8 @@ def _check_archive(path: Path) -> None:
         check_regular(path, LARGEST)
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
-    except NotRegularError as error:
-        refuse(str(path), f"{error}, which no table is")
+    except UntrustedError as error:
+        raise TableError(str(error)) from None
     except (ValueError, OSError, zipfile.BadZipFile, NotImplementedError):
         refuse(str(path), "not a file of torch.save")
     if unpacked > LARGEST:

@@ -50,6 +50,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_no_two_pages_contradict_each_other() -> None:
     found = [claim for path in (*QUOTING, *EXPERIMENTS) for claim in claims(_parts(path))]
     assert len(repeated(found)) >= 60  # otherwise the labels are no longer understood

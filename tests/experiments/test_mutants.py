@@ -31,6 +31,7 @@ def test_every_bug_can_be_put_into_the_code() -> None:
         assert all((ROOT / test).is_file() for test in mutant.tests), mutant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start_of_lpzero", "told"),
     [

@@ -1,13 +1,14 @@
 """A small made-up table with random sketches, and campaigns on it that take a second.
 
-Run as a module (`python -m tests.lpzero.small_campaign FOLDER GENERATIONS`) it runs or resumes
-the campaign of that folder, for tests that kill it.
+Run as a module (`python -m tests.lpzero.small_campaign FOLDER GENERATIONS [SECONDS]`) it runs or
+resumes the campaign of that folder, resting after each generation, for tests that kill it.
 """
 
 from __future__ import annotations
 
 import random
 import sys
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -52,4 +53,6 @@ def discovery(out: Path | str | None = None, **options: Any) -> Campaign:
 
 
 if __name__ == "__main__":
-    discovery(sys.argv[1], resume=True, generations=int(sys.argv[2])).run()
+    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
+    rest = {"callbacks": [lambda progress: time.sleep(seconds)]}
+    discovery(sys.argv[1], resume=True, generations=int(sys.argv[2]), **rest).run()

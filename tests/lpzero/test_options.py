@@ -84,6 +84,7 @@ def parsed(verb: str, words: list[str], entries: Iterable[Option]) -> dict[str, 
     return {name: value for name, value in given_in(context).items() if name in names}
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(PRESETS)), changes(Settings))
 @FEW
 def test_a_campaigns_command_line_means_its_settings(name: str, changed: dict[str, Any]) -> None:
@@ -113,6 +114,7 @@ def test_an_exhaustive_runs_command_line_means_its_settings(of: Any, data: Any) 
     assert from_json(of, to_json(asked)) == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(LOOPS))
 @given(data=st.data())
 @FEW

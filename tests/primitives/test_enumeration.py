@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import time
+from functools import cache
 from itertools import product
 
 import pytest
@@ -12,7 +13,7 @@ from primitives.enumeration import Family, chains, families, statistic_pairs, su
 from primitives.expressions import drop_dead
 from primitives.properties import Kind
 from primitives.pruning import DEFAULT_RULES, check
-from primitives.space_size import measure, removed_alone
+from primitives.space_size import SpaceSize, measure, removed_alone
 from tests.formula_keys import key_up_to_sign
 
 
@@ -66,6 +67,7 @@ def test_counts_of_chains_of_two_hold_on_a_sample() -> None:
     assert abs(kept / n - share) < 4 * (share * (1 - share) / n) ** 0.5
 
 
+@pytest.mark.slow
 def test_a_kept_formula_with_chains_of_two_lies_in_exactly_one_family() -> None:
     members = [
         (f.operation, {b.expression for b in f.left}, {b.expression for b in f.right})
@@ -145,10 +147,15 @@ def test_without_rules_nothing_is_rejected_but_duplicates_still_merge() -> None:
     assert measure(1).distinct < free.distinct < free.before
 
 
+@cache
+def size_of_chains_of_two() -> SpaceSize:
+    return measure(2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", sorted(DEFAULT_RULES - {"cancels"}))
 def test_every_rule_removes_something_and_alone_at_least_as_much(rule: str) -> None:
-    assert 0 < measure(2).rejected[rule] <= removed_alone(2, rule)
+    assert 0 < size_of_chains_of_two().rejected[rule] <= removed_alone(2, rule)
 
 
 def test_only_branches_of_one_statistic_cancel() -> None:

@@ -95,11 +95,11 @@ def test_python_is_not_a_formula(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_100_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
+def test_20_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
     rng = random.Random(1)
     words = [*UNARIES, *BINARIES, *STATISTICS, "sum", "mean", "(", ")", ",", "-", " "]
     parsed, slowest = 0, 0.0
-    for number in range(100_000):
+    for number in range(20_000):
         text = _hostile(rng, words, number % 4)
         start = time.process_time()
         outcome = _parsed_or_message(text)
@@ -111,7 +111,7 @@ def test_100_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
             assert outcome
             assert "\n" not in outcome
     assert slowest < 1
-    assert parsed > 1_000  # the mutations are mild enough to reach the accepting side too
+    assert parsed > 200  # the mutations are mild enough to reach the accepting side too
 
 
 def _parsed_or_message(text: str) -> Formula | str:

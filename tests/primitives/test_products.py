@@ -28,16 +28,16 @@ PAPER = "mul(inner(l1(abslog(J))), sqrt(inner(sqrt(params))), inverse(sqrt(sum(s
 
 
 @pytest.mark.slow
-def test_printing_and_parsing_are_inverse_for_10_000_random_scores() -> None:
+def test_printing_and_parsing_are_inverse_for_3_000_random_scores() -> None:
     rng = random.Random(0)
     several = 0
-    for _ in range(10_000):
+    for _ in range(3_000):
         made = random_score(rng, rng.randint(1, 5))
         again = parse(str(made))
         assert again == made
         assert str(again) == str(made)
         several += not made.is_term
-    assert several > 5_000
+    assert several > 1_500
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_depth_is_limited_for_formulas_that_operations_make() -> None:
 
 
 @pytest.mark.slow
-def test_30_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
+def test_9_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
     rng = random.Random(1)
     words = [*UNARIES, *BINARIES, *STATISTICS, *SIZES, *POSITION_REDUCTIONS, *COLUMNS]
     words += ["(", ")", ",", "-", " ", "+", "_"]
     parsed = 0
-    for number in range(30_000):
+    for number in range(9_000):
         if number % 3:
             text = str(random_score(rng, 3))
             at = rng.randrange(len(text))
@@ -144,7 +144,7 @@ def test_30_000_hostile_strings_give_a_formula_or_one_clear_error() -> None:
         else:
             parsed += 1
             assert parse(str(found)) == found
-    assert parsed > 3_000
+    assert parsed > 900
 
 
 def _parsed_or_message(text: str) -> Formula | str:

@@ -75,6 +75,7 @@ def _scores(count: int) -> list[Any]:
     return [parse(PAPER), *(next(alive) for _ in range(count))]
 
 
+@pytest.mark.slow
 def test_a_typesetter_accepts_random_scores() -> None:
     parser = pytest.importorskip("matplotlib.mathtext").MathTextParser("path")
     for formula in _scores(20):
@@ -100,6 +101,7 @@ def test_mathml_is_well_formed_and_names_columns_upright() -> None:
     assert "<mi>ℓ</mi><mo>&lt;</mo><mi>L</mi>" in text
 
 
+@pytest.mark.slow
 def test_sympy_gives_the_reference_score() -> None:
     rng = random.Random(5)
     network = make_network(1, rows=2, columns=3)

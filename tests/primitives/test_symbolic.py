@@ -40,6 +40,7 @@ def test_the_sympy_form_keeps_the_score(make_architecture: Any) -> None:
         compared += 1
 
 
+@pytest.mark.slow
 def test_chains_that_sympy_finds_equal_share_a_key() -> None:
     by_form: dict[Any, set[str]] = {}
     local = [name for name, f in UNARIES.items() if f.traits.gives is Gives.SAME]

@@ -47,6 +47,7 @@ def test_every_family_is_registered() -> None:
     assert all(spaces.get(name).name == name for name in spaces.names())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["spaces", "spaces.tables", "lpzero.search.loops", "lpzero.export", "lpzero.report"]
 )

@@ -42,6 +42,7 @@ def test_norms_start_at_one_and_biases_at_zero(operation: str) -> None:
             assert spread(p) == pytest.approx(0.02, rel=0.2), name
 
 
+@pytest.mark.slow
 def test_weights_drawn_by_name_depend_on_name_and_shape_alone() -> None:
     short = Gpt2Arch(128, (2,) * 4, (256, 512, 256, 256), 128, 1)
     long = Gpt2Arch(128, (4,) * 4, (256, 256, 256, 256), 256, 1)

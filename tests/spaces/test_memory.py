@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from io import BytesIO
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -13,6 +15,7 @@ from spaces.errors import MemoryLimitError
 from spaces.images import noise_images
 from spaces.minibatch import text_windows, zipf_tokens
 from spaces.outlines import MOST_PARTS, check_pass, counted, outline
+from spaces.tokenizer import windows
 
 
 @pytest.fixture
@@ -41,7 +44,8 @@ def test_batches_are_counted_before_they_are_drawn() -> None:
     for draw in (
         lambda: zipf_tokens(50, (1_000_000_000, 64), 0),
         lambda: zipf_tokens(10**12, (2, 2), 0),
-        lambda: text_windows(b"some text", (1_000_000_000, 4), 0),
+        lambda: text_windows(BytesIO(b"some text"), 9, (1_000_000_000, 4), 0),
+        lambda: windows(np.arange(9), (1_000_000_000, 4), 0),
         lambda: noise_images((4, 3, 100_000, 100_000), 0),
     ):
         with pytest.raises(MemoryLimitError, match="allowed: make it smaller, or give --memory"):

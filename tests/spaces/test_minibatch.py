@@ -66,7 +66,7 @@ def test_a_choice_survives_json(corpus: Path) -> None:
         (lambda path: Minibatch(length=193), "gpt2", "read at most 192"),
         (lambda path: Minibatch(length=9), "autoformer-tiny", "only --batch"),
         (lambda path: Minibatch(corpus=Corpus.of(path / "none")), "gpt2", "cannot be read"),
-        (lambda path: Minibatch(corpus=Corpus.of(path)), "gpt2", "cannot be read"),
+        (lambda path: Minibatch(corpus=Corpus.of(path)), "gpt2", "not a regular file"),
         (lambda path: Minibatch(corpus=Corpus("0" * 64)), "gpt2", "give it with --corpus"),
         (lambda path: Minibatch(corpus=Corpus("0" * 64, str(path / "a"))), "gpt2", "has changed"),
         (lambda path: Minibatch(corpus=Corpus.of(path / "a")), "gpt2", "expected more than 64"),
@@ -168,7 +168,7 @@ def test_a_tokenizer_must_fit_the_models_and_needs_a_corpus(
     monkeypatch.setattr("spaces.tokenizer.LARGEST", 10)
     other = tmp_path / "other.json"
     other.write_bytes(reads.read_bytes())
-    with pytest.raises(BatchError, match="more than 10 bytes"):
+    with pytest.raises(BatchError, match="at most 10 are read"):
         Minibatch.chosen(3, 12, str(text), str(other))
 
 

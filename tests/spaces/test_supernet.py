@@ -91,6 +91,7 @@ def test_the_largest_holds_every_architecture(space: Space[Any]) -> None:
     assert sum(p.numel() for p in supernet.parameters()) == space.parameters(largest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("space", "arch"), CASES)
 def test_a_subnet_computes_what_the_supernet_computes_for_it(space: Space[Any], arch: Any) -> None:
     supernet, batch = supernet_of(space), space.batch(0)

@@ -76,6 +76,7 @@ def test_a_mutation_changes_every_field_that_varies(space: Space[Any]) -> None:
     assert {place for place, n in changed.items() if n > 5} == varies
 
 
+@pytest.mark.slow
 def test_a_child_has_every_field_from_either_parent_at_random(space: Space[Any]) -> None:
     rng = random.Random(3)
     taken: dict[str, list[bool]] = defaultdict(list)

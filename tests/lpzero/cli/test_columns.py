@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lpzero.cli import main as cli
+from lpzero.report import style
 from tests.lpzero.column_file import write_csv
 
 SMALL = ["--population", "20", "--offspring", "10", "--generations", "2", "--quiet"]
@@ -29,6 +30,7 @@ def discovered(
     return path, out, json.loads(text)
 
 
+@pytest.mark.slow
 def test_a_file_is_discovered_ranked_exported_and_resumed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -47,15 +49,17 @@ def test_a_file_is_discovered_ranked_exported_and_resumed(
     exported = str(tmp_path / "best.json")
     code, text, _ = run(capsys, *asked, "--proxy", exported)
     assert json.loads(text)[0]["rho"] == found["rho"]
-    code, text, _ = run(capsys, "discover", "--out", out, "--resume", "--format", "json")
+    resume = ("--resume", "--permutations", "2", "--format", "json")
+    code, text, _ = run(capsys, "discover", "--out", out, *resume)
     assert json.loads(text)["best"] == result["best"]
 
 
 @pytest.mark.slow
 def test_the_page_shows_the_columns_and_the_command_that_repeats_the_run(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, out, _ = discovered(capsys, tmp_path)
+    monkeypatch.setattr(style, "encode", lambda figure, form: b"<svg></svg>")  # drawing takes long
     assert run(capsys, "report", out)[0] == 0
     page = Path(out, "report", "index.html").read_text(encoding="utf-8")
     assert "model_size" in page
@@ -107,3 +111,24 @@ def test_bad_input_is_one_line_and_code_two(
     assert message in errors
     assert "Traceback" not in errors
     assert len([line for line in errors.splitlines() if "rror" in line]) == 1
+
+
+def test_too_few_columns_are_named_and_no_statistics_are_blamed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("x,accuracy\n" + "".join(f"{-i},{i + i % 3}\n" for i in range(60)))
+    asked = ("discover", str(path), "--target", "accuracy", "--columns-only")
+    code, _, err = run(capsys, *asked, "--out", str(tmp_path / "out"))
+    assert code == 2
+    assert "too few that can be combined: signed_log(x)" in err
+    assert "statistics" not in err
+
+
+def test_scores_next_to_zero_are_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tiny.csv"
+    path.write_text("x,accuracy\n" + "".join(f"{i + 1}e-312,{i}\n" for i in range(40)))
+    asked = ("rank", str(path), "--target", "accuracy", "--proxy", "x", "--format", "json")
+    code, out, _ = run(capsys, *asked)
+    assert code == 0
+    assert json.loads(out)[0]["rho"] == pytest.approx(1.0)

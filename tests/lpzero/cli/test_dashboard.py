@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lpzero.cli.main import run
+from lpzero.verbs.dashboard import _redirect
 
 pytest.importorskip("starlette", reason="the extra lpzero[dashboard] is not installed")
 pytest.importorskip("uvicorn", reason="the extra lpzero[dashboard] is not installed")
@@ -67,3 +68,10 @@ def test_an_unknown_tracker_ends_a_campaign_before_it_starts(
     assert run(["discover", "nano-gpt2", "--out", str(tmp_path / "x"), "--track", "wandb:y"]) == 2
     assert "expected one of tensorboard:FOLDER, mlflow:FOLDER" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_the_browser_is_given_no_token(tmp_path: Path) -> None:
+    shown = _redirect(tmp_path, "http://127.0.0.1:8787/token/")
+    assert shown.startswith("file://")
+    assert "token" not in shown.removeprefix(tmp_path.as_uri())
+    assert "url=http://127.0.0.1:8787/token/" in (tmp_path / "dashboard.html").read_text()

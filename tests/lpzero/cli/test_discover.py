@@ -116,6 +116,7 @@ def test_people_see_the_winner_beside_the_counters(
         assert word in line
 
 
+@pytest.mark.slow
 def test_quiet_means_quiet(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, _, err = run(capsys, "made-up", "--out", str(tmp_path / "c"), "--quiet", *SHORT)
     assert (code, err) == (0, "")

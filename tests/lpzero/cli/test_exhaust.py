@@ -44,6 +44,7 @@ def exhaust(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_json_holds_what_the_contract_says(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_second_call_answers_another_question_from_the_same_run(
     assert exhaust(capsys, "--reduction", "mean", "--operation", "add", "--using", "S")["top"]
 
 
+@pytest.mark.slow
 def test_the_table_form_shows_formulas_counters_and_the_judgement(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,6 +88,7 @@ def test_the_table_form_shows_formulas_counters_and_the_judgement(
         assert part in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

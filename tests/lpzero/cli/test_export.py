@@ -25,6 +25,8 @@ from spaces.tables import split
 from tests.lpzero.sealed_runs import content, rewrite
 from tests.lpzero.small_campaign import discovery, sketches, table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -140,7 +142,6 @@ def test_a_formula_and_a_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(exports(capsys, "snip", "--to", "json"))["formula"] == "sum(l1(mul(G, W)))"
 
 
-@pytest.mark.slow
 def test_an_exported_file_is_a_source_and_a_proxy(
     campaign: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,7 +167,6 @@ def test_a_run_is_a_proxy_and_a_file_of_several_is_none(
         find(str(tmp_path / "two.json"))
 
 
-@pytest.mark.slow
 def test_several_tables_have_their_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,7 +184,6 @@ def test_several_tables_have_their_figures(
     assert [row["table"] for row in rows[:2]] == ["made-up", "another"]
 
 
-@pytest.mark.slow
 def test_an_exported_proxy_uses_the_options_it_carries(tmp_path: Path) -> None:
     few, space, measurements = (
         table().archs[:3],
@@ -283,7 +282,6 @@ def test_broken_campaigns_are_one_line(
     assert "unknown name" in refused(capsys, out, "--to", "json")
 
 
-@pytest.mark.slow
 def test_the_ensemble_of_a_campaign_has_the_members_it_reports(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 from lpzero.cli import main as cli
 from lpzero.cli.output import cell, print_rows
 from lpzero.errors import InputError, LPZeroError
+from lpzero.options import options
+from lpzero.verbs import module
 from lpzero.version import VERSION
 from primitives.errors import FormulaError
 from spaces.errors import FetchError, TableError
@@ -95,7 +99,7 @@ def test_a_truncated_table_is_code_two_and_names_the_file(
     path.write_text('[{"id": 0, "scor')
     code, line = fails(capsys, "counters", "flexibert", "--data", str(tmp_path))
     assert code == 2
-    assert line.startswith(f"{path}: broken or truncated JSON at line 1 column")
+    assert line.startswith(f"{path} has broken or truncated JSON at line 1 column")
 
 
 class CustomError(LPZeroError, RuntimeError):
@@ -113,6 +117,13 @@ class CustomError(LPZeroError, RuntimeError):
         (click.BadParameter("odd"), "Invalid value: odd", 2),
         (FileNotFoundError(2, "No such file", "x.json"), "x.json: No such file", 2),
         (OSError(28, "No space left", "out"), "out: No space left", 1),
+        (MemoryError(), "not enough memory: give a smaller batch", 2),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "not enough memory", 2),
+        (RuntimeError("CUDA out of memory."), "not enough memory", 2),
+        (OSError(12, "Cannot allocate memory"), "not enough memory", 2),
+        (ImportError("x.so: failed to map segment from shared object"), "not enough memory", 2),
+        (UnicodeEncodeError("utf-8", "a\udcff", 1, 2, "-"), r"'a\udcff' is not text in UTF-8", 2),
+        (RuntimeError("odd"), "unexpected RuntimeError: odd", 1),
         (ZeroDivisionError("zero"), "unexpected ZeroDivisionError: zero (set LPZERO_TR", 1),
     ],
 )
@@ -198,6 +209,7 @@ def test_cells(value: object, text: str) -> None:
     assert cell(value) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [["tables", "--format", "json"], ["search", "--help"], ["export", "--help"]],
@@ -213,6 +225,7 @@ def test_listing_tables_and_help_import_nothing_heavy(arguments: list[str]) -> N
     assert done.stderr.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_hears_nothing() -> None:
     with subprocess.Popen(
         [*LPZERO, "tables"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -232,6 +245,7 @@ main.main(["tables"])
 """
 
 
+@pytest.mark.slow
 def test_an_interruption_is_code_130_and_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
     assert done.returncode == 130
@@ -243,3 +257,67 @@ def test_a_traceback_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cli.TRACEBACK_VARIABLE, "1")
     with pytest.raises(click.UsageError):
         cli.run(["xyzzy"])
+
+
+SEEDED = [
+    verb for verb in cli.commands() if any(e.name == "seed" for e in options(module(verb).Request))
+]
+
+
+@pytest.mark.parametrize("verb", SEEDED)
+@pytest.mark.parametrize("seed", ["-1", "99999999999999999999"])
+def test_a_seed_that_no_generator_takes_is_bad_input(
+    capsys: pytest.CaptureFixture[str], verb: str, seed: str
+) -> None:
+    code, line = fails(capsys, verb, "x", "--seed", seed)
+    assert code == 2
+    assert "--seed" in line
+
+
+@pytest.mark.parametrize("verb", ["rank", "stats"])
+def test_a_batch_that_does_not_fit_is_bad_input(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, verb: str
+) -> None:
+    arguments = (verb, "nano-gpt2", "--batch", "1000000000", "--cache", str(tmp_path))
+    more = ("--proxy", "snip") if verb == "rank" else ()
+    code, line = fails(capsys, *arguments, *more)
+    assert code == 2
+    assert "a batch of 1,000,000,000 x 64 needs about" in line
+    assert line.endswith("give --memory more")
+
+
+def test_a_closed_stdout_is_one_line_and_code_two() -> None:
+    for closed, shown in ((">&-", "stdout or stderr is closed"), ("2>&-", "")):
+        command = f"{shlex.join([*LPZERO, 'tables'])} {closed}"
+        done = subprocess.run(command, shell=True, capture_output=True, text=True)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert shown in done.stderr
+        assert done.stderr.count("\n") <= 1
+
+
+def test_too_little_address_space_is_one_line_and_code_two(tmp_path: Path) -> None:
+    command = shlex.join([*LPZERO, "stats", "nano-gpt2", "--cache", str(tmp_path)])
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -v 400000; {command}"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the process may take 390 MB of memory (ulimit -v)")
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_whose_name_is_not_text_is_ranked_but_keeps_no_run(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/p\xff.csv")
+    rows = "".join(f"r{i},{i},{i * i % 7},{i + i % 3}\n" for i in range(40))
+    Path(name).write_text("id,a,b,accuracy\n" + rows)
+    given = (name, "--target", "accuracy", "--format", "json")
+    assert cli.run(["rank", *given, "--proxy", "a"]) == 0
+    capsys.readouterr()
+    out = tmp_path / "run"
+    code, line = fails(capsys, "discover", *given, "--columns-only", "--out", str(out))
+    assert code == 2
+    assert line.endswith(r"p\udcff.csv', which is not text in UTF-8: rename the file")
+    assert not out.exists()

@@ -62,6 +62,7 @@ def test_a_constant_target_and_a_million_rows_are_refused(
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_csv_json_lines_parquet_and_a_json_column_are_the_same_table(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -99,6 +100,7 @@ def test_columns_of_single_layers(tmp_path: Path) -> None:
     assert table.archs[1].ffn == (16, 24)
 
 
+@pytest.mark.slow
 def test_lpzero_yaml_names_a_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

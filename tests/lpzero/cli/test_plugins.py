@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "examples" / "my_work.py"
 OPERATION = """
@@ -101,7 +103,6 @@ for words in (
 """
 
 
-@pytest.mark.slow
 def test_the_example_runs_every_verb(tmp_path: Path) -> None:
     (tmp_path / "my_work.py").write_text(EXAMPLE.read_text())
     run_python(tmp_path, "my_work.py")

@@ -89,7 +89,8 @@ ON_MORE_INPUTS = {
 def test_without_proxies_all_that_apply_are_ranked_but_the_expensive_ones(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = ranked(capsys, "nano-gpt2", "--cache", str(tmp_path))
+    small = ["--batch", "2", "--length", "8"]
+    rows = ranked(capsys, "nano-gpt2", "--cache", str(tmp_path), *small)
     applying = {n for n in names() if get(n).applies_to(small_table.space)}
     released = {n for n in applying if is_released(get(n))}
     assert applying > ON_MORE_INPUTS
@@ -154,6 +155,7 @@ def test_bad_input_is_one_line_and_code_2(
     assert err.strip().splitlines()[-1].startswith("error: ")
 
 
+@pytest.mark.slow
 def test_the_batch_can_be_chosen_and_a_bad_corpus_is_one_line(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

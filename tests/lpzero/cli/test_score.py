@@ -60,6 +60,7 @@ def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_configuration_is_scored(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["snip", "ntk-condition", "dss++", "sum(mul(abs(G), abs(W)))"]
     options = [word for text in asked for word in ("--proxy", text)]

@@ -21,6 +21,7 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
     return code, out, err
 
 
+@pytest.mark.slow
 def test_json_has_the_best_and_the_trace(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = call(capsys, "nano-gpt2", *QUICK, "--proxy", "parameters", "--format", "json")
     assert code == 0

@@ -15,7 +15,7 @@ from typing import Any
 
 import uvicorn
 
-from lpzero.dashboard.server import application, listen, new_token
+from lpzero.dashboard.server import application, listen, new_token, server_config
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,7 @@ class Served:
 def serving(root: Path) -> Iterator[Served]:
     """The dashboard of the runs below the folder."""
     token, listening = new_token(), listen(_free())
-    config = uvicorn.Config(
-        application(root, token), log_level="warning", lifespan="off", ws="none"
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(application(root, token)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

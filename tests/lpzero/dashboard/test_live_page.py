@@ -33,7 +33,8 @@ STATE = "document.querySelector('.tiles .state').textContent"
 
 
 def start(folder: Path, generations: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.lpzero.small_campaign", str(folder), str(generations)]
+    words = [str(folder), str(generations), "0.1"]  # it rests, so that the page has a core
+    command = [sys.executable, "-m", "tests.lpzero.small_campaign", *words]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ from lpzero.runs import layout
 from tests.lpzero.dashboard.served import Served, serving
 from tests.lpzero.sealed_runs import content, rewrite
 from tests.lpzero.small_campaign import discovery
+
+pytestmark = pytest.mark.slow
 
 SECRET = "nobody may read this"
 
@@ -244,3 +248,27 @@ def test_nothing_in_the_folder_is_changed_or_locked(served: Served, runs: Path) 
     # A resumed campaign gets its lock while the page is asked for.
     discovery(runs / "good", resume=True, generations=8).run()
     assert served.runs()["good"]["progress"] == "generation 8 of 6"
+
+
+def test_a_directory_whose_name_is_not_utf8_has_a_line_and_a_page(runs: Path) -> None:
+    os.rename(runs / "good", os.fsencode(runs) + b"/caf\xe9")
+    with serving(runs) as served:
+        [line] = served.runs().values()
+        assert line["name"] == r"caf\udce9"
+        assert line["state"] == "finished"
+        for path in ("", f"run/{line['id']}", f"api/run/{line['id']}", f"compare?run={line['id']}"):
+            assert served.ask(path).status == 200, path
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: 127"])
+def test_who_does_not_finish_a_request_is_disconnected(
+    runs: Path, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lpzero.dashboard.server.SLOW", 0.05)
+    with (
+        serving(runs) as served,
+        socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection,
+    ):
+        connection.sendall(sent)
+        with suppress(ConnectionResetError):
+            assert connection.recv(100) == b""

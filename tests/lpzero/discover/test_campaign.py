@@ -68,6 +68,7 @@ class Killed(BaseException):
     """Stands for kill -9: nothing on its way may tidy up the journal."""
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_directories(tmp_path: Path, whole: Path) -> None:
     discovery(tmp_path / "again", jobs=2).run()
     assert_equal(tmp_path / "again", whole)
@@ -325,6 +326,7 @@ def test_a_broken_config_is_said(tmp_path: Path) -> None:
             discovery(tmp_path, resume=True)
 
 
+@pytest.mark.slow
 def test_test_targets_are_never_read_by_the_search(
     tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
+
 from lpzero.discover.language import Language
 from lpzero.discover.settings import preset
 from lpzero.discover.variation import as_global_rng
@@ -49,6 +51,7 @@ def naive_depth(expression: Any) -> int:
     return 1 + max(map(naive_depth, children(expression)), default=0)
 
 
+@pytest.mark.slow
 def test_children_and_random_state_are_those_of_whole_trees() -> None:
     language = Language(preset("paper", chains="up-to", unaries=3, depth=2))
     toolbox = toolbox_of(language)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from lpzero.judgement.counters import score
 from lpzero.judgement.rivals import Contest, contest_fields
 from lpzero.judgement.table import TableJudge
 from lpzero.scores.branch_table import branch_table
+from lpzero.scores.chains import surviving
 from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.values import Values
 from primitives.errors import Rejected
@@ -32,6 +34,14 @@ from spaces.tables.table import Table
 from tests.formula_keys import key_up_to_sign
 from tests.lpzero.fixed_count import FixedCount
 from tests.lpzero.small_campaign import discovery, sketches, table
+
+pytestmark = pytest.mark.slow
+
+
+@cache
+def recomputed() -> Values:
+    """The values of the small campaigns, which have chains of one, on all rows at once."""
+    return Values(branch_table(sketches(), surviving(1)))
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +65,10 @@ def test_what_is_found_can_be_looked_at(found: Campaign) -> None:
     assert all(len(line["judged"]["test"]["rho_ci"]) == 2 for line in result["counters"])
 
 
-@pytest.mark.slow
 def test_the_winner_meets_its_rivals_on_the_test_rows(found: Campaign) -> None:
     made = table()
     judged = TableJudge(made, found.objective.tables_fitness[0].parts, with_test=True)
-    winner = Values(branch_table(sketches())).score(parse(found.best_["formula"]))
+    winner = recomputed().score(parse(found.best_["formula"]))
     assert not isinstance(winner, Rejected)
     fitness = found.objective.tables_fitness[0]
     contest = Contest(judged, winner, best_count(made, fitness.rows, fitness.train_valid_rows))
@@ -79,9 +88,8 @@ def test_the_winner_meets_its_rivals_on_the_test_rows(found: Campaign) -> None:
     assert result["best"] == found.result_["best"]
 
 
-@pytest.mark.slow
 def test_the_numbers_printed_are_those_recomputed(found: Campaign) -> None:
-    evaluator = Values(branch_table(sketches()))
+    evaluator = recomputed()
     parts = found.objective.tables_fitness[0].parts
     rows = {"train": parts.train, "valid": parts.valid, "test": parts.open_test()}
     assert found.result_["top"]
@@ -107,11 +115,10 @@ def test_the_winner_is_the_front_member_best_on_valid(found: Campaign) -> None:
     assert by_train.best_["fitness"][0] == by_train.hall_of_fame_[0]["fitness"]
 
 
-@pytest.mark.slow
 def test_partial_and_within_are_what_is_selected() -> None:
     found = discovery(objectives=("partial",), generations=3, choose="train").run()
     rows = found.objective.tables_fitness[0].parts.train
-    scores = Values(branch_table(sketches())).score(parse(found.best_["formula"]))
+    scores = recomputed().score(parse(found.best_["formula"]))
     assert not isinstance(scores, Rejected)
     expected = partial_spearman(
         scores[rows], table().targets[rows], score("parameters", table())[rows]
@@ -126,7 +133,6 @@ def test_an_objective_without_groups_is_refused() -> None:
         discovery(objectives=("within",))
 
 
-@pytest.mark.slow
 def test_several_tables_count_by_the_worst_or_make_a_front() -> None:
     tables = [table(), table(name="another")]
     found = discovery(table=tables, generations=2, across="min").run()
@@ -158,7 +164,6 @@ def test_statistics_that_are_not_allowed_do_not_appear() -> None:
     assert not any(names & set(row["formula"]) for row in found.hall_of_fame_)
 
 
-@pytest.mark.slow
 def test_deep_trees_and_long_chains_are_judged() -> None:
     found = discovery(unaries=3, depth=2, same_statistic=True, generations=2).run()
     assert found.result_["evaluated"] == 36

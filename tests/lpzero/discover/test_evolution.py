@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -228,6 +229,7 @@ def best_by_generation(asked: Settings, judge: Oracle) -> list[float]:
     return [max(child.fitness[0] for child in state.population) for state in states]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", [Oracle, Planted])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_never_gets_worse(seed: int, judge: type[Oracle]) -> None:
@@ -236,7 +238,15 @@ def test_the_best_never_gets_worse(seed: int, judge: type[Oracle]) -> None:
     assert best == sorted(best)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@cache
+def best_by_chance(seed: int) -> float:
+    """The best of as many random formulas."""
+    chance = preset("default", method="random", seed=seed, **LONGER)
+    return best_by_generation(chance, Planted())[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "asked",
     [preset("default", **LONGER), preset("paper", population=20, generations=300)],
@@ -244,9 +254,8 @@ def test_the_best_never_gets_worse(seed: int, judge: type[Oracle]) -> None:
 )
 def test_with_equal_evaluations_search_beats_chance(asked: Settings, seed: int) -> None:
     """Where parts of a good formula are good: by far, in every seed."""
-    chance = preset("default", method="random", seed=seed, **LONGER)
     found = best_by_generation(replace(asked, seed=seed), Planted())[-1]
-    assert found > best_by_generation(chance, Planted())[-1] + 0.1
+    assert found > best_by_chance(seed) + 0.1
 
 
 def test_starting_formulas_come_first() -> None:

@@ -24,6 +24,7 @@ COLUMNS = ColumnFacts(("size", "cost", "change"), frozenset({"size"}), frozenset
 LANGUAGES = [Language(preset("default", terms=3)), Language(preset("default"), COLUMNS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES, ids=["terms", "columns"])
 def test_a_product_is_what_the_rules_and_the_canonical_form_make_of_its_factors(
     language: Language,
@@ -52,6 +53,7 @@ def test_a_product_is_what_the_rules_and_the_canonical_form_make_of_its_factors(
     assert {"kept", "repeated-factor", "exponent"} <= fates
 
 
+@pytest.mark.slow
 def test_a_product_made_before_in_any_order_is_the_same() -> None:
     rng, language = random.Random(2), LANGUAGES[0]
     for _ in range(50):
@@ -109,6 +111,7 @@ def judge(formulas: list[Formula]) -> list[Any]:
     return [Verdict(1, (Measures(value, 0.0, 0.0),), (value,)) for value in values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"unaries": 1}, {"statistics": tuple("AHWS")}, {"depth": 0}, {}]
 )

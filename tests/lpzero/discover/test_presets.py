@@ -109,6 +109,7 @@ def campaign(out: Path, name: str = "paper", **settings: object) -> Campaign:
     return Campaign(table(40), preset=name, out=out, sketches=[sketches(40)], **asked)
 
 
+@pytest.mark.slow
 def test_fitness_without_a_fitted_sign_is_the_signed_rho_and_resuming_keeps_it(
     tmp_path: Path,
 ) -> None:
@@ -138,6 +139,7 @@ def test_settings_from_before_these_options_mean_what_they_meant() -> None:
     assert Settings.from_json(PRESETS["paper"].to_json()) == PRESETS["paper"]
 
 
+@pytest.mark.slow
 def test_rows_of_the_whole_table_are_train_and_the_rest_is_unseen(tmp_path: Path) -> None:
     run = campaign(tmp_path / "w", whole_table=True).run()
     fitness = run.objective.tables_fitness[0]

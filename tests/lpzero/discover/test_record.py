@@ -16,6 +16,8 @@ from lpzero.runs.run import open_run
 from tests.lpzero.sealed_runs import rewrite_journal
 from tests.lpzero.small_campaign import discovery
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = {"generations": 12, "population": 60, "offspring": 60}
 COMPARED = ("tables", "scores", "hall", "counts", "rejected")
 

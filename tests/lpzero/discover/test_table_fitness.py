@@ -42,6 +42,7 @@ def rho(rows: np.ndarray) -> float:
     return spearman(scores[rows], table().targets[rows])
 
 
+@pytest.mark.slow
 def test_fitness_is_of_train_rows_and_valid_of_valid_rows(fitness: TableFitness) -> None:
     parts = split(table(), 0)
     [found] = fitness.measure([FORMULA])
@@ -75,6 +76,7 @@ def test_fewer_rows_are_a_sample_of_the_training_rows() -> None:
     assert fitness_rows(table(), other, preset("default", archs=12)).tolist() != few.tolist()
 
 
+@pytest.mark.slow
 def test_the_sketches_of_the_second_seed_are_looked_up_once() -> None:
     calls = []
 

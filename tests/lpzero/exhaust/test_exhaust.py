@@ -26,6 +26,7 @@ from lpzero.report.figures import pairs
 from lpzero.runs.config import read_config
 from lpzero.runs.directory import locked
 from lpzero.scores.branch_table import branch_table
+from lpzero.scores.chains import surviving
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from lpzero.version import VERSION
@@ -147,6 +148,7 @@ def test_jobs_memory_and_interruptions_change_no_byte(
     assert contents(tmp_path / "stopped") == expected
 
 
+@pytest.mark.slow
 def test_a_finished_run_computes_nothing(
     table: Table, sketches: list[Sketch], done: tuple[Results, Any], monkeypatch: Any
 ) -> None:
@@ -263,7 +265,7 @@ def test_the_report_says_all_a_result_must_show(
     count = FixedCount("sum(params)", counters.score("parameters", table))
     parts = split(table, 0)
     beside = report(table, parts, done, ExhaustSettings(1, True), None, count)
-    winner = Values(branch_table(sketches)).score(parse(best["formula"]))
+    winner = Values(branch_table(sketches, surviving(1))).score(parse(best["formula"]))
     assert not isinstance(winner, Rejected)
     judged_table = TableJudge(table, parts, with_test=True)
     assert result.items() >= contest_fields([Contest(judged_table, winner)]).items()

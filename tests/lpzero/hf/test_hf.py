@@ -27,6 +27,8 @@ from tests.lpzero.hf.families import CAUSAL, FAMILIES
 pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
 from lpzero import hf
 
+pytestmark = pytest.mark.slow
+
 FORMULAS = (
     "sum(mul(abs(G), abs(W)))",
     "mul(embedding(l1(relu(A))), sum(exp(fro(W))))",

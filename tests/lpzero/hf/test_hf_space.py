@@ -85,6 +85,7 @@ def test_formulas_and_proxies_score_it_as_lpzero_score_does(tmp_path: Path) -> N
         assert scores[find(text).name] == pytest.approx(ranked, rel=1e-5), text
 
 
+@pytest.mark.slow
 def test_a_space_is_searched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny-space.yaml"
     file.write_text(json.dumps(GIVEN))  # JSON is YAML

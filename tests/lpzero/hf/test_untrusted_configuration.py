@@ -157,22 +157,37 @@ HOSTILE: list[tuple[dict[str, Any], dict[str, int]]] = [
     ({**GPT2, "nested": [[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]}, {}),
 ]
 
+HOSTILE_SPACES: list[dict[str, Any]] = [
+    {"n_embd": {"from": 2, "to": 100_000_000}},
+    {"n_embd": {"from": 2, "to": 10**30}},
+    {"n_layer": [10**15]},
+    {"n_embd": [10**15]},
+    {"n_embd": {"from": 20_000, "to": 1_019_999}},
+]
+
 MEASURED = """
-import json, resource, sys, time
+import json, random, resource, sys, time
+from functools import partial
 from lpzero import hf
 from lpzero.errors import InputError
+from lpzero.hf.spaces import make_space
 from spaces.errors import MemoryLimitError
 from tests.lpzero.hf.families import FAMILIES
-from tests.lpzero.hf.test_untrusted_configuration import HOSTILE
+from tests.lpzero.hf.test_untrusted_configuration import HOSTILE, HOSTILE_SPACES
 import transformers.models.distilbert.modeling_distilbert, transformers.models.swin.modeling_swin
 import transformers.models.mixtral.modeling_mixtral, transformers.models.gpt_neo
+def drawn(search):
+    space = make_space("it", {"model_type": "gpt2", "search": search})
+    space.sample(random.Random(0))
 for name in ("gpt2", "vit", "llama"):
     hf.build(FAMILIES[name])
 rows = []
-for fields, batch in HOSTILE:
+tasks = [partial(hf.build, fields, 0, **batch) for fields, batch in HOSTILE]
+tasks += [partial(drawn, search) for search in HOSTILE_SPACES]
+for task in tasks:
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     try:
-        hf.build(fields, 0, **batch)
+        task()
         line = ""
     except (InputError, MemoryLimitError) as error:
         line = str(error)
@@ -184,9 +199,9 @@ print(json.dumps(rows))
 
 def test_hostile_sizes_cost_little_and_are_one_line() -> None:
     rows = child("-c", MEASURED)
-    assert len(rows) == len(HOSTILE)
-    for (line, seconds, kilobytes), (fields, _) in zip(rows, HOSTILE, strict=True):
-        shown = str(fields)[:200]
+    given = [*HOSTILE, *HOSTILE_SPACES]
+    for (line, seconds, kilobytes), one in zip(rows, given, strict=True):
+        shown = str(one)[:200]
         assert line, shown
         assert "\n" not in line
         assert len(line) < 500

@@ -31,7 +31,7 @@ def test_ranks_agree_with_the_order_over_the_whole_float_range(rows: FloatArray)
     assert (np.diff(keys[order]) >= 0).all()
     halves = rows[0][order] / 2  # whose differences do not overflow
     apart = np.abs(np.diff(halves)) > 1e-5 * np.abs(halves[:-1])
-    large = np.abs(rows[0][order][:-1]) > 1e-290
+    large = np.abs(rows[0][order][:-1]) > 1e-317  # with six digits left
     assert (np.diff(keys[order])[apart & large] > 0).all()
 
 
@@ -45,6 +45,12 @@ def test_ranks_agree_with_the_order_over_the_whole_float_range(rows: FloatArray)
         (-9.999996, -10.0, True),
         (0.0, -0.0, True),
         (0.0, 1e-250, False),
+        (0.0, 5e-324, False),
+        (1e-310, 2e-310, False),
+        (1e-310, -1e-310, False),
+        (-3e-320, -4e-320, False),
+        (1e-308, 1.0000001e-308, True),
+        (1.99e-301, 1.8e-301, False),
         (1e-200, -1e-200, False),
         (9.99999e-7, 1e-6, False),
     ],
@@ -55,7 +61,7 @@ def test_six_significant_digits_decide_a_tie(first: float, second: float, is_tie
 
 
 def test_powers_of_ten_are_told_from_their_neighbours() -> None:
-    powers = np.array([float(f"1e{e}") for e in range(-290, 300)])
+    powers = np.array([float(f"1e{e}") for e in range(-314, 300)])
     for factor in (0.999999, 1.00001):
         keys = ranks.quantise_keys(powers * factor) - ranks.quantise_keys(powers)
         assert set(keys.tolist()) == {1 if factor > 1 else -1}

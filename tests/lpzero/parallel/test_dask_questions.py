@@ -77,6 +77,7 @@ def square(x: int) -> int:
     return x * x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 3])
 @pytest.mark.parametrize("name", ["nthreads", "scatter", "submit", "run"])
 def test_a_question_that_is_lost_does_not_stop_a_run(

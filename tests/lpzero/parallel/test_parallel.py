@@ -32,6 +32,7 @@ def test_nothing_to_do_starts_nothing() -> None:
     assert list(stream(abs, [], Workers(2))) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_of_the_function_surfaces(jobs: int) -> None:
     def fail(x: int) -> int:
@@ -57,6 +58,7 @@ def test_an_item_that_kills_its_worker_is_given_up_alone() -> None:
     assert found == {i: -i for i in range(8) if i != 3}
 
 
+@pytest.mark.slow
 def test_large_arrays_are_mapped_and_leave_nothing_behind() -> None:
     numbers, odd = np.arange(1 << 18, dtype=np.float64), np.arange(2 << 20, dtype=np.uint8)[1:]
 

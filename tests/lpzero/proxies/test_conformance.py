@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,14 @@ NETWORKS = {
     convolved: TINY_CONVOLUTIONS,
     recurrent: TINY_CELLS,
 }
+
+
+@cache
+def shared_network(make: Any, chunk: int | None) -> Network:
+    """One network for all measures, which share its passes as they do in a ranking."""
+    return make(chunk=chunk)
+
+
 # Every measure on every network that a proxy with it applies to.
 PAIRS = {
     f"{measure.name}-{make.__name__}": (measure, make)
@@ -202,7 +211,7 @@ def test_every_proxy_says_what_it_is(name: str) -> None:
 
 @pytest.mark.parametrize(("measure", "make"), PAIRS.values(), ids=list(PAIRS))
 def test_splitting_the_batch_changes_rounding_only(measure: Measure, make: Any) -> None:
-    whole, split = evaluate(measure, make()), evaluate(measure, make(chunk=2))
+    whole, split = (evaluate(measure, shared_network(make, chunk)) for chunk in (None, 2))
     assert math.isfinite(whole.score)
     assert split.score == pytest.approx(whole.score, rel=1e-8)
     assert split.count == whole.count
@@ -217,12 +226,20 @@ def snapshot(model: nn.Module) -> list[Any]:
     ] + [flags, hooks]
 
 
-@pytest.mark.parametrize(("measure", "make"), PAIRS.values(), ids=list(PAIRS))
-def test_nothing_is_left_behind(measure: Measure, make: Any) -> None:
+@cache
+def kept_as_given(make: Any) -> tuple[Network, list[Any]]:
+    """A network in training mode without gradients, which no measure may change, and its state."""
     net = make()
     net.model.train()
     net.model.requires_grad_(False)
-    before, state = snapshot(net.model), torch.get_rng_state()
+    return net, snapshot(net.model)
+
+
+@pytest.mark.parametrize(("measure", "make"), PAIRS.values(), ids=list(PAIRS))
+def test_nothing_is_left_behind(measure: Measure, make: Any) -> None:
+    net, before = kept_as_given(make)
+    net.kept.clear()  # every pass is run again
+    state = torch.get_rng_state()
     evaluate(measure, net)
     assert snapshot(net.model) == before
     assert torch.equal(torch.get_rng_state(), state)
@@ -247,28 +264,49 @@ def test_scores_do_not_depend_on_order_or_company(name: str, measurements: Measu
         np.testing.assert_array_equal(get(name).score(space, four[1:2], measurements), scores[1:2])
 
 
+TINY_PAIRS: dict[Any, list[Any]] = {
+    TINY_VISION: [IMAGES, AutoFormerArch(12, IMAGES.layers[::-1])],
+    TINY_STAGES: [STAGES, PitArch(4, 2, (1, 1, 1), (2, 2, 4))],
+    TINY_CELLS: [
+        CELL,
+        TINY_CELLS.from_json(
+            TINY_CELLS.to_json(CELL)
+            | {"h_new_1": {"op": "blend", "input": ["b", "h_new_0", "h_prev_0"]}}
+        ),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def tiny_measurements(tmp_path_factory: pytest.TempPathFactory) -> Measurements:
+    """All measures of the pairs of tiny networks, from one network each."""
+    made = Measurements(Context(folder=tmp_path_factory.mktemp("tiny")))
+    for space, pair in TINY_PAIRS.items():
+        proxies = [get(name) for name in names() if get(name).applies_to(space)]
+        measures = {measure.name: measure for proxy in proxies for measure in proxy.measures}
+        made.records(space, pair, list(measures.values()))
+    return made
+
+
 @pytest.mark.parametrize("name", names())
-def test_every_proxy_scores_images(name: str, tmp_path: Path) -> None:
-    other = AutoFormerArch(12, IMAGES.layers[::-1])
-    scores = get(name).score(TINY_VISION, [IMAGES, other], Measurements(Context(folder=tmp_path)))
+def test_every_proxy_scores_images(name: str, tiny_measurements: Measurements) -> None:
+    scores = get(name).score(TINY_VISION, TINY_PAIRS[TINY_VISION], tiny_measurements)
     assert np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize("name", [n for n in EVERYWHERE if get(n).applies_to(TINY_STAGES)])
-def test_every_proxy_scores_blocks_of_unlike_width_and_length(name: str, tmp_path: Path) -> None:
-    other = PitArch(4, 2, (1, 1, 1), (2, 2, 4))
-    scores = get(name).score(TINY_STAGES, [STAGES, other], Measurements(Context(folder=tmp_path)))
+def test_every_proxy_scores_blocks_of_unlike_width_and_length(
+    name: str, tiny_measurements: Measurements
+) -> None:
+    scores = get(name).score(TINY_STAGES, TINY_PAIRS[TINY_STAGES], tiny_measurements)
     assert np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize("name", [n for n in names() if get(n).applies_to(TINY_CELLS)])
 def test_every_proxy_that_needs_no_attention_scores_recurrent_cells(
-    name: str, tmp_path: Path
+    name: str, tiny_measurements: Measurements
 ) -> None:
-    recipe = TINY_CELLS.to_json(CELL)
-    recipe["h_new_1"] = {"op": "blend", "input": ["b", "h_new_0", "h_prev_0"]}
-    other = TINY_CELLS.from_json(recipe)
-    scores = get(name).score(TINY_CELLS, [CELL, other], Measurements(Context(folder=tmp_path)))
+    scores = get(name).score(TINY_CELLS, TINY_PAIRS[TINY_CELLS], tiny_measurements)
     assert np.isfinite(scores).all()
 
 

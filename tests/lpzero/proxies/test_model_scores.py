@@ -25,6 +25,7 @@ from tests.lpzero.proxies.tiny_networks import TOKENS, foreign, next_token
 PAGE = Path(__file__).parents[3] / "docs" / "your-own-model.md"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space_name", ["nano-gpt2", "nano-flexibert"])
 def test_scores_are_those_of_rank(space_name: str, tmp_path: Path) -> None:
     space = spaces.get(space_name)
@@ -200,6 +201,7 @@ def test_several_models_are_ranked() -> None:
     assert not scores.refused
 
 
+@pytest.mark.slow
 def test_importing_the_package_imports_neither_torch_nor_transformers() -> None:
     code = "import sys, lpzero; assert not {'torch', 'transformers'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

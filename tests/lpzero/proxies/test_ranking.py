@@ -45,6 +45,7 @@ class Given(Proxy):
         return self.scores
 
 
+@pytest.mark.slow
 def test_a_row_shows_what_a_result_must_show(tmp_path: Path) -> None:
     [row] = rank(TABLE, [get("snip")], Ranking(Context(folder=tmp_path)))
     scores = get("snip").score(SPACE, ARCHS, Measurements(Context(folder=tmp_path)))

@@ -151,6 +151,7 @@ def test_the_papers_combinations() -> None:
     assert get("te-score").definition == "rank-sum(ntk-condition, linear-regions)"
 
 
+@pytest.mark.slow
 def test_ntsr_whose_scores_are_cached_needs_no_torch() -> None:
     code = (
         "import sys; from lpzero.proxies import get\n"

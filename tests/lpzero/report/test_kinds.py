@@ -30,6 +30,8 @@ from tests.lpzero.report.test_report import HOSTILE, read
 from tests.lpzero.sealed_runs import content, rewrite
 from tests.lpzero.small_campaign import discovery
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:

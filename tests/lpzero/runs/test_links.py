@@ -142,6 +142,7 @@ def attacks(folder: Path) -> list[tuple[list[Path], Callable[[Path, Path], None]
     return [*by_symlink, *((group, os.link) for group in groups)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITERS)
 def test_nothing_behind_a_link_is_changed(
     write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -184,6 +185,7 @@ def test_a_link_that_would_be_written_through_is_named(
     assert said.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_report_folder_that_is_a_link_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

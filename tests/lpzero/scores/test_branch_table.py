@@ -119,6 +119,7 @@ def test_products_of_all_pairs_equal_the_reference(operation: str) -> None:
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", ["mul", "matmul"])
 def test_products_of_chains_that_follow_from_others_equal_the_reference(operation: str) -> None:
     chains = surviving(2)
@@ -218,12 +219,14 @@ def assert_like_plain(sketches: list[Sketch], unaries: int) -> None:
                 assert (is_lost | (error <= _ROUNDING * size[place])).all(), (part, place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unaries", [1, 2])
 def test_random_sketches_have_the_tables_of_the_plain_tabulator(unaries: int) -> None:
     drawn = [sketch(seed, n_blocks=1 + seed) for seed in range(3)]
     assert_like_plain([*drawn, with_other_gradients(drawn[2])], unaries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nano-flexibert", "nano-gpt2", "nano-rnn"])
 def test_nano_sketches_have_the_tables_of_the_plain_tabulator(name: str) -> None:
     assert_like_plain(list(real(name))[:2], 1)
@@ -243,6 +246,7 @@ def flat(table: Tabulated) -> np.ndarray:
     return np.concatenate([array.ravel() for part in parts for array in part.values()])
 
 
+@pytest.mark.slow
 def test_a_table_has_the_same_bits_in_any_company() -> None:
     drawn = [sketch(seed) for seed in (0, 1, 2)]
     drawn += [with_other_gradients(one) for one in drawn]

@@ -87,6 +87,7 @@ def test_a_formula_that_reads_a_network_has_no_score_on_columns() -> None:
         Values(columns=VALUES).score(parse("mul(size, speed)"))
 
 
+@pytest.mark.slow
 def test_the_beam_over_columns_finds_the_best_of_all_products_of_two() -> None:
     terms = term_table(Values(columns=VALUES))
     assert {str(term) for term in terms.terms} == set(VALUES)

@@ -96,6 +96,7 @@ def test_a_broken_file_is_reported_and_computed_again(
     assert path.read_text() == whole
 
 
+@pytest.mark.slow
 def test_another_chain_set_has_its_own_files(stored: Sketches) -> None:
     """A product that is looked up and one that is computed differ in their last bits."""
     table = branch_table(stored, surviving(1))

@@ -75,6 +75,7 @@ def floor_of(targets: FloatArray, rows: FloatArray = TRAIN) -> ProductFloor:
     return ProductFloor(find, LOGS, rows, KNOWN, TEST)
 
 
+@pytest.mark.slow
 def test_a_search_of_products_fits_noise_and_tests_at_zero() -> None:
     found = permutation_floor(floor_of(TARGETS), TARGETS, 60)
     assert found.fit_ci[0] > 0.2

@@ -37,6 +37,7 @@ FORMULAS = [parse(one.text) for one in CLASSICS if one.text is not None] + [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [1, 4, 9, 100])
 @pytest.mark.parametrize("unaries", [0, 1])
 @pytest.mark.parametrize("with_table", [True, False])

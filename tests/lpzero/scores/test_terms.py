@@ -84,6 +84,7 @@ def test_any_formula_scores_as_the_reference_does(text: str, evaluator: Values) 
         assert value == pytest.approx(score(formula, network_of(one), columns=columns), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_random_scores_are_those_of_the_reference(evaluator: Values) -> None:
     rng, compared = random.Random(0), 0
     for _ in range(150):

@@ -39,6 +39,8 @@ from tests.lpzero.search.landscapes import (
     value_of_block,
 )
 
+pytestmark = pytest.mark.slow
+
 BEST = Layer("wma", 2, 48, 1)
 
 

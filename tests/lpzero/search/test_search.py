@@ -38,6 +38,8 @@ from spaces.training.recipes import PLANS
 from spaces.training.tasks import TASKS
 from spaces.training.trainer import Recipe, train
 
+pytestmark = pytest.mark.slow
+
 FILES = ("config.json", "journal.jsonl", "result.json", "trace.csv")
 SMALL = {"samples": 20, "mutants": 10, "iterations": 3}
 FORMULA = "sum(mul(abs(G), abs(W)))"
@@ -123,7 +125,6 @@ def test_a_resumed_search_computes_nothing_it_knows(
     assert content(out) == content(whole)
 
 
-@pytest.mark.slow
 def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     constants = {"samples": 4, "mutants": 3, "iterations": 1}
     found = []
@@ -135,7 +136,6 @@ def test_the_number_of_jobs_changes_nothing(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.slow
 def test_a_killed_search_goes_on_to_the_same_bytes(whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-m", __spec__.name, str(out)])
@@ -240,7 +240,6 @@ def test_formulas_score_a_table_on_its_sketches(tmp_path: Path) -> None:
     np.testing.assert_allclose(np.concatenate(blocks[0]), np.concatenate(blocks[1]), rtol=1e-9)
 
 
-@pytest.mark.slow
 def test_the_surrogate_predicts_rows_it_has_not_seen() -> None:
     table = load("nano-gpt2")
     surrogate = Surrogate(table.space, table)
@@ -352,6 +351,12 @@ if __name__ == "__main__":  # slowly, to be killed
     run(asked(), out=Path(sys.argv[1]))
 
 
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sketches and scores of proxies, which tests of the same networks share."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.parametrize("n_checks", [0, 2, 7])
 @pytest.mark.parametrize(
     ("loop", "constants"),
@@ -364,6 +369,7 @@ if __name__ == "__main__":  # slowly, to be killed
 )
 def test_a_time_limit_gives_the_first_part_of_the_search(
     tmp_path: Path,
+    shared_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
     loop: str,
     constants: dict[str, int],
@@ -371,7 +377,7 @@ def test_a_time_limit_gives_the_first_part_of_the_search(
 ) -> None:
     proxy = "snip" if loop == "trazor" else "depth"
     request = asked(loop=loop, proxy=proxy, constants=constants)
-    around = Resources(cache=tmp_path / "cache")
+    around = Resources(cache=shared_cache)
     full = run(request, around, tmp_path / "full")
     left = iter(range(n_checks))
 
@@ -393,7 +399,7 @@ def test_a_time_limit_gives_the_first_part_of_the_search(
 
 
 def test_a_search_inside_its_table_draws_nothing_outside() -> None:
-    drawn = {"samples": 150, "evaluations": 30}
+    drawn = {"samples": 60, "evaluations": 15}
     request = asked(
         space="nano-rnn", loop="random", proxy="flops", constants=drawn, inside_table=True
     )
@@ -546,7 +552,7 @@ def shares(values: list[float]) -> FloatArray:
 @pytest.mark.parametrize("batches", [(9,), (1,) * 9, (4, 4, 1), (2, 7)])
 @pytest.mark.parametrize("pooled", [False, True])
 def test_ranks_as_columns_do_not_depend_on_what_is_measured_together(
-    batches: tuple[int, ...], pooled: bool, tmp_path: Path
+    batches: tuple[int, ...], pooled: bool, shared_cache: Path
 ) -> None:
     space, rng = spaces.get("nano-gpt2"), random.Random(5)
     archs = [space.sample(rng) for _ in range(9)]
@@ -554,7 +560,7 @@ def test_ranks_as_columns_do_not_depend_on_what_is_measured_together(
     depth, size, flops = (
         [float(of(arch)) for arch in archs] for of in (space.depth, space.parameters, space.flops)
     )
-    measurements = Measurements(Context(folder=tmp_path))
+    measurements = Measurements(Context(folder=shared_cache))
     sums = find("sum(fro(W))").score(space, archs, measurements)
     less, more = shares(depth) - shares(size), np.array(depth) * shares(flops)
     by_hand = (less, shares(flops) * sums, (rankdata(less) + rankdata(more)) / 2)

@@ -30,6 +30,8 @@ from spaces.tables import load
 from spaces.tables.table import Table, make_table
 from tests.lpzero.search.landscapes import SPACE, height
 
+pytestmark = pytest.mark.slow
+
 N = 40
 
 

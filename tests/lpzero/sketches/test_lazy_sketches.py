@@ -62,6 +62,7 @@ def damaged(store: Store, how: str) -> tuple[Path, bytes]:
     return path, whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_broken_sketch_is_rebuilt_at_the_latest_when_it_is_read(
     how: str, store: Store, caplog: pytest.LogCaptureFixture

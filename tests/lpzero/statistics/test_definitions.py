@@ -15,6 +15,7 @@ import spaces
 from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.export import json_form
+from lpzero.export.fields import Fields
 from lpzero.export.record import Exported, Provenance
 from lpzero.proxies import Context, Measurements
 from lpzero.proxies.formula import FormulaProxy
@@ -23,7 +24,6 @@ from lpzero.sketches.builder import build_sketch
 from lpzero.sketches.sketch import SketchOptions, address
 from lpzero.statistics import StatisticsError
 from lpzero.statistics.extraction import extract
-from lpzero.untrusted import Fields
 from primitives.parser import parse
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
 from spaces.tables.table import make_table
@@ -143,6 +143,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_verbs_take_definitions_and_share_the_sketches(
     small_table: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,6 +122,7 @@ CASES = [("flexibert", encoder(operation)) for operation in OPERATIONS] + [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("space", "arch"),
     [(spaces.get(name), arch) for name, arch in CASES] + [(VISION, IMAGES), (CELLS, CELL)],
@@ -169,6 +170,7 @@ def test_every_operation_marks_its_own_tensors() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_ones_give_an_encoder_no_gradient_but_rounding(operation: str) -> None:
     space, arch = spaces.get("flexibert"), encoder(operation)

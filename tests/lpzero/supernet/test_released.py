@@ -30,6 +30,7 @@ def selector() -> ReleasedSelector:
     return ReleasedSelector.of(TINY, 0, n_images=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("autoformer-tiny", 1770), ("autoformer-small", 57918), ("autoformer-base", 17421)],

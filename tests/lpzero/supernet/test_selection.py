@@ -136,6 +136,7 @@ def test_a_bin_has_its_lower_edge_and_not_its_upper_one() -> None:
     assert max(in_second) < high
 
 
+@pytest.mark.slow
 def test_spaces_without_isomers_or_with_too_many_are_sampled() -> None:
     gpt2, convolutions = spaces.get("nano-gpt2"), BIGNAS_TINY
     assert n_groups(SPACE) == len(representatives(SALIENCY))

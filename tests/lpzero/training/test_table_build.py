@@ -78,6 +78,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_changed_target_is_trained_again(
     tmp_path: Path, trained: list[tuple[int, int]], caplog: pytest.LogCaptureFixture
 ) -> None:

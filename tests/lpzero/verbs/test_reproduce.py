@@ -68,6 +68,7 @@ def test_every_kind_of_run_has_a_smallest_one() -> None:
     assert {kind for kind, _ in SMALLEST} == set(verbs.kinds())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "line"),
     [

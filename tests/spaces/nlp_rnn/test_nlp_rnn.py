@@ -118,6 +118,7 @@ def test_the_released_sizes() -> None:
     assert NLP_RNN.parameters(NLP_RNN.from_json(LSTM)) == 10_000 * 401 + layers
 
 
+@pytest.mark.slow
 def test_samples_follow_the_released_sampler() -> None:
     rng = random.Random(0)
     cells = [NLP_RNN.sample(rng) for _ in range(300)]

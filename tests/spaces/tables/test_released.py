@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ def laid_out_parameters(space: Space[Any], arch: Any) -> int:
 VISION = [name for name in tables.names() if name.startswith(("autoformer-", "pit-"))]
 
 
+@cache
+def described(folder: Path) -> dict[str, Any]:
+    """What is said of each table in the folder."""
+    return {entry.name: entry for entry in tables.describe(folder)}
+
+
 @pytest.mark.parametrize(
     ("name", "n"),
     [("flexibert", 500), ("gpt2-wt103", 200), ("gpt2-lm1b-corei7-pareto", 38)]
@@ -40,7 +47,7 @@ VISION = [name for name in tables.names() if name.startswith(("autoformer-", "pi
 )
 def test_the_tables_are_whole(real_data: Path, name: str, n: int) -> None:
     assert len(tables.load(name, real_data)) == n
-    found = {entry.name: entry for entry in tables.describe(real_data)}
+    found = described(real_data)
     assert (found[name].n, found[name].present) == (n, True)
 
 

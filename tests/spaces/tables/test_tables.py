@@ -154,7 +154,7 @@ def test_no_data_root_prints_what_to_set(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_truncated_json_names_the_file_and_the_place(tmp_path: Path) -> None:
     path = write_flexibert(tmp_path, [flexibert_record(0)])
     path.write_text(path.read_text()[:100])
-    with pytest.raises(TableError, match=rf"^{path}: broken or truncated JSON at line 1 column"):
+    with pytest.raises(TableError, match=rf"^{path} has broken or truncated JSON at line 1 column"):
         tables.load("flexibert", tmp_path)
 
 

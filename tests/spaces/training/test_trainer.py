@@ -35,6 +35,7 @@ def test_same_seed_same_target_and_nothing_global_changes(space, arch, task) -> 
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss() -> None:
     task = TASKS["causal"](64)
     before = task.target(task.prepare(spaces.NANO_GPT2, DECODER, 0))

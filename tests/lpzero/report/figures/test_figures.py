@@ -140,6 +140,7 @@ def test_a_figure_is_saved_by_the_end_of_its_name(tmp_path: Path) -> None:
         style.save(draw(CHARTS["ranking"]()), tmp_path / "bars.gif")
 
 
+@pytest.mark.slow
 def test_names_of_any_kind_and_length_can_be_drawn() -> None:
     name = "$x^{" + "sum(mul(W, " * 40 + "表\n"
     data = scores.scores(name, name, name, [1.0, 2.0, 3.0], [1.0, 3.0, 2.0])

@@ -1,16 +1,16 @@
-"""Reading untrusted input: size limits, strict JSON, one clear line for any error."""
+"""Exported files to checked values: strict JSON, known fields, one clear line for any error."""
 
 from __future__ import annotations
 
 import json
 import math
-import stat
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
+from spaces.untrusted import UntrustedError, read_regular
 
 MAX_BYTES = 1_000_000
 MAX_TEXT = 300  # characters of a name or label
@@ -21,25 +21,14 @@ _MAX_DIGITS = 25  # of a number: more than a float needs, few enough to parse qu
 def read_text(path: Path) -> str:
     """The text of a regular file of limited size."""
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
-            raise InputError(
-                f"{path} is not a regular file; give a file that `lpzero export` wrote"
-            )
-        if about.st_size > MAX_BYTES:
-            raise InputError(f"{path} has {about.st_size:,} bytes; expected at most {MAX_BYTES:,}")
-        with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)  # it may have grown since `stat`
-        if len(data) > MAX_BYTES:
-            raise InputError(f"{path} has more than {MAX_BYTES:,} bytes")
-        return data.decode("utf-8")
+        return read_regular(path, MAX_BYTES).decode("utf-8")
+    except UntrustedError as error:
+        raise InputError(f"{error}; give a file that `lpzero export` wrote") from None
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; give a proxy, a formula or a file") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text in UTF-8 (byte {error.start})") from None
     except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{str(path)!r} cannot be read: {reason}") from None
 

@@ -1,0 +1,115 @@
+"""Commands under an audit hook: what they run, fetch, start and write outside their folder.
+
+Runs in a process of its own (`python -m tests.lpzero.verbs.audited FOLDER`), because a hook cannot
+be removed, and writes what it saw to FOLDER/seen.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+_CODE = (str(ROOT), sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
+_STARTS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "os.fork", "os.forkpty"}
+_NETWORK = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "urllib.Request"}
+_CHANGES = {
+    "os.rename",
+    "os.remove",
+    "os.mkdir",
+    "os.rmdir",
+    "os.truncate",
+    "os.link",
+    "os.symlink",
+}
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_ANYWHERE = ("/dev/", "/proc/")
+HERE = "127.0.0.1"  # the dashboard's own address
+
+
+class Audit:
+    """A hook that notes what no command may do with untrusted files; off until `watching`.
+
+    Files may be written below `folder` alone. No file of it may be run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = str(folder)
+        self.seen: list[str] | None = None
+        sys.addaudithook(self._hook)
+
+    @contextmanager
+    def watching(self) -> Iterator[list[str]]:
+        """A list that fills with what is done meanwhile."""
+        self.seen = seen = []
+        try:
+            yield seen
+        finally:
+            self.seen = None
+
+    def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.seen is None:
+            return
+        problem = None
+        if event == "exec":
+            problem = self._run(getattr(arguments[0], "co_filename", ""))
+        elif event in _STARTS:
+            problem = _started(arguments)
+        elif event in _NETWORK:
+            problem = _fetched(event, arguments)
+        elif event == "pickle.find_class":
+            problem = f"unpickles {'.'.join(map(str, arguments))}"
+        elif event == "open":
+            path, _, flags = arguments
+            problem = self._written(path) if isinstance(flags, int) and flags & _WRITES else None
+        elif event in _CHANGES:
+            problem = self._written(arguments[0])
+        if problem is not None and self.seen is not None:
+            self.seen.append(problem)
+
+    def _run(self, file: str) -> str | None:
+        if file.startswith("<") or os.path.abspath(file).startswith(_CODE):
+            return None
+        return f"runs {file}"
+
+    def _written(self, path: Any) -> str | None:
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            return None  # a descriptor, whose file was opened before
+        real = os.path.realpath(os.fsdecode(path))
+        is_allowed = real.startswith((f"{self.folder}/", *_ANYWHERE)) or real == self.folder
+        return None if is_allowed else f"writes {real}"
+
+
+def _started(arguments: tuple[Any, ...]) -> str | None:
+    """What is started; None for the engine's own process with limits that reads a tokenizer."""
+    from spaces.tokenizer import _CHILD
+
+    is_ours = len(arguments) > 1 and list(arguments[1])[:3] == [sys.executable, "-c", _CHILD]
+    return None if is_ours else f"starts {arguments[0]!r:.80}"
+
+
+def _fetched(event: str, arguments: tuple[Any, ...]) -> str | None:
+    address = arguments[1] if event == "socket.connect" else arguments[0]
+    is_here = address == HERE or (isinstance(address, tuple) and address[0] == HERE)
+    return None if is_here else f"asks {address!r:.80}"
+
+
+def main(folder: Path) -> None:
+    """Attack every verb in the folder."""
+    os.chdir(folder)
+    from lpzero.report import style
+    from tests.lpzero.verbs import attacks
+
+    style.encode = lambda figure, form: b"<svg></svg>"  # drawing takes long and reads nothing
+    found = attacks.perform(folder, Audit(folder))
+    (folder / "seen.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())
