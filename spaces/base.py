@@ -16,8 +16,8 @@ import dataclasses
 import json
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -51,6 +51,10 @@ class Space(ABC, Generic[A]):
     @abstractmethod
     def validate(self, arch: A) -> None:
         """Raise ArchitectureError naming the first field outside the space."""
+
+    def network_key(self, arch: A) -> Hashable:
+        """A key that architectures share if they are one network under other names."""
+        return cast(Hashable, arch)
 
     @abstractmethod
     def cardinality(self) -> int:

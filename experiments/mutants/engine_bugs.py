@@ -134,7 +134,7 @@ BUGS = (
     ]),
     Bugs("lpzero/judgement/table.py", [_T + "judgement/test_table.py", _T + "judgement/test_rivals.py"], [
         ("name = max(rhos, key=lambda name: abs(rhos[name]), default=None)", "name = min(rhos, key=lambda name: abs(rhos[name]), default=None)", "the worst counter is the rival"),
-        ("name = max(columns, key=lambda name: self._known_rho(columns[name]), default=None)", "name = min(columns, key=lambda name: self._known_rho(columns[name]), default=None)", "the worst column is the rival"),
+        ("name = max(columns, key=lambda name: self._train_valid_rho(columns[name]), default=None)", "name = min(columns, key=lambda name: self._train_valid_rho(columns[name]), default=None)", "the worst column is the rival"),
         ("\"in_sample\": part != \"test\"", "\"in_sample\": part == \"train\"", "valid figures count as out of sample"),
         ("kept = rows[np.isfinite(others[rows])]", "kept = rows", "a rival's missing scores are compared"),
         ("open_parts = {\"train\": self.split.train, \"valid\": self.split.valid}", "open_parts = {\"train\": self.split.train, \"valid\": self.split.train}", "valid measured on train rows"),

@@ -25,7 +25,9 @@ def show_discover(outcome: Outcome, request: Any) -> None:
 
     result, form = outcome.result, "table"
     best = result["best"]
-    click.echo(f"best formula, chosen by --choose {result['chosen_on']}: {best['formula']}\n")
+    click.echo(f"best formula, chosen by --choose {result['chosen_on']}: {best['formula']}")
+    _print_levels(result.get("levels"))
+    click.echo()
     for table in result["tables"]:
         name = table["name"]
         rows = [
@@ -55,6 +57,8 @@ def show_discover(outcome: Outcome, request: Any) -> None:
     ]
     output.print_rows(rows, form)
     _print_held_out(result.get("held_out"))
+    if result.get("learning") is not None:
+        click.echo(f"\nlearning curve: {result['learning']['sentence']}")
     _note_passed_over(result["passed_over"])
     stopped = f" (stopped by {result['stopped']})" if result["stopped"] else ""
     click.echo(
@@ -62,6 +66,21 @@ def show_discover(outcome: Outcome, request: Any) -> None:
         f" evaluated, {sum(result['rejected'].values()):,} rejected, {result['repeats']:,} repeats,"
         f" {result['seconds']:.1f} s; everything is in {output.printable(result['out'])}"
     )
+
+
+def _print_levels(levels: dict[str, Any] | None) -> None:
+    """Say which level was taken, what its rho on new rows should be, and what is doubtful."""
+    if levels is None:
+        return
+    expected = levels["expected"]
+    rhos = ", ".join(f"{line['level']} {line['rho']:.3f}" for line in levels["lines"])
+    click.echo(f"level: {levels['chosen']}; cross-validated rho of the levels: {rhos}")
+    click.echo(
+        f"expected on new rows: rho {expected['rho']:.3f} ± {expected['error']:.3f}"
+        f" (train and valid, fitted: {expected['fit']:.3f})"
+    )
+    if expected["warning"] is not None:
+        output.note(f"warning: {expected['warning']}")
 
 
 def _note_passed_over(better: dict[str, Any] | None) -> None:

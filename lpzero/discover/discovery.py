@@ -13,14 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lpzero import plugins
+from lpzero.arrays import IntArray
 from lpzero.discover import report
 from lpzero.discover.campaign import Callback, CampaignOutcome, run
 from lpzero.discover.campaign_columns import NetworkRivals, ProxyScores, table_columns
 from lpzero.discover.candidate import is_candidate
 from lpzero.discover.evolution import Evolution
+from lpzero.discover.levels import LearningCurve, learning_sentence
 from lpzero.discover.objective import Objective, floors
-from lpzero.discover.settings import Settings, preset
+from lpzero.discover.settings import NESTED, Settings, preset
 from lpzero.discover.storage import (
     KIND,
     InDirectory,
@@ -32,7 +36,7 @@ from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
 from lpzero.judgement.correlation import Stability, stability
 from lpzero.judgement.rivals import MeasureStability
-from lpzero.parallel import Workers
+from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
 from lpzero.runs.layout import CONFIG
@@ -162,7 +166,7 @@ class Campaign:
     def judge(self) -> Campaign:
         """Judge the search's formulas, on the test rows too, and write the result."""
         counts = {
-            table.name: best_count(table, fitness.rows, fitness.train_valid_rows)
+            table.name: best_count(table, self._searched(fitness), fitness.train_valid_rows)
             for table, fitness in zip(self.tables, self.objective.tables_fitness, strict=True)
             if table.space is not None
         }
@@ -172,6 +176,7 @@ class Campaign:
         self.result_ |= {
             "permutations": self.permutations,
             "floor": floors(self.tables, self.objective, self.permutations, self.progress),
+            "learning": self._learning(),
         }
         if self.out is not None:
             with RunDirectory(self.out, self.config, True, lock=self.lock) as directory:
@@ -180,19 +185,44 @@ class Campaign:
                 directory.write_result(self.result_, self.outcome_.seconds, scores)
         return self
 
+    def _learning(self) -> dict[str, Any] | None:
+        """What the nested choice reaches on the test rows with fewer rows to choose on."""
+        if self.objective.rule != NESTED:
+            return None
+        [table], [fitness] = self.tables, self.objective.tables_fitness
+        curve = LearningCurve(
+            fitness.levels,
+            table.targets,
+            fitness.train_valid_rows,
+            fitness.parts.open_test(),
+            table.twins(),
+            self.split_seed,
+        )
+        label = f"learning curve of {table.name}" if self.progress else None
+        points: dict[int, dict[str, Any]] = {}
+        for place, point in stream(curve, curve.sizes, self.workers, label):
+            if isinstance(point, Lost):
+                raise RunError(f"the learning curve with {curve.sizes[place]} rows: {point.reason}")
+            points[place] = point
+        ordered = [points[place] for place in range(len(points))]
+        return {"points": ordered, "sentence": learning_sentence(ordered)}
+
+    def _searched(self, fitness: TableFitness) -> IntArray:
+        """The rows that the search of the best count sees: those of the winner's."""
+        is_nested = self.objective.rule == NESTED
+        return fitness.train_valid_rows if is_nested else fitness.rows
+
     def _stability(self) -> MeasureStability | None:
         """What measures how far a formula's scores repeat; None without other seeds."""
         by_table = {fitness.table.name: fitness for fitness in self.objective.tables_fitness}
-        if self.settings.choose != "stable" or any(
+        if not self.settings.reads_second_seed or any(
             fitness.second_seed is None for fitness in by_table.values()
         ):
             return None
 
         def measure(formula: Formula, table: AnyTable) -> Stability:
-            fitness = by_table[table.name]
-            assert fitness.second_seed is not None
-            scores, again = fitness.values.scores([formula]), fitness.second_seed.scores([formula])
-            return stability(scores[0], again)
+            first, *others = (v.scores([formula]) for v in by_table[table.name].seeds)
+            return stability(first[0], np.concatenate(others))
 
         return measure
 

@@ -77,7 +77,7 @@ class _Split:
         changes = {name: getattr(self.settings, name) for name in _NAMES}
         found = Campaign(self.table, split_seed=seed, **changes).search()
         (fitness,) = found.objective.tables_fitness
-        is_on_train = found.settings.choose == "train"
+        is_on_train = found.objective.rule == "train"
         chosen_on = fitness.rows if is_on_train else fitness.train_valid_rows
         formula = canonical(choose(found.objective, found.outcome_)[0].formula)
         scores = fitness.values.score(formula)

@@ -22,7 +22,7 @@ import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.candidate import Candidate, Verdict
-from lpzero.discover.settings import FITTED, Settings
+from lpzero.discover.settings import FITTED, NESTED, Settings
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.measures import MEASURES, ONE_TABLE, Across, Measures
 from lpzero.judgement.ranks import rank_many
@@ -61,6 +61,16 @@ class Objective:
             for i, verdict in zip(missing, self._verdicts(results), strict=True):
                 verdicts[i] = verdict
         return [verdict for verdict in verdicts if verdict is not None]
+
+    @property
+    def rule(self) -> str:
+        """How the winner is chosen."""
+        return self.settings.rule(len(self.tables_fitness))
+
+    def scores(self, formulas: Sequence[Formula], fitness: TableFitness) -> FloatArray:
+        """The scores (K, A) that formulas are chosen and judged by; NaN where there are none."""
+        is_nested = self.rule == NESTED
+        return fitness.mean_scores(formulas) if is_nested else fitness.values.scores(formulas)
 
     def prepare(self) -> None:
         """Load or build all that judging needs, before the first formula is judged."""
@@ -168,8 +178,11 @@ class Objective:
     def _products(self) -> Iterator[tuple[float, Formula]]:
         """The products that a beam search finds on all tables, each with its number across them."""
         columns, tables, first = self.column_facts, self.tables_fitness, self.tables_fitness[0]
-        two_seeds = [fitness.two_seeds for fitness in tables]
-        per_table = stable_term_tables(two_seeds, first.term_language, self.settings.stable)
+        if self.rule == NESTED:  # evolution starts inside the level
+            per_table = [first.level_choice.level.without(first.counters).terms]
+        else:
+            two_seeds = [fitness.two_seeds for fitness in tables]
+            per_table = stable_term_tables(two_seeds, first.term_language, self.settings.stable)
         terms = per_table[0]
         if not len(terms):
             return
@@ -222,12 +235,18 @@ def floors(
         return []
     lines = []
     for table, fitness in zip(tables, objective.tables_fitness, strict=True):
-        logs, rows = fitness.terms.logs, fitness.rows
+        searched = chosen_on = fitness.rows
+        logs, beam = fitness.terms.logs, fitness.beam
+        if objective.rule in (NESTED, "stable"):
+            chosen_on = fitness.train_valid_rows
+        if objective.rule == NESTED:
+            level = fitness.level_choice.level
+            logs, beam, searched = level.terms.logs, level.beam, chosen_on
         floor = ProductFloor(
-            partial(search, logs[:, rows], beam=fitness.beam),
+            partial(search, logs[:, searched], beam=beam),
             logs,
-            rows,
-            fitness.train_valid_rows if settings.choose == "stable" else rows,
+            searched,
+            chosen_on,
             fitness.parts.open_test(),
         )
         label = f"permutations of {table.name}" if with_progress else None

@@ -14,23 +14,26 @@ import numpy as np
 from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.campaign_columns import NetworkRivals
-from lpzero.discover.candidate import Candidate
+from lpzero.discover.candidate import Candidate, best_first
+from lpzero.discover.levels import influence, mean_over_seeds, standard_error
 from lpzero.discover.objective import MEMBERS, Objective, order_of, rank_mean
+from lpzero.discover.settings import NESTED
 from lpzero.errors import LPZeroError
 from lpzero.judgement.correlation import agreement
+from lpzero.judgement.measures import Measures
 from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
 from lpzero.judgement.table import TableJudge
 from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.columns import RANK_OF
 from lpzero.scores.formula_rivals import formula_rivals
 from primitives.canonical import canonical
-from primitives.errors import Rejected
 from primitives.parser import parse
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
 
 TOP = 10
+REFITTED = "refitted"  # the operator of a winner that no generation made
 
 
 def report(
@@ -68,7 +71,8 @@ def report(
         ],
         "method": objective.settings.method,
         "objectives": list(objective.settings.objectives),
-        "chosen_on": objective.settings.choose,
+        "chosen_on": objective.rule,
+        "levels": _levels(objective, outcome, winner),
         "best": best,
         "top": [{**line, "front": line["id"] in front} for line in lines],
         "counters": [line for judged in opened for line in judged.counters()],
@@ -81,6 +85,25 @@ def report(
         "repeats": outcome.tally.repeats,
         "rejected": dict(sorted(outcome.tally.rejected.items())),
         "stopped": outcome.stopped,
+    }
+
+
+def _levels(
+    objective: Objective, outcome: CampaignOutcome, winner: _ScoredCandidate
+) -> dict[str, Any] | None:
+    """The levels with their cross-validated rhos, and what the choice makes one expect."""
+    if objective.rule != NESTED:
+        return None
+    (fitness,) = objective.tables_fitness
+    choice = fitness.level_choice
+    evolved = evolved_beside_level(objective, {*outcome.hall.entries, *outcome.state.population})
+    [(_, scores)] = winner.scores
+    return {
+        "lines": [line.to_json() for line in choice.lines],
+        "chosen": choice.level.name,
+        "evolved": None if evolved is None else evolved.to_json(),
+        "n_seeds": len(fitness.seeds),
+        "expected": choice.expectation(float(fitness.train_valid_rho(scores[np.newaxis])[0])),
     }
 
 
@@ -105,8 +128,7 @@ def scores(
     text = result["best"]["formula"]
     columns = {}
     for judged, fitness in zip(_opened(tables, objective), objective.tables_fitness, strict=True):
-        values = fitness.values.score(parse(text))
-        assert not isinstance(values, Rejected), "the winner has a score on every row"
+        values = objective.scores([parse(text)], fitness)[0]
         name = judged.table.name
         rivals = []
         if judged.table.space is not None:
@@ -126,10 +148,13 @@ def _count(result: dict[str, Any], table: str) -> str | None:
 
 def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:
     """The candidates that may win, the winner first: by fitness, by valid rows, or by `choice`."""
-    if objective.settings.choose == "train":
+    if objective.rule == "train":
         return list(outcome.hall.entries)
-    if objective.settings.choose == "stable":
-        return choose_stable(objective, {*outcome.hall.entries, *outcome.state.population})
+    everyone = {*outcome.hall.entries, *outcome.state.population}
+    if objective.rule == NESTED:
+        return choose_nested(objective, everyone)
+    if objective.rule == "stable":
+        return choose_stable(objective, everyone)
     return sorted(outcome.hall.front, key=lambda c: (-objective.valid(c), c.complexity, c.id))
 
 
@@ -142,6 +167,76 @@ def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list
     value = objective.across_known.value(rhos)
     order = order_of(value, stability, complexity, objective.settings.stable)
     return [pool[i] for i in order]
+
+
+def choose_nested(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The winners of the level that cross-validation takes, refitted on train and valid.
+
+    The best formula of the level that evolution found on train comes first if it ranks the valid
+    rows, which neither of them has seen, better than the level's own search on train does, by more
+    than two standard errors.
+    """
+    (fitness,) = objective.tables_fitness
+    level = fitness.level_choice.level
+    fitted = [level.formula(product) for product in level.best(*fitness.known, MEMBERS)]
+    scores = fitness.mean_scores(fitted)
+    measured = fitness.measures.measure(scores[:, fitness.rows]).values.T.tolist()
+    chosen = [
+        Candidate(
+            -1 - place, 0, REFITTED, (), str(formula), str(formula), formula.complexity
+        )._replace(measures=(Measures(*values),), fitness=(values[0],))
+        for place, (formula, values) in enumerate(zip(fitted, measured, strict=True))
+    ]
+    evolved = evolved_beside_level(objective, candidates)
+    return [evolved.candidate, *chosen] if evolved is not None and evolved.is_better else chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Evolved:
+    """Evolution's best formula of a level on train, and how it ranks the valid rows.
+
+    `level_rho` is that of the level's own search on train, `error` the standard error of the
+    difference of both.
+    """
+
+    candidate: Candidate
+    rho: float
+    level_rho: float
+    error: float
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the difference is more than two of its standard errors."""
+        return self.rho - self.level_rho > 2 * self.error
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "formula": str(canonical(self.candidate.formula)),
+            "rho": self.rho,
+            "level_rho": self.level_rho,
+            "error": self.error,
+            "is_taken": self.is_better,
+        }
+
+
+def evolved_beside_level(objective: Objective, candidates: Iterable[Candidate]) -> Evolved | None:
+    """Evolution's best on train that the chosen level admits; None if there is none."""
+    (fitness,) = objective.tables_fitness
+    level = fitness.level_choice.level
+    pool = best_first(_pool(candidates))
+    per_seed = fitness.scores_by_seed([canonical(candidate.formula) for candidate in pool])
+    is_inside = level.admits([candidate.formula for candidate in pool], per_seed)
+    best = next((i for i, inside in enumerate(is_inside) if inside), None)
+    searched = level.best(fitness.table.targets, fitness.rows, 1)
+    if best is None or not searched:
+        return None
+    valid = fitness.parts.valid
+    scores = mean_over_seeds(per_seed[:, best : best + 1])[0]
+    own, other = (
+        influence(of[valid], fitness.table.targets[valid])
+        for of in (scores, level.scores(searched[0]))
+    )
+    return Evolved(pool[best], own.rho, other.rho, standard_error(own.moves - other.moves))
 
 
 def passed_over(
@@ -169,7 +264,7 @@ def passed_over(
 def _passed_over(
     objective: Objective, outcome: CampaignOutcome, winner: Candidate
 ) -> dict[str, Any] | None:
-    if objective.settings.choose != "stable":
+    if objective.rule != "stable":
         return None
     return passed_over(objective, {*outcome.hall.entries, *outcome.state.population}, winner)
 
@@ -194,10 +289,10 @@ def _ensemble(
     chosen: Sequence[Candidate], objective: Objective, opened: Sequence[TableJudge]
 ) -> dict[str, Any] | None:
     """The rank mean of the best that may win, judged as the winner is; None for fewer than two."""
-    if objective.settings.choose != "stable":
+    if objective.rule not in (NESTED, "stable"):
         return None
     formulas = [canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
-    scores = [fitness.values.scores(formulas) for fitness in objective.tables_fitness]
+    scores = [objective.scores(formulas, fitness) for fitness in objective.tables_fitness]
     usable = np.flatnonzero(np.all([np.isfinite(of).all(axis=1) for of in scores], axis=0))
     if len(usable) < 2:
         return None
@@ -226,8 +321,8 @@ class _ScoredCandidate:
             "complexity": self.candidate.complexity,
             "sign": formula.sign,
             "fitness": list(self.candidate.fitness),
-            "id": self.candidate.id,
-            "generation": self.candidate.generation,
+            "id": self.candidate.id if self.candidate.id >= 0 else None,
+            "generation": self.candidate.generation if self.candidate.id >= 0 else None,
             "judged": self.judged("test"),
         }
         return line if len(rhos) == 1 else {**line, "rho_by_table": rhos}
@@ -268,8 +363,8 @@ def _score(
     """The candidate with its scores on all rows; None if a table rejects it."""
     found = []
     for judged, fitness in zip(opened, objective.tables_fitness, strict=True):
-        scores = fitness.values.score(canonical(candidate.formula))
-        if isinstance(scores, Rejected):
+        scores = objective.scores([canonical(candidate.formula)], fitness)[0]
+        if not np.isfinite(scores).all():
             return None
         found.append((judged, scores))
     return _ScoredCandidate(candidate, found)

@@ -36,7 +36,8 @@ from primitives.statistics import STATISTICS
 
 METHODS = ("paper", "front", "random")
 ACROSS = ("regret", "fisher", "min", "pareto")
-CHOOSE = ("stable", "valid", "train")
+NESTED = "nested"
+CHOOSE = (NESTED, "stable", "valid", "train")
 STABLE = 0.998  # the least rank correlation of scores from two seeds
 FITTED, AS_WRITTEN = SIGNS = ("fitted", "as-written")
 UP_TO, EXACT = CHAINS = ("up-to", "exact")
@@ -194,7 +195,10 @@ class Settings:
         "stable",
         "How the winner is chosen: stable takes the best rho on train and valid among formulas"
         " whose scores repeat with other seeds (see --stable), valid the member of the front that"
-        " is best on valid, train the formula with the best fitness.",
+        " is best on valid, train the formula with the best fitness. nested cross-validates how"
+        " much of the networks to read, from a single counter to four reliable terms, and takes the"
+        " simplest level that is as good as the best; with several tables, columns alone, --terms 1"
+        " or another method than front it is stable.",
         OneOf("way to choose", CHOOSE),
     )
     stable: float = option(
@@ -226,6 +230,16 @@ class Settings:
     def starts_from_beam(self) -> bool:
         """Whether the first population comes from a beam search over products of terms."""
         return self.terms > 1 and self.method == "front"
+
+    @property
+    def reads_second_seed(self) -> bool:
+        """Whether the choice looks at scores of other weights and another batch."""
+        return self.choose in (NESTED, "stable")
+
+    def rule(self, n_tables: int) -> str:
+        """How the winner of a campaign on so many tables is chosen."""
+        applies = self.starts_from_beam and not self.columns_only and n_tables == 1
+        return "stable" if self.choose == NESTED and not applies else self.choose
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, later ones only where they are not the defaults."""

@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
+from lpzero.discover.levels import (
+    Level,
+    LevelChoice,
+    ReliableTerms,
+    choose_level,
+    levels,
+    mean_over_seeds,
+)
 from lpzero.discover.settings import Settings
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman_many
@@ -34,7 +42,13 @@ from lpzero.scores.chains import ChainSet, bare_chains, surviving
 from lpzero.scores.columns import ColumnFacts, Columns
 from lpzero.scores.products import Beam, Found, Searched, of_columns, search
 from lpzero.scores.sums import search_sums
-from lpzero.scores.terms import TermLanguage, TermTable, stable_term_tables
+from lpzero.scores.terms import (
+    TermLanguage,
+    TermTable,
+    stable_term_tables,
+    term_table,
+    values_of,
+)
 from lpzero.scores.values import Values
 from lpzero.sketches.sketch import Sketch
 from primitives.canonical import canonical
@@ -122,7 +136,7 @@ class TableFitness:
         """What terms are read from, with other seeds too if the choice looks at stability."""
         if self.settings.terms > 1:
             return self.values, self.second_seed
-        again = self._second_seed_sketches if self.settings.choose == "stable" else None
+        again = self._second_seed_sketches if self.settings.reads_second_seed else None
         first = self._values(self.sketches, self.chains)
         return first, None if again is None else self._values(again, self.chains)
 
@@ -181,7 +195,7 @@ class TableFitness:
     def second_seed(self) -> Values | None:
         """The values with networks and batches of other seeds, if the choice looks at stability."""
         columns = self._columns.second_seed
-        if self.settings.choose != "stable":
+        if not self.settings.reads_second_seed:
             return None
         if self.settings.columns_only:
             return None if columns is None else Values(columns=columns().values)
@@ -190,6 +204,48 @@ class TableFitness:
             return None
         chains = self.chains if self.settings.terms > 1 else bare_chains()
         return self._values(sketches, chains, self.columns if columns is None else columns())
+
+    @cached_property
+    def counters(self) -> dict[str, FloatArray]:
+        """The counters (A,) that are above zero on every row and differ, none without networks."""
+        return {
+            name: scores
+            for name, scores in self._judged.counter_scores.items()
+            if (scores > 0).all() and np.ptp(scores) > 0 and name not in self.columns.values
+        }
+
+    @cached_property
+    def seeds(self) -> list[Values]:
+        """The values of every seed there is, with the counters as columns."""
+        both = (self.values, self.second_seed)
+        return [values.beside(self.counters) for values in both if values is not None]
+
+    def scores_by_seed(self, formulas: Sequence[Formula]) -> FloatArray:
+        """The scores (seeds, K, A) with every seed; NaN where there are none."""
+        return np.stack([values.scores(formulas) for values in self.seeds])
+
+    def mean_scores(self, formulas: Sequence[Formula]) -> FloatArray:
+        """The scores (K, A) averaged over seeds; NaN for a formula that a seed rejects."""
+        return mean_over_seeds(self.scores_by_seed(formulas))
+
+    @property
+    def known(self) -> tuple[FloatArray, IntArray]:
+        """The targets, and the training and validation rows."""
+        return self.table.targets, self.train_valid_rows
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """The levels of `--choose nested`, simplest first."""
+        first, *others = self.seeds
+        terms = term_table(first, self.term_language)
+        again = values_of(terms.terms, others[0]) if others else None
+        return levels(ReliableTerms.of(terms, again, frozenset(self.counters)))
+
+    @cached_property
+    def level_choice(self) -> LevelChoice:
+        """The level that cross-validation on train and valid takes."""
+        rows, seed = self.train_valid_rows, self.parts.seed
+        return choose_level(self.levels, self.table.targets, rows, self.table.twins(), seed)
 
     @cached_property
     def _deep_values(self) -> Values | None:

@@ -1,6 +1,6 @@
 """A winner beside its rivals: the fields on them that every result has, and the verdict.
 
-The rivals are the best counter, chosen on the training rows like the winner, and, if it is given,
+The rivals are the best counter, chosen on the training and validation rows, and, if it is given,
 the best count: the best product of sizes that the same search finds on the same rows. The verdict
 says what the winner beats, by how much, and if within groups too. Result files and the report page
 have the whole sentence that `verdict` gives; the command line prints `headline`, the first thing it
@@ -216,8 +216,8 @@ def within_claim(rho: float, n: int) -> str:
 
 def rival_name(name: str, is_column: bool) -> str:
     """The rival with the rows it was chosen on."""
-    role = "best column on train and valid" if is_column else "best counter on train"
-    return f"the {name}" if name == BEST_COUNT else f"{name} (the {role})"
+    role = "column" if is_column else "counter"
+    return f"the {name}" if name == BEST_COUNT else f"{name} (the best {role} on train and valid)"
 
 
 def _compared(name: str, difference: Difference, column: str | None) -> str:

@@ -130,13 +130,13 @@ class TableJudge:
         return {name: counters.score(name, table) for name in counters.names()}
 
     def best_counter(self) -> tuple[str, FloatArray] | None:
-        """The counter with the largest absolute rho on train, and its scores (n,), if there is one.
+        """The counter with the largest absolute rho on train and valid, with its scores (n,).
 
-        Chosen on train like a winner: the best of several on test would be chosen on test. So is
-        the sign: a counter of which less is better on train is called `-NAME` and negated.
+        Chosen like a winner: the best of several on test would be chosen on test. So is the sign: a
+        counter of which less is better is called `-NAME` and negated.
         """
         of_counters = self.counter_scores
-        rhos = {name: self.rho(scores, "train") for name, scores in of_counters.items()}
+        rhos = {name: self._train_valid_rho(scores) for name, scores in of_counters.items()}
         name = max(rhos, key=lambda name: abs(rhos[name]), default=None)
         if name is None:
             return None
@@ -146,17 +146,17 @@ class TableJudge:
         """The columns (n,) with the sign fitted on train and valid, which their names show."""
         oriented = {}
         for name, scores in self.columns.items():
-            is_falling = self._known_rho(scores) < 0
+            is_falling = self._train_valid_rho(scores) < 0
             oriented[f"-{name}" if is_falling else name] = -scores if is_falling else scores
         return oriented
 
     def best_column(self) -> tuple[str, FloatArray] | None:
         """The oriented column with the largest rho on train and valid together, and its scores."""
         columns = self.oriented_columns()
-        name = max(columns, key=lambda name: self._known_rho(columns[name]), default=None)
+        name = max(columns, key=lambda name: self._train_valid_rho(columns[name]), default=None)
         return None if name is None else (name, columns[name])
 
-    def _known_rho(self, scores: FloatArray) -> float:
+    def _train_valid_rho(self, scores: FloatArray) -> float:
         rows = np.concatenate([self.parts[part] for part in SPLIT_PARTS[:2] if part in self.parts])
         return spearman(scores[rows], self.table.targets[rows])
 

@@ -94,6 +94,16 @@ def _checks(run: FormulaRun, table: str) -> Markup:
         else f"ρ {number(within).shown} on {test['n_within']} rows"
     )
     values["other weights and other batches"] = _repeated(run, table)
+    levels = (run.result or {}).get("levels")
+    if levels is not None:
+        expected = levels["expected"]
+        values["expected before the test rows were read"] = (
+            f"ρ {number(expected['rho']).shown} ± {number(expected['error']).shown} by"
+            f" cross-validation of level {levels['chosen']}; {number(expected['fit']).shown} on the"
+            " rows it was fitted to"
+        )
+        if expected["warning"] is not None:
+            values["warning"] = str(expected["warning"])
     floor = run.floor(table)
     if floor is not None:
         values["the same search on permuted targets"] = (

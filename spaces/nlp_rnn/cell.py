@@ -7,6 +7,7 @@ recipe comes from a file, so that its size, depth and names are checked before a
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import re
 from collections.abc import Iterable, Mapping
@@ -61,6 +62,26 @@ class Cell:
     def gates(self) -> tuple[Node, ...]:
         """The activations; in a cell without any, its linears."""
         return tuple(node for node in self.nodes if node.op in ACTIVATIONS) or self.linears
+
+    @property
+    def structure(self) -> str:
+        """A digest that does not depend on names of nodes and on orders without a meaning.
+
+        Inputs of sums and products may be exchanged, and so may those of a linear node, which has a
+        matrix for each. States keep their numbers.
+        """
+        digests: dict[str, str] = {}
+        for node in self.nodes:
+            inputs = [digests.get(name, name) for name in node.input]
+            if node.op in (LINEAR, *ELEMENTWISE):
+                inputs.sort()
+            digests[node.name] = _digest([node.op, *inputs])
+        states = [digests[new_state(index)] for index in range(self.n_states)]
+        return _digest([*states, *sorted(digests.values())])
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 def new_state(index: int) -> str:

@@ -54,6 +54,9 @@ class RnnSpace(Space[Cell]):
         if self.from_json(self.to_json(arch)) != arch:
             raise ArchitectureError("nodes: not in order; read the recipe with from_json")
 
+    def network_key(self, arch: Cell) -> str:
+        return arch.structure
+
     def cardinality(self) -> int:
         """The number of ways to draw the nodes; several give one cell, and some are rejected.
 

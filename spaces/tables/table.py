@@ -91,8 +91,8 @@ class Table:
         return labels.reshape(-1).astype(np.int64)
 
     def twins(self) -> Sequence[Any]:
-        """A key for each row; rows with equal keys have equal architectures."""
-        return self.archs
+        """A key for each row; rows with equal keys are one network, perhaps under other names."""
+        return [self.space.network_key(arch) for arch in self.archs]
 
     def strata(self) -> Sequence[str]:
         """The stratum of each row: its depth."""

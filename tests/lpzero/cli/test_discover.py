@@ -78,12 +78,15 @@ def test_people_see_the_winner_beside_the_counters(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     out = str(tmp_path / "c")
-    code, text, err = run(capsys, "made-up", "--out", out, *SMALL)
+    code, text, err = run(capsys, "made-up", "--out", out, "--choose", "nested", *SMALL)
     assert code == 0
     result = json.loads((Path(out) / layout.RESULT).read_text())
     first, [floor] = result["differences"][0], result["floor"]
     for word in (
-        "best formula, chosen by --choose stable",
+        "best formula, chosen by --choose nested",
+        "level: ",
+        "expected on new rows: rho ",
+        "learning curve: ",
         "test: parameters",
         "in " + out,
         "rho untied",
@@ -93,7 +96,7 @@ def test_people_see_the_winner_beside_the_counters(
     assert f"\n{headline(test, first['against'], first['outcome'])}\n" in text
     facts = (
         f"{first['share_above']:.0%}",
-        "(the best counter on train)",
+        "(the best counter on train and valid)",
         "median 1.0000, least 1.0000",
         f"fits {floor['fit']:.3f} [",
         f"tests at {floor['test']:.3f} [",

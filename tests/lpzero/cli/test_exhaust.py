@@ -78,7 +78,12 @@ def test_the_table_form_shows_formulas_counters_and_the_judgement(
 ) -> None:
     assert run(["exhaust", "nano-gpt2", "--top", "2"]) == 0
     text = capsys.readouterr().out
-    shown = ("rho test", "depth-sqrt-width", "rho given params", "(the best counter on train)")
+    shown = (
+        "rho test",
+        "depth-sqrt-width",
+        "rho given params",
+        "(the best counter on train and valid)",
+    )
     for part in (*shown, "formulas evaluated"):
         assert part in text
 

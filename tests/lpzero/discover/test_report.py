@@ -68,6 +68,8 @@ def objective(*tables: Any, valid: dict[int, float] | None = None, how: str = "s
     found = valid or {}
     return SimpleNamespace(
         settings=settings,
+        rule=how,
+        scores=lambda formulas, on: on.values.scores(formulas),
         tables_fitness=tables,
         across_known=Across("min"),
         valid=lambda one: found[one.id],
@@ -94,7 +96,9 @@ def test_a_better_formula_that_does_not_repeat_is_named() -> None:
 @pytest.mark.parametrize(("how", "order"), [("train", [0, 1, 2]), ("valid", [2, 0, 1])])
 def test_the_winner_is_chosen_on_the_rows_that_were_asked_for(how: str, order: list[int]) -> None:
     entries = (candidate(0, 0.9, 3), candidate(1, 0.8, 2), candidate(2, 0.7, 1))
-    outcome: Any = SimpleNamespace(hall=SimpleNamespace(entries=entries, front=entries))
+    outcome: Any = SimpleNamespace(
+        hall=SimpleNamespace(entries=entries, front=entries), state=SimpleNamespace(population=())
+    )
     asked = objective(valid={0: 0.4, 1: 0.3, 2: 0.5}, how=how)
     assert [c.id for c in choose(asked, outcome)] == order
 
@@ -108,8 +112,10 @@ def test_published_rivals_are_scored_some_rows_at_a_time(monkeypatch: pytest.Mon
         return np.tile(np.arange(float(n)), (len(formulas), 1))
 
     monkeypatch.setattr(formula_rivals, "scores_in_batches", in_batches)
-    # The values of every row at once have no method that scores several formulas.
-    whole = SimpleNamespace(score=lambda formula: np.zeros(n), table=SimpleNamespace(sketches=[]))
+    # Every row at once is for the winner alone.
+    whole = SimpleNamespace(
+        scores=lambda formulas: np.zeros((1, n)), table=SimpleNamespace(sketches=[])
+    )
     on_table = SimpleNamespace(values=whole, workers=None)
     table = SimpleNamespace(table=SimpleNamespace(name="one", space="nano"), parts={})
     monkeypatch.setattr(report, "_opened", lambda tables, objective: [table])

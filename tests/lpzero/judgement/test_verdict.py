@@ -36,14 +36,14 @@ def test_ahead_but_not_settled() -> None:
 
 def test_ahead() -> None:
     assert verdict(judgement(), {"depth": SETTLED}).startswith(
-        "It is ahead of depth (the best counter on train) by 0.020 [0.010, 0.031] on 150 test"
-        " rows (100% of draws above 0): ahead; within"
+        "It is ahead of depth (the best counter on train and valid) by 0.020 [0.010, 0.031]"
+        " on 150 test rows (100% of draws above 0): ahead; within"
     )
 
 
 def test_not_ahead() -> None:
     assert verdict(judgement(), {"depth": BEHIND}).startswith(
-        "It does not beat depth (the best counter on train): the difference is -0.012"
+        "It does not beat depth (the best counter on train and valid): the difference is -0.012"
         " [-0.030, 0.000] on 150 test rows (2% of draws above 0); within"
     )
 

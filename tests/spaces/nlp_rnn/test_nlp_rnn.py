@@ -223,3 +223,26 @@ def test_edits_reach_other_sizes_and_keep_the_states() -> None:
     assert len({len(cell.nodes) for cell in cells}) >= 4
     assert max(len(cell.nodes) for cell in cells) <= 11
     assert len({node.op for cell in cells for node in cell.nodes}) == 7
+
+
+def test_cells_that_differ_in_names_and_in_orders_without_meaning_are_one_network() -> None:
+    recipe: dict[str, Any] = {
+        "a": {"op": "linear", "input": ["x", "h_prev_0"]},
+        "b": {"op": "activation_tanh", "input": ["a"]},
+        "c": {"op": "activation_sigm", "input": ["a"]},
+        "h_new_0": {"op": "elementwise_prod", "input": ["b", "c"]},
+    }
+    renamed = {
+        "zz": {"op": "linear", "input": ["h_prev_0", "x"]},
+        "y": {"op": "activation_sigm", "input": ["zz"]},
+        "w": {"op": "activation_tanh", "input": ["zz"]},
+        "h_new_0": {"op": "elementwise_prod", "input": ["y", "w"]},
+    }
+    twice = recipe | {
+        "d": {"op": "linear", "input": ["x", "h_prev_0"]},  # a matrix of its own
+        "c": {"op": "activation_sigm", "input": ["d"]},
+    }
+    other = recipe | {"c": {"op": "activation_tanh", "input": ["a"]}}
+    keys = [NLP_RNN.network_key(NLP_RNN.from_json(of)) for of in (recipe, renamed, twice, other)]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3

@@ -1,0 +1,408 @@
+"""How much a formula may read of the networks: a level, chosen by cross-validation of the search.
+
+    values of one seed or two, counters  ->  ReliableTerms  ->  Level, simplest first
+    levels, training and validation rows ->  LevelChoice: the level, its winner, what was expected
+
+Levels, simplest first: the best counter; the best size or counter; a product of up to four of
+these; a product of up to four terms that rank alike with other weights (`stable`); one of terms
+whose logarithms correlate at .9 with those of other weights (`reliable`). The whole search of each
+level runs again without each fold of the training and validation rows, so that its rho on the rows
+left out is what to expect of it. The simplest level within one standard error of the best is taken
+and fitted to all these rows; if the best is not clearly above 0, the simplest of all. Test rows
+have no part in it. Shapes: T terms, A architectures, n training and validation rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lpzero.arrays import BoolArray, FloatArray, IntArray
+from lpzero.judgement.correlation import agreement, spearman
+from lpzero.judgement.ranks import rank, rank_targets
+from lpzero.scores.products import Beam, Found, Searched, search_tables
+from lpzero.scores.terms import TermTable
+from primitives.formula import Atom, Column, Formula
+
+COUNTER, SIZE, COUNT, STABLE, RELIABLE = "counter", "size", "count", "stable", "reliable"
+FOLDS = 5
+TWICE_BELOW = 100  # rows: folds of few rows are drawn twice
+MOST_TERMS = 4
+LEAST_AGREEMENT = 0.998  # of ranks, for the level `stable`
+LEAST_RELIABILITY = 0.9  # of logarithms, for the level `reliable`
+FAR = 0.1  # between the rho of the fit and the one to expect
+SAME = 0.995  # terms whose logarithms correlate so far are one
+
+
+@dataclass(frozen=True, eq=False)
+class ReliableTerms:
+    """Terms with their logarithms averaged over seeds, and how far these repeat (T,)."""
+
+    table: TermTable
+    agreement: FloatArray
+    reliability: FloatArray
+    counters: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, table: TermTable, second: FloatArray | None, counters: frozenset[str]
+    ) -> ReliableTerms:
+        """The terms with values (T, A) of the first seed and of the second, if there is one."""
+        if second is None:
+            ones = np.ones(len(table))
+            return cls(table, ones, ones, counters)
+        again = np.abs(second)
+        usable: BoolArray = np.asarray((np.isfinite(again) & (again > 0)).all(axis=1))
+        logs = np.log(np.where(usable[:, np.newaxis], again, table.values))
+        means = np.exp((table.logs + logs) / 2)
+        return cls(
+            TermTable(table.terms, means, table.positive),
+            np.where(usable, agreement(table.values, again), 0.0),
+            np.where(usable, _correlation(table.logs, logs), 0.0),
+            counters,
+        )
+
+    def level(self, name: str) -> Level:
+        """The level of that name."""
+        is_counter = np.array([_is_counter(term, self.counters) for term in self.table.terms])
+        is_count = np.array([_is_size(term) for term in self.table.terms]) | is_counter
+        kept: BoolArray = {
+            COUNTER: is_counter,
+            SIZE: is_count,
+            COUNT: is_count,
+            STABLE: is_count | (self.agreement >= LEAST_AGREEMENT),
+            RELIABLE: is_count | (self.reliability >= LEAST_RELIABILITY),
+        }[name]
+        terms = self.table.of(kept)
+        if name not in (COUNTER, SIZE):
+            terms = terms.of(_unlike(terms.logs))
+        return Level(name, terms, 1 if name in (COUNTER, SIZE) else MOST_TERMS)
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Terms and the most of them that a product may have."""
+
+    name: str
+    terms: TermTable
+    most: int
+
+    @property
+    def beam(self) -> Beam:
+        """How its products are searched; powers of a single term rank alike."""
+        return Beam(1, exponents=(Fraction(1),)) if self.most == 1 else Beam(self.most)
+
+    def best(self, targets: FloatArray, rows: IntArray, n: int) -> list[Found]:
+        """The n best products on the rows, each with the sign that suits them."""
+        if not len(self.terms):
+            return []
+        searched = Searched(self.terms.logs[:, rows], rank_targets(targets[rows]))
+        return list(islice(search_tables([searched], beam=self.beam), n))
+
+    def without(self, columns: Container[str]) -> Level:
+        """The level without the terms that are one of these columns."""
+        kept = [not (isinstance(t, Column) and t.name in columns) for t in self.terms.terms]
+        return Level(self.name, self.terms.of(np.array(kept, dtype=np.bool_)), self.most)
+
+    def admits(self, formulas: Sequence[Formula], scores: FloatArray) -> BoolArray:
+        """Which formulas with scores (seeds, K, A) read no more of the networks than it does."""
+        if self.name in (COUNTER, SIZE, COUNT):
+            return np.array([not formula.statistics for formula in formulas], dtype=np.bool_)
+        if len(scores) < 2:
+            return np.ones(len(formulas), dtype=np.bool_)
+        if self.name == STABLE:
+            return agreement(scores[0], scores[1]) >= LEAST_AGREEMENT
+        with np.errstate(all="ignore"):
+            is_signed = (scores == 0).any(axis=(0, 2)) | (np.ptp(np.sign(scores), axis=2) > 0).any(
+                0
+            )
+            first, second = np.where(is_signed[:, np.newaxis], scores, np.log(np.abs(scores)))
+        finite = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
+        repeated = np.zeros(len(formulas))
+        repeated[finite] = _correlation(first[finite], second[finite])
+        return repeated >= LEAST_RELIABILITY
+
+    def scores(self, product: Found) -> FloatArray:
+        """The product's logarithm (A,) with its sign."""
+        return product.sign * product.factors.logs(self.terms.logs)
+
+    def formula(self, product: Found) -> Formula:
+        return product.factors.formula(self.terms, product.sign)
+
+
+LEVELS = (COUNTER, SIZE, COUNT, STABLE, RELIABLE)
+
+
+def levels(terms: ReliableTerms) -> list[Level]:
+    """The levels that have terms, simplest first."""
+    return [level for level in map(terms.level, LEVELS) if len(level.terms)]
+
+
+def mean_over_seeds(scores: FloatArray) -> FloatArray:
+    """The means (K, A) of scores (seeds, K, A): of logarithms where all of a formula have one sign.
+
+    A product's mean is thus the product of its terms' means.
+    """
+    with np.errstate(all="ignore"):
+        of_logs = np.sign(scores[0]) * np.exp(np.log(np.abs(scores)).mean(axis=0))
+    means = np.where(_has_one_sign(scores)[:, np.newaxis], of_logs, scores.mean(axis=0))
+    return np.asarray(means)
+
+
+def _has_one_sign(scores: FloatArray) -> BoolArray:
+    """Which formulas (K,) have scores (seeds, K, A) of one sign, and no zero."""
+    return np.asarray((scores > 0).all(axis=(0, 2)) | (scores < 0).all(axis=(0, 2)))
+
+
+def _is_counter(term: Atom, counters: frozenset[str]) -> bool:
+    return isinstance(term, Column) and term.name in counters
+
+
+def _is_size(term: Atom) -> bool:
+    if isinstance(term, Column):
+        return term.name == "depth"
+    return not term.statistics
+
+
+def _correlation(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Pearson's correlation (T,) of each row of two arrays (T, A)."""
+    first, second = (x - x.mean(axis=1, keepdims=True) for x in (first, second))
+    size = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
+    products = (first * second).sum(axis=1)
+    return np.asarray(np.divide(products, size, out=np.zeros(len(first)), where=size > 0))
+
+
+def _unlike(logs: FloatArray) -> BoolArray:
+    """Which rows (T, A) are kept so that no two correlate at `SAME` or more; earlier ones first."""
+    centred = logs - logs.mean(axis=1, keepdims=True)
+    size = np.sqrt((centred * centred).sum(axis=1, keepdims=True))
+    unit = centred / np.where(size > 0, size, 1.0)
+    kept: BoolArray = np.ones(len(logs), dtype=np.bool_)
+    alike = np.abs(unit @ unit.T) >= SAME
+    for row in range(len(logs)):
+        if kept[row]:
+            kept[row + 1 :] &= ~alike[row, row + 1 :]
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class LevelLine:
+    """A level's cross-validated rho with its standard error, and how it compares with the best.
+
+    `behind` is the best level's rho less this one's, `behind_error` the standard error of that.
+    """
+
+    level: str
+    n_terms: int
+    rho: float
+    error: float
+    behind: float
+    behind_error: float
+
+    @property
+    def is_like_nothing(self) -> bool:
+        """Whether its rho is not clearly above 0."""
+        return self.rho <= 2 * self.error
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelChoice:
+    """The level taken, and the lines of all levels, simplest first."""
+
+    level: Level
+    lines: tuple[LevelLine, ...]
+
+    @property
+    def line(self) -> LevelLine:
+        """The line of the level taken."""
+        return next(line for line in self.lines if line.level == self.level.name)
+
+    def expectation(self, fit: float) -> dict[str, Any]:
+        """The rho to expect on new rows, as JSON values, beside the winner's own on the fitted."""
+        line = self.line
+        return {"rho": line.rho, "error": line.error, "fit": fit, "warning": self._warning(fit)}
+
+    def _warning(self, fit: float) -> str | None:
+        line = self.line
+        if line.is_like_nothing:
+            return (
+                f"nothing holds: the cross-validated rho {line.rho:.3f} ± {line.error:.3f} is not"
+                " clearly above 0"
+            )
+        if fit - line.rho > max(FAR, 2 * line.error):
+            return (
+                f"expect far less than the fit: {line.rho:.3f} ± {line.error:.3f} on rows left out,"
+                f" {fit:.3f} on train and valid"
+            )
+        if line.level == COUNTER and max(other.rho for other in self.lines) > line.rho:
+            return "these rows are too few to tell any level from a single counter"
+        return None
+
+
+def choose_level(
+    levels: Sequence[Level], targets: FloatArray, rows: IntArray, units: Sequence[Any], seed: int
+) -> LevelChoice:
+    """The simplest level within a standard error of the best.
+
+    `levels` come simplest first; `rows` (n,) are those of train and valid, of which those with
+    equal `units` stay in one fold.
+    """
+    folds = list(row_folds(rows, units, seed))
+    moves, rhos, usable = [], [], []
+    for level in levels:
+        held_out = [_held_out(level, targets, rows, of) for of in folds]
+        if any(scores is None for scores in held_out):
+            continue
+        measured = [influence(scores, targets[rows]) for scores in held_out if scores is not None]
+        usable.append(level)
+        rhos.append(float(np.mean([of.rho for of in measured])))
+        moves.append(np.mean([of.moves for of in measured], axis=0))
+    best = int(np.argmax(rhos))
+    lines = []
+    for level, rho, own in zip(usable, rhos, moves, strict=True):
+        lines.append(
+            LevelLine(
+                level.name,
+                len(level.terms),
+                rho,
+                standard_error(own),
+                rhos[best] - rho,
+                standard_error(moves[best] - own),
+            )
+        )
+    chosen = next(i for i, line in enumerate(lines) if line.behind <= line.behind_error)
+    if lines[best].is_like_nothing:
+        chosen = 0
+    return LevelChoice(usable[chosen], tuple(lines))
+
+
+def row_folds(
+    rows: IntArray, units: Sequence[Any], seed: int
+) -> Iterator[list[tuple[IntArray, IntArray]]]:
+    """Each time the rows are folded: pairs of the rows searched and the rows left out."""
+    members: dict[Any, list[int]] = {}
+    for row in rows.tolist():
+        members.setdefault(units[row], []).append(row)
+    for repetition in range(2 if len(rows) < TWICE_BELOW else 1):
+        drawn = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, repetition])))
+        groups = list(members.values())
+        parts: list[list[int]] = [[] for _ in range(FOLDS)]
+        for place in drawn.permutation(len(groups)).tolist():
+            min(parts, key=len).extend(groups[place])
+        yield [
+            (np.setdiff1d(rows, part), np.sort(np.array(part, dtype=np.int64)))
+            for part in parts
+            if part
+        ]
+
+
+def _held_out(
+    level: Level, targets: FloatArray, rows: IntArray, folds: Sequence[tuple[IntArray, IntArray]]
+) -> FloatArray | None:
+    """The score (n,) of each row from the fold it was left out of, as a share of those searched."""
+    shares = np.zeros(len(rows))
+    for searched, left_out in folds:
+        products = level.best(targets, searched, 1)
+        if not products:
+            return None
+        scores = level.scores(products[0])
+        ordered = np.sort(scores[searched])
+        below, up_to = (
+            np.searchsorted(ordered, scores[left_out], side) for side in ("left", "right")
+        )
+        shares[np.searchsorted(rows, left_out)] = (below + up_to) / (2 * len(ordered))
+    return shares
+
+
+class Influence(NamedTuple):
+    """Rho, and how far each row (n,) moves it."""
+
+    rho: float
+    moves: FloatArray
+
+
+def influence(scores: FloatArray, targets: FloatArray) -> Influence:
+    """Spearman's rho of scores (n,) with targets (n,), with the influence of each row."""
+    first, second = (_standardised(ranks) for ranks in (rank(scores), rank_targets(targets)))
+    rho = float((first * second).mean())
+    return Influence(rho, first * second - rho / 2 * (first * first + second * second))
+
+
+def _standardised(values: FloatArray) -> FloatArray:
+    centred = values - values.mean()
+    spread = math.sqrt(float((centred * centred).mean()))
+    return np.asarray(centred / spread if spread > 0 else centred)
+
+
+def standard_error(moves: FloatArray) -> float:
+    """The standard error of a rho, or of a difference, whose rows move it so far (n,)."""
+    return float(moves.std() / math.sqrt(len(moves)))
+
+
+_SIZES = (10, 20, 30, 50, 100, 200, 500, 1000)
+_AS_GOOD = 0.01  # a rho that much lower on the test rows is as good
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """What the rule reaches on the test rows (m,) with fewer rows to choose on.
+
+    Subsets are drawn once and contain each other. Called with a number of rows, in any process.
+    """
+
+    levels: Sequence[Level]
+    targets: FloatArray
+    rows: IntArray
+    test: IntArray
+    units: Sequence[Any]
+    seed: int
+
+    @property
+    def sizes(self) -> list[int]:
+        """The numbers of rows, the last of which is all."""
+        return [*(n for n in _SIZES if n < 0.8 * len(self.rows)), len(self.rows)]
+
+    def __call__(self, n: int) -> dict[str, Any]:
+        """The level taken with so many rows, and its winner's rho on the test rows."""
+        seeds = np.random.SeedSequence([self.seed, len(self.rows)])
+        drawn = np.random.Generator(np.random.Philox(seeds)).permutation(len(self.rows))
+        rows = np.sort(self.rows[drawn[:n]])
+        level = choose_level(self.levels, self.targets, rows, self.units, self.seed).level
+        products = level.best(self.targets, rows, 1)
+        rho = spearman(level.scores(products[0])[self.test], self.targets[self.test])
+        return {"n": n, "level": level.name, "rho": rho}
+
+
+def learning_sentence(points: Sequence[Mapping[str, Any]]) -> str:
+    """Whether more trained architectures would help, from the points of a learning curve."""
+    last = points[-1]
+    if len(points) < 2:
+        return f"{last['n']} rows are too few to draw subsets of."
+    enough = next(
+        point["n"]
+        for place, point in enumerate(points)
+        if all(abs(last["rho"] - later["rho"]) <= _AS_GOOD for later in points[place:])
+    )
+    if enough < last["n"]:
+        return f"From {enough} rows on the test rho changes by at most {_AS_GOOD}: they are enough."
+    before = points[-2]
+    change = last["rho"] - before["rho"]
+    if change > 0:
+        return (
+            f"From {before['n']} to {last['n']} rows the test rho still rises by {change:.3f}: more"
+            " trained architectures would help."
+        )
+    return (
+        f"From {before['n']} to {last['n']} rows the test rho falls by {-change:.3f}: the test rows"
+        " are too few to tell whether more trained architectures would help."
+    )
