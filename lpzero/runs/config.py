@@ -181,7 +181,8 @@ def _read_object(path: Path) -> Any:
         return None
     except UntrustedError as error:
         raise RunError(
-            f"{path} is broken: it {error.strerror}; restore it, or start again in another directory"
+            f"{path} is broken: it {error.strerror}; restore it, or start again in another"
+            " directory"
         ) from None
 
 
