@@ -1,4 +1,4 @@
-"""One command in a process of its own, which may be killed on the way."""
+"""One command in a process of its own, which may be killed or get errors on the way."""
 
 from __future__ import annotations
 
@@ -21,60 +21,98 @@ HANGS_AFTER = 180.0  # seconds
 
 @dataclass(frozen=True)
 class Kill:
-    """When the process dies: after some seconds, or at the n-th step of writing files."""
+    """When the process dies: after some seconds, or at the n-th step of writing files.
+
+    `is_worker` if one of its workers dies then, and not the process itself.
+    """
 
     seconds: float | None = None
     step: int | None = None
     share: float = 0.5  # of the bytes being appended at that step
+    is_worker: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The n-th call that opens, writes, flushes or renames a file fails once, with this errno."""
+
+    call: int
+    errno: int
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """How a command ended; the code is None if it hung, negative if a signal ended it."""
+    """How a command ended; the code is None if it hung, negative if a signal ended it.
+
+    `steps` are those of writing files: calls if one of them was to fail, else those of `Kill`.
+    """
 
     code: int | None
     out: str
     err: str
     seconds: float
     steps: int
+    is_worker_killed: bool
 
     @property
     def notes(self) -> list[str]:
         return [line for line in self.err.splitlines() if line.startswith("note: ")]
 
 
-def attempt(arguments: Sequence[str], scratch: Path, kill: Kill | None = None) -> Attempt:
+def attempt(
+    arguments: Sequence[str], scratch: Path, fault: Kill | Failure | None = None
+) -> Attempt:
     """Run the command in a fork of this process, which has imported everything already."""
     scratch.mkdir(parents=True, exist_ok=True)
     out, err, steps = (scratch / name for name in ("out", "err", "steps"))
     start = time.monotonic()
     process = os.fork()
     if process == 0:
-        _child(arguments, out, err, steps, kill)
-    code = _wait(process, kill)
+        _child(arguments, out, err, steps, fault)
+    code, is_worker_killed = _wait(process, fault)
     seconds = time.monotonic() - start
     texts = [path.read_text(errors="replace") if path.exists() else "" for path in (out, err)]
     n_steps = int(steps.read_text()) if steps.exists() else 0
     for path in (out, err, steps):
         path.unlink(missing_ok=True)
-    return Attempt(code, texts[0], texts[1], seconds, n_steps)
+    return Attempt(code, texts[0], texts[1], seconds, n_steps, is_worker_killed)
 
 
-def _wait(process: int, kill: Kill | None) -> int | None:
-    start = time.monotonic()
-    limit = HANGS_AFTER if kill is None or kill.seconds is None else kill.seconds
-    while time.monotonic() - start < limit:
+def _wait(process: int, fault: Kill | Failure | None) -> tuple[int | None, bool]:
+    """The exit code of the process, and whether a worker of it was killed."""
+    kill = fault if isinstance(fault, Kill) and fault.seconds is not None else None
+    start, limit, is_killed = time.monotonic(), HANGS_AFTER, False
+    if kill is not None and kill.seconds is not None:
+        limit = kill.seconds
+    while True:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
-            return os.waitstatus_to_exitcode(status)
+            return os.waitstatus_to_exitcode(status), is_killed
+        if time.monotonic() - start >= limit:
+            if kill is None or not kill.is_worker:
+                break
+            is_killed, kill, limit = _kill_worker(process), None, HANGS_AFTER
         time.sleep(0.005)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
-    return None if limit == HANGS_AFTER else os.waitstatus_to_exitcode(status)
+    return (None if kill is None else os.waitstatus_to_exitcode(status)), is_killed
 
 
-def _child(arguments: Sequence[str], out: Path, err: Path, steps: Path, kill: Kill | None) -> None:
+def _kill_worker(process: int) -> bool:
+    """End one of the workers of the process; whether it had started any."""
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    for child in map(int, listed.split()):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if b"popen_loky" in Path(f"/proc/{child}/cmdline").read_bytes():
+                os.kill(child, signal.SIGKILL)
+                return True
+    return False
+
+
+def _child(
+    arguments: Sequence[str], out: Path, err: Path, steps: Path, fault: Kill | Failure | None
+) -> None:
     code = 99
     try:
         os.setpgid(0, 0)
@@ -83,7 +121,7 @@ def _child(arguments: Sequence[str], out: Path, err: Path, steps: Path, kill: Ki
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         sys.stdout = os.fdopen(1, "w", buffering=1)
         sys.stderr = os.fdopen(2, "w", buffering=1)
-        count = _Steps(kill)
+        count = _Calls(fault) if isinstance(fault, Failure) else _Steps(fault)
         code = run(list(arguments))
         sys.stdout.flush()
         sys.stderr.flush()
@@ -120,3 +158,32 @@ class _Steps:
         if self.n == self._kill.step:
             before_death()
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class _Calls:
+    """Counts the calls of `lpzero.files`, which alone writes files; the chosen one fails.
+
+    Stands in for the module `os` there.
+    """
+
+    _COUNTED = ("open", "write", "fsync", "ftruncate", "replace")
+
+    def __init__(self, failure: Failure) -> None:
+        self.n = 0
+        self._failure = failure
+        for name in self._COUNTED:
+            setattr(self, name, self._counted(getattr(os, name)))
+        files.os = self  # type: ignore[assignment]
+        files.open = self._counted(open)  # type: ignore[attr-defined]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.n += 1
+            if self.n == self._failure.call:
+                raise OSError(self._failure.errno, os.strerror(self._failure.errno))
+            return function(*arguments, **options)
+
+        return call

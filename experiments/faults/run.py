@@ -1,4 +1,4 @@
-"""Kills and corruptions over every verb, the run directories, the cache and the tables.
+"""Kills, failing calls and corruptions over every verb, run directories, the cache and tables.
 
     python -m experiments.faults.run --out runs/faults
 
@@ -9,6 +9,7 @@ there is no silent difference, no traceback, no hang and no other failure.
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import hashlib
 import json
@@ -31,10 +32,18 @@ from experiments.measured import measured
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from experiments.faults import workload
-from experiments.faults.attempt import Attempt, Kill, attempt
+from experiments.faults.attempt import Attempt, Failure, Kill, attempt
 from experiments.faults.damage import DAMAGES, WEIGHTS
 from experiments.faults.made_tables import register, write
-from experiments.faults.workload import KILLED, READ_AFTER_KILLS, RUNS, TARGETS, Place, Target
+from experiments.faults.workload import (
+    FAILING,
+    KILLED,
+    READ_AFTER_KILLS,
+    RUNS,
+    TARGETS,
+    Place,
+    Target,
+)
 from lpzero.files import write_json
 from lpzero.judgement import bootstrap
 from lpzero.report import style
@@ -43,6 +52,8 @@ from spaces.training import tasks
 
 FAILURES = ("silent difference", "differs after repair", "traceback", "hang", "crash", "failed")
 KILLS = 130  # asked for; some come after the end
+# Errors of a full disk, of a broken one and of missing rights, in turns.
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 PARTS = 20  # of the cases, more than there are processes
 _OPTIONAL = ("lpzero.parallel.dask", "lpzero.parallel.ray")
 
@@ -74,18 +85,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/faults"))
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--corruptions", type=int, default=sum(t.share for t in TARGETS))
+    parser.add_argument("--errors", type=int, default=len(ERRORS), help="tried at every call")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     out = given.out.resolve()
     _prepare()
     _make(Undisturbed(out))
     cases = [*_kill_cases(given.kills), *_damage_cases(given.corruptions)]
+    cases += [{"failing": verb, "turn": turn} for verb in FAILING for turn in range(given.errors)]
     parts = [Part(Undisturbed(out, part), cases) for part in range(PARTS)]
     for process in [_fork(parts[job :: given.jobs]) for job in range(given.jobs)]:
         os.waitpid(process, 0)
     failed = _print([record for part in parts for record in part.records()])
-    words = [sys.executable, "-m", "experiments.faults.hostile"]
-    failed += subprocess.run(words, check=False).returncode
+    words = [sys.executable, "-m", "experiments.faults.hostile", "--jobs", str(given.jobs)]
+    failed += subprocess.run([*words, "--out", str(out / "hostile")], check=False).returncode
     print(measured())
     raise SystemExit(1 if failed else 0)
 
@@ -115,7 +128,7 @@ class Part:
                 if number in done:
                     continue
                 case = self.cases[number]
-                judge = _killed if "verb" in case else _damaged
+                judge = _killed if "verb" in case else _failing if "failing" in case else _damaged
                 journal.append([{"number": number, **judge(self.made, case, number)}])
         shutil.rmtree(self.made.case, ignore_errors=True)
 
@@ -218,20 +231,61 @@ def _killed(made: Undisturbed, case: dict[str, Any], number: int) -> dict[str, A
     case_root = made.case
     whole = _whole(made, case["verb"])
     place = workload.copy(made.place(), _place(case_root), False, not is_empty)
-    died = 0
+    died, problem = 0, None
     for _ in range(case["kills"]):
-        kill = _moment(whole, rng)
-        died += attempt(command(place), case_root, kill).code == -9
+        kill = _moment(whole, rng, has_workers="jobs" in case["verb"])
+        killed = attempt(command(place), case_root, kill)
+        died += killed.code == -9 or killed.is_worker_killed
+        if kill.is_worker and _class(killed) is not None:
+            problem = _class(killed)
     final = attempt(command(place), case_root)
-    problem, more = _read_as_well(place, case_root, rng)
+    unread, more = _read_as_well(place, case_root, rng)
     died += more
-    outcome = _class(final) or problem
+    outcome = _class(final) or problem or unread
     same = _same_run(whole, place)
     if outcome is None:
         printed = workload.printed(final, place)
         same = same and printed == whole["printed"]
         outcome = "as if uninterrupted" if same else "silent difference"
     return {**case, "died": died, "outcome": outcome, "said": final.err[-400:] if not same else ""}
+
+
+def _failing(made: Undisturbed, case: dict[str, Any], number: int) -> dict[str, Any]:
+    """The outcome of a command in which every call that writes fails in turn, then is repeated."""
+    command, is_empty = KILLED[case["failing"]]
+    whole = _whole(made, case["failing"])
+    outcomes: Counter[str] = Counter()
+    said, call = "", 0
+    while True:
+        call += 1
+        place = workload.copy(made.place(), _place(made.case), False, not is_empty)
+        error = ERRORS[(call + case["turn"]) % len(ERRORS)]
+        disturbed = attempt(command(place), made.case, Failure(call, error))
+        if disturbed.code == 0 and disturbed.steps < call:
+            break
+        final = attempt(command(place), made.case)
+        outcome = _after_failure(whole, place, disturbed, final)
+        outcomes[outcome] += 1
+        if outcome in FAILURES:
+            said += (
+                f"call {call}, {errno.errorcode[error]}: {disturbed.err[-300:]}{final.err[-300:]}"
+            )
+    worst = next((name for name in FAILURES if outcomes[name]), "as if undisturbed")
+    return {**case, "outcome": worst, "outcomes": dict(outcomes), "said": said[:2000]}
+
+
+def _after_failure(whole: dict[str, Any], place: Place, disturbed: Attempt, final: Attempt) -> str:
+    """What one failing call did to the command, and to the same command run again."""
+    bad = _class(disturbed)
+    if bad in FAILURES:
+        return bad
+    if final.code != 0:
+        return _class(final) if _class(final) in FAILURES else "failed"
+    prints = [final] if bad == "refused" else [disturbed, final]
+    same = all(workload.printed(one, place) == whole["printed"] for one in prints)
+    if not (same and _same_run(whole, place)):
+        return "silent difference"
+    return "refused, then as if undisturbed" if bad == "refused" else "as if undisturbed"
 
 
 def _whole(made: Undisturbed, verb: str) -> dict[str, Any]:
@@ -267,7 +321,9 @@ def _known(made: Undisturbed, name: str, measure: Callable[[], dict[str, Any]]) 
     return dict(json.loads(path.read_text()))
 
 
-def _moment(whole: dict[str, Any], rng: random.Random) -> Kill:
+def _moment(whole: dict[str, Any], rng: random.Random, has_workers: bool) -> Kill:
+    if has_workers and rng.random() < 0.6:
+        return Kill(seconds=rng.uniform(0, whole["seconds"]), is_worker=True)
     if whole["steps"] and rng.random() < 0.6:
         return Kill(step=rng.randint(1, whole["steps"]), share=rng.random())
     return Kill(seconds=rng.uniform(0, whole["seconds"]))
@@ -397,6 +453,13 @@ def _print(records: list[dict[str, Any]]) -> int:
     damages = [record for record in records if "target" in record]
     print(f"{sum(r['died'] for r in kills)} kills in {len(kills)} runs")
     for line in _table(kills, "verb"):
+        print(line)
+    failing = [record for record in records if "failing" in record]
+    counts = Counter({"calls": 0})
+    for record in failing:
+        counts += Counter(record["outcomes"])
+    print(f"\n{counts.total()} failing calls: {dict(counts)}")
+    for line in _table(failing, "failing"):
         print(line)
     print(f"\n{len(damages)} corruptions")
     for line in _table(damages, "target"):

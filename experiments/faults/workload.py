@@ -76,7 +76,17 @@ SEARCH = _with("search", NANO, *_LOOP, "--proxy", "snip", "--quiet", "--resume",
 COMPARE = _with("search", NANO, *_ARMS, "--proxy", "parameters", "--proxy", "depth", "--compare",
                 "--seeds", "3", "--resume", *_PLAIN, out=True)  # fmt: skip
 TRAIN = _with("train", NANO, "--n", "2", "--steps", "1", "--quiet", *_PLAIN, out=True, cache=False)
+TRAZOR = _with("search", NANO, "--loop", "trazor", "--proxy", "sum(params)", "--population", "6",
+               "--mutations", "3", "--crossovers", "2", "--steps", "3", "--quiet", "--resume",
+               "--seed", "0", *_PLAIN, out=True)  # fmt: skip
+PRENAS = _with("search", "nano-autoformer", "--loop", "prenas", "--margin", "30000", "--quiet",
+               "--resume", "--seed", "0", *_PLAIN, out=True)  # fmt: skip
+SUPERNET = _with("train", "nano-autoformer", "--supernet", "--steps", "2", "--every", "1",
+                 "--batch", "2", "--images", "4", "--quiet", *_PLAIN, out=True,
+                 cache=False)  # fmt: skip
+RANKING = _with("rank", NANO, "--proxy", "snip", "--proxy", "synflow", *_PLAIN, out=True)
 STATS = _with("stats", NANO, *_PLAIN)
+TWO_JOBS = _with("stats", NANO, "--jobs", "2", *_PLAIN)
 RANK = _with("rank", NANO, "--proxy", "snip", "--proxy", "synflow", *_PLAIN)
 REPORT = _reader("report", "{run}", "--out", "{run}/report/index.html")
 EXPORT = _reader("export", "{run}", "--to", "json", "--all")
@@ -93,6 +103,10 @@ RUNS: dict[str, tuple[Command, tuple[str, ...]]] = {
     "exhaustive run": (EXHAUST, ("--split-seed", "1")),
     "search": (SEARCH, ("--seed", "7")),
     "table build": (TRAIN, ("--steps", "2")),
+    "trazor": (TRAZOR, ("--seed", "7")),
+    "prenas": (PRENAS, ("--margin", "40000")),
+    "supernet training": (SUPERNET, ("--seed", "7")),
+    "ranking": (RANKING, ("--proxy", "depth")),
 }
 
 
@@ -126,6 +140,13 @@ TARGETS = (
     Target("search: other files", "run", ("*.json", "trace.csv"), (SEARCH, REPORT), 50, "search"),
     Target("table build", "run", ("journal.jsonl", "config.json", "table.json"), (TRAIN,), 60,
            "table build"),
+    Target("search: T-Razor", "run", ("*.json", "journal.jsonl", "trace.csv"), (TRAZOR, REPORT), 40,
+           "trazor"),
+    Target("search: PreNAS", "run", ("*.json", "journal.jsonl", "trace.csv"), (PRENAS, REPORT), 40,
+           "prenas"),
+    Target("supernet training", "run", ("*.json", "journal.jsonl", "*.safetensors", "*.pt"),
+           (SUPERNET, REPORT), 60, "supernet training"),
+    Target("ranking", "run", ("*.json", "*.csv"), (RANKING, REPORT), 40, "ranking"),
     Target("cache: sketches", "cache", ("nano-gpt2/??/*.sketch",), (STATS, EXHAUST), 90),
     Target("cache: branch tables", "cache", ("nano-gpt2/??/*.branches",), (EXHAUST,), 90),
     Target("cache: proxy scores", "cache", ("proxies/*/??/*.json",), (RANK,), 90),
@@ -138,6 +159,7 @@ TARGETS = (
 # Verb -> (command, whether it starts with an empty cache).
 KILLED: dict[str, tuple[Command, bool]] = {
     "stats": (STATS, True),
+    "stats, two jobs": (TWO_JOBS, True),
     "rank": (RANK, True),
     "exhaust": (EXHAUST, False),
     "exhaust, empty cache": (EXHAUST, True),
@@ -146,8 +168,14 @@ KILLED: dict[str, tuple[Command, bool]] = {
     "discover, empty cache": (CAMPAIGN, True),
     "search": (SEARCH, True),
     "search --compare": (COMPARE, False),
+    "search --loop trazor": (TRAZOR, True),
+    "search --loop prenas": (PRENAS, True),
+    "rank --out": (RANKING, True),
     "train": (TRAIN, False),
+    "train --supernet": (SUPERNET, False),
 }
+# The commands in which every call that writes fails once.
+FAILING = ("discover", "search", "train", "rank --out")
 READ_AFTER_KILLS = {"report": REPORT, "export": EXPORT_FILE}
 
 

@@ -173,11 +173,11 @@ def perform(folder: Path, audit: Audit) -> dict[str, Any]:
     `problems` should be empty. `reached` are the verbs that ran an attacker's code when every
     address was loaded: the attacks get as far as that.
     """
-    honest = _honest_runs(folder / "honest")
-    formula = _printed(["export", str(honest["campaign"]), "--to", "json"])
+    honest = honest_runs(folder / "honest")
+    formula = printed_by(["export", str(honest["campaign"]), "--to", "json"])
     attacker = Attacker(folder / "hostile")
     hostile = files_of(attacker, honest, formula)
-    plain = _honest_files(folder / "files", honest)
+    plain = honest_files(folder / "files", honest)
     problems: dict[str, list[str]] = {}
     codes: dict[str, list[int]] = defaultdict(list)
     reached: dict[str, int] = defaultdict(int)
@@ -214,25 +214,43 @@ def _without_boundary(audit: Audit, act: Act, words: list[str]) -> bool:
 def _filled(
     template: str, hostile: dict[str, list[Path]], plain: dict[str, Path], folder: Path
 ) -> Iterator[list[str]]:
-    """The command with each of the hostile files; of several kinds, the first of the others."""
-    words = template.split()
-    varied = next((word for word in words if _kind(word) in hostile), "")
-    for number, path in enumerate(hostile.get(_kind(varied), [folder / "hostile"])):
-        filled = []
-        for word in words:
-            kind = _kind(word)
-            if word == varied:
-                filled.append(word.replace(kind, str(path)))
-            elif word == "FOLDER":
-                filled.append(str(path))
-            elif kind in hostile:
-                filled.append(str(hostile[kind][0]))
-            elif word.startswith("NEW"):
-                name = hashlib.sha256(template.encode()).hexdigest()[:8]
-                filled.append(f"{folder}/new/{name}-{number}{word.removeprefix('NEW')}")
-            else:
-                filled.append(str(plain.get(word, word)))
-        yield filled
+    """The command with each of the hostile files."""
+    for number, path in enumerate(
+        hostile.get(varied_kind(template, hostile), [folder / "hostile"])
+    ):
+        yield filled_with(template, path, hostile, plain, folder / "new", number)
+
+
+def varied_kind(template: str, hostile: dict[str, list[Path]]) -> str:
+    """The kind of the first word that stands for hostile files; empty if none does."""
+    return next((_kind(word) for word in template.split() if _kind(word) in hostile), "")
+
+
+def filled_with(
+    template: str,
+    path: Path,
+    hostile: dict[str, list[Path]],
+    plain: dict[str, Path],
+    new: Path,
+    number: int,
+) -> list[str]:
+    """The command with the file as its first hostile one; of other kinds, with the first of each.
+
+    What it writes is below the folder `new`, under a name with the number.
+    """
+    varied, filled = varied_kind(template, hostile), []
+    for word in template.split():
+        kind = _kind(word)
+        if kind in hostile:
+            filled.append(word.replace(kind, str(path if kind == varied else hostile[kind][0])))
+        elif word == "FOLDER":
+            filled.append(str(path))
+        elif word.startswith("NEW"):
+            name = hashlib.sha256(template.encode()).hexdigest()[:8]
+            filled.append(f"{new}/{name}-{number}{word.removeprefix('NEW')}")
+        else:
+            filled.append(str(plain.get(word, word)))
+    return filled
 
 
 def _kind(word: str) -> str:
@@ -249,7 +267,7 @@ def _browse(folder: Path) -> int:
     return len(runs)
 
 
-def _honest_runs(folder: Path) -> dict[str, Path]:
+def honest_runs(folder: Path) -> dict[str, Path]:
     """A small run of every kind."""
     folder.mkdir()
     runs: dict[str, Path] = {}
@@ -264,7 +282,7 @@ def _honest_runs(folder: Path) -> dict[str, Path]:
     return runs
 
 
-def _honest_files(folder: Path, runs: dict[str, Path]) -> dict[str, Path]:
+def honest_files(folder: Path, runs: dict[str, Path]) -> dict[str, Path]:
     folder.mkdir()
     config = folder / "gpt2.json"
     fields = {"n_layer": 1, "n_embd": 16, "n_head": 2, "vocab_size": 64, "n_positions": 16}
@@ -278,7 +296,7 @@ def _honest_files(folder: Path, runs: dict[str, Path]) -> dict[str, Path]:
     }
 
 
-def _printed(words: list[str]) -> str:
+def printed_by(words: list[str]) -> str:
     code, text = _quietly(words)
     assert code == 0, words
     return text
