@@ -16,7 +16,6 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -368,7 +367,6 @@ INPUTS: dict[str, Input] = {
 
 def main(folder: Path) -> None:
     """Write every input, and the list of cases."""
-    import_module("matplotlib.font_manager")  # which starts a program to list fonts, once
     addresses = folder / "addresses"
     addresses.mkdir()
     os.chdir(addresses)  # modules of an attacker lie in the working folder
@@ -380,7 +378,8 @@ def main(folder: Path) -> None:
     like = {}
     for number, (name, line) in enumerate(HONEST.items()):
         root = folder / "like" / str(number)
-        like[name] = _case(root, name, honest.words(line, root / "new"), name, (0,))
+        words = honest.words(line, root / "new")
+        like[name] = _case(root, name, words, name, (0,), place=folder)
     made = {"honest": like, "cases": [*plain, *linked, *served, *stored]}
     (folder / "cases.json").write_text(json.dumps(made))
 
@@ -412,7 +411,6 @@ def _case(
         "start": start,
         "folder": str(place or folder),
         "home": str(home),
-        "fonts": os.environ["MPLCONFIGDIR"],
         "cwd": str(place or folder),
         "kept": [str(path) for path in (own.parent, *kept)],
     }
@@ -539,7 +537,7 @@ def _address_cases(folder: Path, honest: Honest) -> Iterator[dict[str, Any]]:
             number += 1
             home = folder / "homes" / str(number)
             name = f"address: {verb} {path.relative_to(folder / 'hostile')}"
-            kept = (folder / "honest", folder / "files")
+            kept = (folder / "files",)
             yield _case(home, name, words, _like(words), (0, 2), kept, place=folder)
 
 

@@ -14,7 +14,6 @@ import gc
 import hashlib
 import json
 import os
-import pkgutil
 import random
 import shutil
 import subprocess
@@ -23,7 +22,6 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +32,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from experiments.faults import workload
 from experiments.faults.attempt import Attempt, Failure, Kill, attempt
 from experiments.faults.damage import DAMAGES, WEIGHTS
+from experiments.faults.imports import import_packages
 from experiments.faults.made_tables import register, write
 from experiments.faults.workload import (
     FAILING,
@@ -55,7 +54,6 @@ KILLS = 130  # asked for; some come after the end
 # Errors of a full disk, of a broken one and of missing rights, in turns.
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 PARTS = 20  # of the cases, more than there are processes
-_OPTIONAL = ("lpzero.parallel.dask", "lpzero.parallel.ray")
 
 
 @dataclass(frozen=True)
@@ -153,13 +151,7 @@ def _prepare() -> None:
 
     Figures are made and not drawn; intervals have few resamples; trainings are hardly measured.
     """
-    for package in ("lpzero", "spaces", "primitives"):
-        for module in pkgutil.walk_packages([package], f"{package}."):
-            if module.name not in _OPTIONAL:
-                import_module(module.name)
-    import torch
-
-    torch.set_num_threads(1)
+    import_packages()
     tasks.N_HELD_OUT_WINDOWS = 8
     bootstrap.RESAMPLES = 50
     style.encode = _figure_data

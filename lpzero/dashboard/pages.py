@@ -166,9 +166,14 @@ def _figures(runs: Sequence[Pair]) -> list[Chart]:
     histories_of: dict[str, dict[str, Any]] = {}
     for line, run in runs:
         history = getattr(run, "history", None)
-        if run is not None and history:
+        if run is not None and history and all(map(_has_place, history)):
             histories_of.setdefault(run.kind, {})[line.name] = [history]
     return [_figure(kind, histories) for kind, histories in histories_of.items()]
+
+
+def _has_place(row: Mapping[str, Any]) -> bool:
+    """Whether the row is a point of the figure; the training of a supernet has other rows."""
+    return all(isinstance(row.get(key), (int, float)) for key in ("evaluated", "fitness"))
 
 
 def _figure(kind: str, histories: Mapping[str, Any]) -> Chart:

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("starlette", reason="the extra lpzero[dashboard] is not installed")
 pytest.importorskip("uvicorn", reason="the extra lpzero[dashboard] is not installed")
 
+from lpzero.cli.main import run
 from lpzero.dashboard.server import POLICY
 from lpzero.runs import layout
 from tests.lpzero.dashboard.served import Served, serving
@@ -272,3 +273,17 @@ def test_who_does_not_finish_a_request_is_disconnected(
         connection.sendall(sent)
         with suppress(ConnectionResetError):
             assert connection.recv(100) == b""
+
+
+def test_a_supernet_beside_a_campaign_is_compared_without_its_curve(
+    campaign: Path, tmp_path: Path
+) -> None:
+    words = ["train", "nano-autoformer", "--supernet", "--steps", "1", "--batch", "2"]
+    out = tmp_path / "runs" / "supernet"
+    assert run([*words, "--images", "2", "--quiet", "--out", str(out)]) == 0
+    shutil.copytree(campaign, tmp_path / "runs" / "good")
+    with serving(tmp_path / "runs") as served:
+        asked = "&".join(f"run={id_of(served, name)}" for name in ("supernet", "good"))
+        answer = served.ask(f"compare?{asked}")
+    assert answer.status == 200
+    assert b"supernet" in answer.body

@@ -74,9 +74,9 @@ class Audit:
             self.seen.append(problem)
 
     def _run(self, file: str) -> str | None:
-        if file.startswith("<") or os.path.abspath(file).startswith(_CODE):
-            return None
-        return f"runs {file}"
+        path = os.path.abspath(file)
+        is_installed = path.startswith(_CODE) and not path.startswith(f"{self.folder}/")
+        return None if file.startswith("<") or is_installed else f"runs {file}"
 
     def _written(self, path: Any) -> str | None:
         if not isinstance(path, (str, bytes, os.PathLike)):
