@@ -5,15 +5,15 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 
-# Modules of libraries that may be missing, and the one that runs a command when it is imported.
-_LEFT_OUT = ("lpzero.parallel.dask", "lpzero.parallel.ray", "lpzero.__main__")
+_OPTIONAL = ("lpzero.parallel.dask", "lpzero.parallel.ray")  # whose libraries may be missing
 
 
 def import_packages() -> None:
     """Import the modules of the three packages, and let torch use one thread."""
     for package in ("lpzero", "spaces", "primitives"):
         for module in pkgutil.walk_packages([package], f"{package}."):
-            if module.name not in _LEFT_OUT:
+            runs_a_command = module.name.endswith("__")  # when it is imported
+            if module.name not in _OPTIONAL and not runs_a_command:
                 import_module(module.name)
     import torch
 
