@@ -150,10 +150,12 @@ def test_every_setting_has_a_help_text_and_an_allowed_default(of: Any) -> None:
     [
         (Whole(1), 0, "n is 0, expected at least 1"),
         (Whole(1, 2000), 3000, "n is 3,000, expected 1 to 2,000"),
+        (Whole(1, 2000), 10**400, "n is a number of hundreds of digits, expected 1 to 2,000"),
         (Whole(), 1.5, "n is 1.5, expected a whole number"),
         (Whole(), True, "n is True, expected a whole number"),
         (Whole(), None, "n is None, expected a whole number"),
         (Real(), float("nan"), "n is nan, expected a finite number"),
+        (Real(), 10**400, "n is inf, expected a finite number"),
         (Real(), "0", "n is '0', expected a number"),
         (Real(0, 1), 1.5, "n is 1.5, expected 0 to 1"),
         (OneOf("colour", ("red",)), "rad", "unknown colour 'rad'; did you mean 'red'"),
