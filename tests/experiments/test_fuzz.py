@@ -15,7 +15,7 @@ from experiments.fuzz.run import Fuzzed, fuzzed
 from experiments.fuzz.targets import TARGETS, Target, mutations, problem
 
 N_MUTATIONS = 200
-SLOW = {"space-yaml"}  # it imports transformers
+SLOW = {"run", "space-yaml"}  # they read many files, and import transformers
 
 DIGITS, HEXADECIMAL = b"9" * 400, b"0x" + b"f" * 5000  # no float, no decimal text
 EXHAUSTIVE = {"tables": [], "unaries": 9, "terms": 1, "same_statistic": False}
