@@ -480,7 +480,7 @@ def _check_distinct(what: str, names: Sequence[str]) -> None:
 
 def _check_known(what: str, names: Iterable[Any], known: Collection[str]) -> None:
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise InputError(f"unknown {what} {name!r}; {did_you_mean(str(name), known)}")
 
 

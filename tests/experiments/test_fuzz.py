@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,18 +17,21 @@ N_MUTATIONS = 200
 SLOW = {"run", "space-yaml"}  # they read many files, and import transformers
 
 DIGITS, HEXADECIMAL = b"9" * 400, b"0x" + b"f" * 5000  # no float, no decimal text
-EXHAUSTIVE = {"tables": [], "unaries": 9, "terms": 1, "same_statistic": False}
+CAMPAIGN, EXHAUSTIVE = TARGETS["run"].corpus()[:2]
+OPTIONS = b'"options": {"tables": ["one"], "seed": 3}'
 # Inputs that were once read in a wrong way, by target.
 FINDINGS: list[tuple[str, bytes]] = [
     ("table-naslib", b'{"t": {"a": {"val_accuracy": %b, "x": {"score": 1}}}}' % DIGITS),
     ("layout", b'{"H": [{"module": "a", "element": 1e999}]}'),
-    ("project-yaml", b"tables: {%b: {}}" % HEXADECIMAL),
-    ("project-yaml", b"tables: {a: {%b: 1}}" % HEXADECIMAL),
+    ("project-yaml", b"tables:\n  ? %b\n  : {}\n" % HEXADECIMAL),
+    ("project-yaml", b"tables:\n  a:\n    ? %b\n    : 1\n" % HEXADECIMAL),
     ("space-yaml", b"model_type: !!bool x"),
-    ("space-yaml", b"search: {%b: [1]}" % HEXADECIMAL),
-    ("space-yaml", b"{fields: {a: {%b: 1}}, search: {n_layer: [1]}}" % HEXADECIMAL),
-    ("run", json.dumps({"kind": "exhaustive run", "request": EXHAUSTIVE}).encode()),
-    ("run", b'{"kind": "campaign"}\n{}\n{"best": {"rho": {"test": %b}}}' % DIGITS),
+    ("space-yaml", b"search:\n  ? %b\n  : [1]\n" % HEXADECIMAL),
+    ("space-yaml", b"search: {n_layer: [1]}\nfields:\n  a:\n    ? %b\n    : 1\n" % HEXADECIMAL),
+    ("run", EXHAUSTIVE.replace(b'"unaries": 1', b'"unaries": 3')),  # 9 s
+    ("run", CAMPAIGN.replace(b'"test": 0.25', b'"test": %b' % DIGITS)),
+    ("run", CAMPAIGN.replace(OPTIONS, b'"options": {"preset": []}')),
+    ("run", CAMPAIGN.replace(OPTIONS, b'"options": {"crossover": %b}' % DIGITS)),
 ]
 
 
@@ -74,7 +76,9 @@ def test_mutated_files_are_read_or_refused_in_one_line(name: str, tmp_path: Path
 def test_past_findings_are_read_or_refused_in_one_line(
     name: str, data: bytes, tmp_path: Path
 ) -> None:
-    assert problem(warmed_up(name, tmp_path), data, tmp_path) is None
+    target = warmed_up(name, tmp_path)
+    assert data not in target.corpus()
+    assert problem(target, data, tmp_path) is None
 
 
 def _unexpected(path: Path) -> None:

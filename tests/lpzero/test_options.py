@@ -160,6 +160,7 @@ def test_every_setting_has_a_help_text_and_an_allowed_default(of: Any) -> None:
         (Real(0, 1), 1.5, "n is 1.5, expected 0 to 1"),
         (OneOf("colour", ("red",)), "rad", "unknown colour 'rad'; did you mean 'red'"),
         (OneOf("colour", ("red",)), None, "unknown colour None"),
+        (OneOf("colour", {"red": 1}), [], r"unknown colour \[\]"),
         (SomeOf("colour", ("red",)), (), "no colour is given"),
         (SomeOf("colour", ("red",)), ("red", "red"), "a colour is repeated"),
         (SomeOf("colour", ("red",)), "red", "expected a list of names"),
