@@ -38,7 +38,7 @@ from lpzero.judgement.measures import Measures
 from lpzero.runs.config import RunConfig, read_config, stored_command
 from lpzero.runs.journal import Journal, JournalFollower, read_journal
 from lpzero.runs.layout import COMMAND, CONFIG, JOURNAL, RESULT, place
-from lpzero.runs.run import follow_run, last_record, line_of, open_run
+from lpzero.runs.run import follow_run, last_record, line_of, open_run, report_unexpected_content
 from lpzero.statistics.layout import layout_from_json
 from lpzero.supernet.selection import read_preferred
 from primitives.canonical import canonical
@@ -474,8 +474,9 @@ def _follow_run(path: Path) -> object:
     if config is None:
         return None
     stored_command(config)
-    live = follow_run(config)
-    return live.update(1.0), live.now()
+    with report_unexpected_content(path.parent):  # as the dashboard does
+        live = follow_run(config)
+        return live.update(1.0), live.now()
 
 
 def _run_line(path: Path) -> object:
