@@ -4,13 +4,14 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
+FUZZ_SECONDS ?= 300
 # A file of tests stays in one process, which makes its fixtures once; conftest.py has the order.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # Compiled tests and packages are kept, whatever the shell says: every process starts sooner.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lowest tools lint types unit format hooks clean
+.PHONY: help run test quick lowest fuzz tools lint types unit format hooks clean
 
 help:  ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +39,10 @@ quick: $(STAMP)  ## the tests that are not marked slow: under a minute on two id
 
 lowest:  ## the fast tests with the lowest declared version of every dependency that can be had
 	$(PYTHON) .ci/lowest.py $(VENV)-lowest -n $(JOBS)
+
+fuzz: $(STAMP)  ## coverage-guided fuzzing of every reader of untrusted files, FUZZ_SECONDS each
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	$(BIN)/python -m experiments.fuzz.run --seconds $(FUZZ_SECONDS)
 
 tools:  ## a browser, pdflatex and poppler for the tests that use them (apt, root; best effort)
 	@.ci/tools

@@ -87,11 +87,15 @@ class Real(ValueKind):
     def check(self, name: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise InputError(f"{name} is {value!r}, expected a number")
-        if not math.isfinite(value):
-            raise InputError(f"{name} is {float(value):g}, expected a finite number")
-        if self.is_open and value == self.least:
-            raise InputError(f"{name} is {value:g}, expected more than {self.least:g}")
-        _check_bounds(name, float(value), self.least, self.most)
+        try:
+            number = float(value)
+        except OverflowError:  # an integer of hundreds of digits
+            number = math.inf
+        if not math.isfinite(number):
+            raise InputError(f"{name} is {number:g}, expected a finite number")
+        if self.is_open and number == self.least:
+            raise InputError(f"{name} is {number:g}, expected more than {self.least:g}")
+        _check_bounds(name, number, self.least, self.most)
 
     def read(self, text: str) -> float:
         return float(text)
@@ -476,8 +480,11 @@ def _check_distinct(what: str, names: Sequence[str]) -> None:
 
 def _check_known(what: str, names: Iterable[Any], known: Collection[str]) -> None:
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise InputError(f"unknown {what} {name!r}; {did_you_mean(str(name), known)}")
+
+
+_LONGEST = 10**308  # larger integers have no float, which a format converts to
 
 
 def _check_bounds(name: str, value: float, least: float | None, most: float | None) -> None:
@@ -487,4 +494,5 @@ def _check_bounds(name: str, value: float, least: float | None, most: float | No
         bounds = f"{least:,} to {most:,}"
     else:
         bounds = f"at least {least:,}" if least is not None else f"at most {most:,}"
-    raise InputError(f"{name} is {value:,.10g}, expected {bounds}")
+    shown = f"{value:,.10g}" if abs(value) < _LONGEST else "a number of hundreds of digits"
+    raise InputError(f"{name} is {shown}, expected {bounds}")

@@ -22,6 +22,14 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
+def as_text(value: Any) -> str:
+    """The value itself if it is a text, else as an error message shows it.
+
+    YAML's names may be numbers, and hexadecimal ones of any length.
+    """
+    return value if isinstance(value, str) else shown(value)
+
+
 class SpaceError(Exception):
     """Root of every error raised by this package."""
 

@@ -95,7 +95,10 @@ def _summary(place: Place) -> Summary:
         if config is None:
             return replace(line, remark="it has no config.json")
         said = _line(config)
-    except (LPZeroError, OSError, ValueError, LookupError, TypeError) as error:
+    except (
+        *(LPZeroError, OSError, ValueError, LookupError, TypeError),
+        *(AttributeError, ArithmeticError),
+    ) as error:
         return replace(line, remark=shown(str(error)))
     return replace(
         line,
@@ -275,10 +278,10 @@ class Watched:
         reason = why_unreadable(self.place.folder)
         if reason is not None:
             return None, self._without(line, [reason])
-        live = self._opened()
-        run = live.update(PATIENCE)
-        now, share = live.now(), live.share
         with report_unexpected_content(self.place.folder):
+            live = self._opened()
+            run = live.update(PATIENCE)
+            now, share = live.now(), live.share
             said = self._said(run)
         folder = str(self.place.folder)
         if said is None:

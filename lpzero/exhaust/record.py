@@ -11,6 +11,7 @@ import numpy as np
 
 from lpzero.exhaust.products import PairResults, read_terms
 from lpzero.exhaust.results import Query, Results
+from lpzero.exhaust.run import ExhaustSettings
 from lpzero.exhaust.shards import ShardFiles
 from lpzero.judgement.measures import MEASURES, RHO
 from lpzero.runs.config import StoredConfig
@@ -58,6 +59,8 @@ class ExhaustiveRun(FormulaRun):
 def read(config: StoredConfig) -> ExhaustiveRun:
     """The exhaustive run with that config."""
     request = config.request
+    # The space of formulas grows without bound with these: refuse what no run has.
+    ExhaustSettings(request["unaries"], request["same_statistic"], request["terms"])
     remarks: list[str] = []
     result = read_file(config, RESULT, remarks)
     measured = _results(ShardFiles(config.folder, config.hash), request)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lpzero.errors import InputError
-from spaces.errors import SpaceError, shown
+from spaces.errors import SpaceError, as_text, shown
 from spaces.untrusted import UntrustedError, read_regular
 
 CONFIG = "config.json"
@@ -93,7 +93,7 @@ class _Checked:
             )
         if isinstance(value, Mapping):
             return {
-                inner: self.copy(key if key in _LABELS else str(inner), part, level + 1)
+                inner: self.copy(key if key in _LABELS else as_text(inner), part, level + 1)
                 for inner, part in value.items()
                 if inner not in _ORIGINS
             }

@@ -31,7 +31,7 @@ from lpzero.errors import InputError
 from lpzero.hf.configuration import checked_fields, make_configuration, transformers_offline
 from lpzero.hf.models import build_unmeasured, image_shape
 from lpzero.own import space
-from spaces.errors import ArchitectureError, shown
+from spaces.errors import ArchitectureError, as_text, shown
 from spaces.own.configuration import DEPTHS, MOST_VALUES, Configuration
 from spaces.own.space import OwnSpace, laid_out_fits
 from spaces.untrusted import UntrustedError, read_regular
@@ -133,7 +133,11 @@ def read_space(path: str | Path) -> HfSpace:
         raise InputError(f"there is no file {place}") from None
     except (UntrustedError, PermissionError, IsADirectoryError) as error:
         raise InputError(f"{place}: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (
+        # A value that its tag does not fit, such as `!!bool x`, is an error of Python.
+        *(yaml.YAMLError, ValueError, RecursionError),
+        *(OverflowError, AttributeError, LookupError, TypeError),
+    ) as error:
         raise InputError(f"{place} is not YAML: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(given, dict) or not set(given) <= set(_KEYS):
         raise InputError(f"{place} holds {shown(given)}, expected the keys {', '.join(_KEYS)}")
@@ -145,7 +149,8 @@ def make_space(name: str, given: Mapping[str, Any], place: str = "the space") ->
     fields, search = given.get("fields") or {}, given.get("search")
     if not isinstance(fields, Mapping) or not isinstance(search, Mapping) or not search:
         raise InputError(f"{place}: expected fields and search to map names to values")
-    choices = {str(field): _choices(place, str(field), of) for field, of in search.items()}
+    named = {as_text(field): of for field, of in search.items()}
+    choices = {field: _choices(place, field, of) for field, of in named.items()}
     example = {field: of[0] for field, of in choices.items()}
     config = _configuration({"model_type": given.get("model_type"), **fields, **example}, place)
     plain = type(config)()

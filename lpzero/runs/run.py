@@ -107,7 +107,7 @@ def report_unexpected_content(folder: Path) -> Iterator[None]:
         yield
     except (InputError, UserCodeError):  # the latter says which option to give
         raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
             f"the files in {folder} are not those of a run of this version"
             f" ({type(error).__name__}: {error}): another version wrote them, or they were edited"
@@ -168,7 +168,7 @@ def nested(value: Any, *path: str) -> Any:
 
 def named_number(name: str, value: Any) -> str:
     """A number with its name; nothing if it is not a number."""
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError, OverflowError):
         number = float(value)
         return f"{name} {number:.3f}" if math.isfinite(number) else ""
     return ""

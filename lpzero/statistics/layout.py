@@ -297,7 +297,7 @@ def _from_json(field: str, given: Any) -> Any:
             is_input=bool(made.pop("is_input", False)),
             groups=int(made.pop("groups", 1)),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"layout, {field}: {shown(given)} is not a reading: {error}") from None
 
 

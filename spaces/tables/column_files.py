@@ -22,6 +22,7 @@ from spaces.tables.row_files import (
     MOST_ROWS,
     check_distinct,
     check_size,
+    finite_or_nan,
     plain,
     plain_name,
     read_rows,
@@ -183,4 +184,4 @@ def _json_number(where: str, name: str, value: Any) -> float:
             value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         refuse(where, f"{name} = {shown(value)[:40]}, expected a number")
-    return float(value) if math.isfinite(value) else math.nan
+    return finite_or_nan(value)

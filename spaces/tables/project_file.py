@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spaces.errors import TableError, shown
+from spaces.errors import TableError, as_text, shown
 from spaces.tables.readers import ReadOptions, read_yaml, refuse
 from spaces.tables.source import NO_SPACE, Source
 
@@ -60,9 +60,8 @@ def sources_of(tables: Any, path: Path, declared_in: str) -> dict[str, Source]:
     """The tables that a file declares, by name; their files are relative to its folder."""
     if not isinstance(tables, Mapping):
         refuse(str(path), f"tables are {shown(tables)}, expected an object by name")
-    return {
-        str(name): _source(path, str(name), given, declared_in) for name, given in tables.items()
-    }
+    named = {as_text(name): given for name, given in tables.items()}
+    return {name: _source(path, name, given, declared_in) for name, given in named.items()}
 
 
 def _source(path: Path, name: str, given: Any, declared_in: str) -> Source:
@@ -73,7 +72,7 @@ def _source(path: Path, name: str, given: Any, declared_in: str) -> Source:
         refuse(where, f"got {shown(given)}, expected file, target, ...")
     for field, value in given.items():
         if field not in _FIELDS:
-            near = get_close_matches(str(field), _FIELDS, n=1)
+            near = get_close_matches(as_text(field), _FIELDS, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(_FIELDS)}"
             refuse(where, f"there is no field {shown(field)}{hint}")
         expected = str if field in _TEXTS else bool

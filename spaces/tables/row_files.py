@@ -113,8 +113,17 @@ def number(cell: Any, where: str, hint: str = "") -> float:
     elif isinstance(cell, bool) or not isinstance(cell, (int, float)):
         refuse(where, f"{shown(cell)} is not a number{hint}")
     else:
-        value = _to_float(cell)
-    return value if math.isfinite(value) else math.nan
+        value = cell
+    return finite_or_nan(value)
+
+
+def finite_or_nan(value: float) -> float:
+    """The number as a float; NaN if it is not finite, as an integer of hundreds of digits."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 def is_missing(cell: Any) -> bool:
@@ -293,10 +302,3 @@ def _check_counts(where: str, n_rows: int, n_headings: int) -> None:
     ):
         if n > most:
             refuse(where, f"more than {most:,} {what}, which is the most that are read")
-
-
-def _to_float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf

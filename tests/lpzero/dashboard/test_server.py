@@ -203,6 +203,7 @@ def test_files_that_are_huge_or_no_files_are_refused_at_once(campaign: Path, run
         (layout.CONFIG, {"request": {}}),
         (layout.RESULT, {"best": 7, "tables": None, "tried": []}),
         (layout.RESULT, {"best": {"rho": {"test": "\x1b[31mred"}}}),
+        (layout.RESULT, {"best": {"rho": {"test": 10**400}}}),
         (layout.RESULT, {"counters": "<b>", "rejected": 3}),
     ],
 )
@@ -215,6 +216,18 @@ def test_content_of_other_shapes_is_a_remark_not_a_failure(
         assert answer.status == 200
         assert b"<script>alert" not in answer.body.replace(b'"kind":"<script>alert', b"")
         assert b"\x1b" not in answer.body
+
+
+@pytest.mark.parametrize("setting", ["settings", "generations"])
+def test_the_page_of_a_campaign_without_a_setting_says_so(
+    served: Served, runs: Path, setting: str
+) -> None:
+    config = content(runs / "good", layout.CONFIG)
+    for fields in (config["request"]["settings"], config["request"]):
+        fields.pop(setting, None)
+    rewrite(runs / "good", layout.CONFIG, config)
+    (remark,) = served.ask(f"api/run/{id_of(served)}").json()["remarks"]
+    assert "are not those of a run of this version" in remark
 
 
 def test_a_run_of_an_unknown_kind_is_listed_and_its_page_says_so(
