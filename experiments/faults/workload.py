@@ -203,6 +203,8 @@ def _comparable(path: Path) -> bytes:
         text = re.sub(r'"seconds": [\d.]+', "", data.decode(errors="replace"))
         text = re.sub(r", [\d.e-]+\](?=[,}])", "", text)  # seconds of a measure
         return re.sub(r'"seal": ?"\w+"', "", text).encode()
+    if path.name == "result.json":  # of a ranking, which says how long each proxy took
+        return re.sub(rb'"seconds(_per_arch)?": [\d.e-]+|"seal": "\w+"', b"", data)
     if path.name == "journal.jsonl" and b'"seconds"' in data:
         kept = re.sub(rb'"seconds":[\d.e-]+|"seal":"\w+"', b"", data)
         return b"\n".join(sorted(kept.splitlines()))
