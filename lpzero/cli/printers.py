@@ -74,7 +74,7 @@ def _print_levels(levels: dict[str, Any] | None) -> None:
         return
     expected = levels["expected"]
     rhos = ", ".join(f"{line['level']} {line['rho']:.3f}" for line in levels["lines"])
-    click.echo(f"level: {levels['chosen']}; cross-validated rho of the levels: {rhos}")
+    click.echo(f"level: {levels['chosen']}; the cross-validated rho of each:\n  {rhos}")
     click.echo(
         f"expected on new rows: rho {expected['rho']:.3f} ± {expected['error']:.3f}"
         f" (train and valid, fitted: {expected['fit']:.3f})"

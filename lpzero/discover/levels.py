@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, IntArray
-from lpzero.judgement.correlation import agreement, spearman
+from lpzero.errors import InputError
+from lpzero.judgement.correlation import agreement, correlate_rows, spearman
 from lpzero.judgement.ranks import rank, rank_targets
 from lpzero.scores.products import Beam, Found, Searched, search_tables
 from lpzero.scores.terms import TermTable
@@ -64,7 +65,7 @@ class ReliableTerms:
         return cls(
             TermTable(table.terms, means, table.positive),
             np.where(usable, agreement(table.values, again), 0.0),
-            np.where(usable, _correlation(table.logs, logs), 0.0),
+            np.where(usable, correlate_rows(table.logs, logs), 0.0),
             counters,
         )
 
@@ -119,13 +120,11 @@ class Level:
         if self.name == STABLE:
             return agreement(scores[0], scores[1]) >= LEAST_AGREEMENT
         with np.errstate(all="ignore"):
-            is_signed = (scores == 0).any(axis=(0, 2)) | (np.ptp(np.sign(scores), axis=2) > 0).any(
-                0
-            )
-            first, second = np.where(is_signed[:, np.newaxis], scores, np.log(np.abs(scores)))
+            logs = np.log(np.abs(scores))
+        first, second = np.where(_has_one_sign(scores)[:, np.newaxis], logs, scores)
         finite = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
         repeated = np.zeros(len(formulas))
-        repeated[finite] = _correlation(first[finite], second[finite])
+        repeated[finite] = correlate_rows(first[finite], second[finite])
         return repeated >= LEAST_RELIABILITY
 
     def scores(self, product: Found) -> FloatArray:
@@ -168,14 +167,6 @@ def _is_size(term: Atom) -> bool:
     if isinstance(term, Column):
         return term.name == "depth"
     return not term.statistics
-
-
-def _correlation(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Pearson's correlation (T,) of each row of two arrays (T, A)."""
-    first, second = (x - x.mean(axis=1, keepdims=True) for x in (first, second))
-    size = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
-    products = (first * second).sum(axis=1)
-    return np.asarray(np.divide(products, size, out=np.zeros(len(first)), where=size > 0))
 
 
 def _unlike(logs: FloatArray) -> BoolArray:
@@ -267,6 +258,10 @@ def choose_level(
         usable.append(level)
         rhos.append(float(np.mean([of.rho for of in measured])))
         moves.append(np.mean([of.moves for of in measured], axis=0))
+    if not usable:
+        raise InputError(
+            "no counter, size or statistic differs between the rows: nothing to rank by"
+        )
     best = int(np.argmax(rhos))
     lines = []
     for level, rho, own in zip(usable, rhos, moves, strict=True):

@@ -235,13 +235,14 @@ def floors(
         return []
     lines = []
     for table, fitness in zip(tables, objective.tables_fitness, strict=True):
-        searched = chosen_on = fitness.rows
-        logs, beam = fitness.terms.logs, fitness.beam
+        searched, chosen_on = fitness.rows, fitness.rows
         if objective.rule in (NESTED, "stable"):
             chosen_on = fitness.train_valid_rows
         if objective.rule == NESTED:
-            level = fitness.level_choice.level
-            logs, beam, searched = level.terms.logs, level.beam, chosen_on
+            level, searched = fitness.level_choice.level, chosen_on
+            logs, beam = level.terms.logs, level.beam
+        else:
+            logs, beam = fitness.terms.logs, fitness.beam
         floor = ProductFloor(
             partial(search, logs[:, searched], beam=beam),
             logs,

@@ -243,10 +243,13 @@ def agreement(scores: FloatArray, repeated: FloatArray) -> FloatArray:
     finite = np.isfinite(scores).all(axis=1) & np.isfinite(repeated).all(axis=1)
     result = np.zeros(len(scores))
     if finite.any():
-        first, second = rank_many(scores[finite]), rank_many(repeated[finite])
-        first, second = (x - x.mean(axis=1, keepdims=True) for x in (first, second))
-        size = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-        result[finite] = np.divide(
-            (first * second).sum(axis=1), size, out=np.zeros(len(first)), where=size > 0
-        )
+        result[finite] = correlate_rows(rank_many(scores[finite]), rank_many(repeated[finite]))
     return result
+
+
+def correlate_rows(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Pearson's correlation (K,) of each row of `first` (K, A) with that of `second`, 0 if flat."""
+    first, second = (x - x.mean(axis=1, keepdims=True) for x in (first, second))
+    size = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    products = (first * second).sum(axis=1)
+    return np.asarray(np.divide(products, size, out=np.zeros(len(first)), where=size > 0))

@@ -27,6 +27,7 @@ from lpzero.discover.levels import (
     row_folds,
     standard_error,
 )
+from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.scores.terms import TermTable
 from primitives.formula import Column, Term
@@ -224,3 +225,8 @@ def test_a_learning_curve_reads_fewer_rows_and_the_same_test_rows() -> None:
 def test_a_learning_curve_in_a_sentence(rhos: list[float], said: str) -> None:
     points = [{"n": 10 * (i + 1), "rho": rho} for i, rho in enumerate(rhos)]
     assert said in learning_sentence(points)
+
+
+def test_without_a_term_that_differs_there_is_one_clear_error() -> None:
+    with pytest.raises(InputError, match="nothing to rank by"):
+        choose_level([], np.arange(20.0), np.arange(20), list(range(20)), 0)
