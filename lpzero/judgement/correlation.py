@@ -23,9 +23,7 @@ from lpzero.judgement.ranks import (
     rank,
     rank_many,
     rank_targets,
-    sort_keys,
     sorted_positions,
-    sorted_ranks,
 )
 
 LEAST_IN_GROUP = 5  # architectures that a rho within a group needs

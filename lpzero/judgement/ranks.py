@@ -78,7 +78,7 @@ _APART = int(2e-5 * 2**52)
 
 
 def sorted_positions(scores: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
-    """The positions (F, n) of finite scores (F, n) in ascending order, and where ties begin and end.
+    """The positions (F, n) of finite scores (F, n) in ascending order, and their runs of ties.
 
     Scores tie if their six digits are equal. Runs of ties are given as first places and lengths
     (runs,) in the positions as one line. Rounding keeps the order, so that the scores' own bits are
