@@ -13,6 +13,7 @@ from lpzero.errors import InputError
 from lpzero.options import FOLDER, SEED, Bytes, OneOf, Place, Real, Switch, Text, Whole, option
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from spaces.memory import VARIABLE
+from spaces.tables.source import DEPTH_WIDTH
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
@@ -292,6 +293,15 @@ def seed() -> int:
 def split_seed() -> int:
     """The field of the seed of the split."""
     return option(0, "The seed of the train/valid/test split.", SEED)
+
+
+def within() -> str:
+    """The field of what rows have in common that are ranked within groups."""
+    return option(
+        DEPTH_WIDTH,
+        "Rank within equal depth, width, depth-width, or an extra column of the table.",
+        Text("GROUPING"),
+    )
 
 
 def loss() -> str:
