@@ -42,7 +42,7 @@ def test_every_family_is_registered() -> None:
         "tables",
         "training",
     }
-    transformers = {"autoformer", "bert", "flexibert", "gpt2", "pit", "shunted"}
+    transformers = {"autoformer", "bert", "flexibert", "gpt2", "openlm", "pit", "shunted"}
     assert families == transformers | {"bignas", "nlp_rnn"}
     assert all(spaces.get(name).name == name for name in spaces.names())
 

@@ -15,6 +15,7 @@ from spaces.flexibert import FlexiBertSpace
 from spaces.flexibert.space import OPERATIONS, FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Space
 from spaces.gpt2.space import EMBED_LIKE_MODEL, Gpt2Arch
+from spaces.openlm import OpenLmArch, OpenLmSpace
 from spaces.pit import PitArch, PitSpace
 from tests.spaces import plain_models
 
@@ -31,6 +32,9 @@ GPT2 = Gpt2Space(
     vocabulary=23,
     cutoffs=(7, 15),
     context=9,
+)
+OPENLM = OpenLmSpace(
+    name="tiny-openlm", widths=(12,), depths=(2,), heads=(2, 4, 5), vocabulary=23, context=9
 )
 FLEXIBERT = FlexiBertSpace(
     name="tiny-flexibert",
@@ -86,6 +90,19 @@ def test_gpt2_is_the_plain_decoder(d_embed: int, div_val: int) -> None:
     arch = Gpt2Arch(8, (2, 4), (12, 20), d_embed, div_val)
     model, parameters = model_and_parameters(GPT2, arch)
     check(model(torch.tensor(TOKENS[None])), plain_models.gpt2(parameters, arch, TOKENS))
+
+
+@pytest.mark.parametrize("heads", [2, 4, 5])  # of widths 6, 3 (odd) and 2 (less than the model)
+def test_openlm_is_the_plain_decoder_and_its_head_is_its_own(heads: int) -> None:
+    model, parameters = model_and_parameters(OPENLM, OpenLmArch(12, 2, heads))
+    tokens = torch.tensor(TOKENS[None])
+    hidden = model(tokens)
+    expected = plain_models.openlm(parameters, OpenLmArch(12, 2, heads), TOKENS)
+    check(hidden, expected)
+    logits = expected[:-1] @ parameters["head.weight"].T
+    chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    losses = -np.log(chances[np.arange(len(TOKENS) - 1), TOKENS[1:]])
+    check(model.token_losses(hidden, tokens), losses)
 
 
 @pytest.mark.parametrize("hidden", [8, 16])

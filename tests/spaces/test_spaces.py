@@ -35,6 +35,8 @@ from spaces.gpt2.space import Gpt2Arch
 from spaces.images import ImageSpace
 from spaces.nlp_rnn import RnnSpace
 from spaces.nlp_rnn.model import RecurrentModel
+from spaces.openlm import OpenLmSpace
+from spaces.openlm.model import OpenLm
 from spaces.pit import PitSpace
 from spaces.pit.model import Pit
 from spaces.shunted import ShuntedSpace
@@ -75,6 +77,8 @@ def layout(space: Space[Any], arch: Any) -> nn.Module:
             return BigNas(space, arch)
         if isinstance(space, RnnSpace):
             return RecurrentModel(space, arch)
+        if isinstance(space, OpenLmSpace):
+            return OpenLm(space, arch)
         assert isinstance(space, Gpt2Space)
         return Gpt2(space, arch)
 
@@ -301,7 +305,7 @@ def embedding_width(model: nn.Module) -> int:
         return int(model.embeddings.word.weight.shape[1])
     if isinstance(model, Gpt2):
         return int(model.embedding.tables[0].shape[1])
-    if isinstance(model, RecurrentModel):
+    if isinstance(model, (RecurrentModel, OpenLm)):
         return int(model.embedding.weight.shape[1])
     return int(model.embedding.projection.weight.shape[0])
 
