@@ -225,6 +225,25 @@ def test_a_killed_campaign_resumes_to_the_same_bytes(
 
 
 @pytest.mark.usefixtures("repeated")
+def test_a_killed_nested_campaign_resumes_to_the_same_bytes_with_more_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(progress: running.Progress) -> None:
+        if progress.generation == 1:
+            raise Killed
+
+    given = {"choose": "nested", "permutations": 3}
+    whole = products(tmp_path / "whole", **given).run()
+    assert whole.result_["chosen_on"] == "nested"
+    assert whole.result_["levels"]["evolved"] is not None
+    monkeypatch.setattr(running, "_SAVE_SECONDS", 1e9)
+    with pytest.raises(Killed):
+        products(tmp_path / "killed", callbacks=[kill], **given).run()
+    products(tmp_path / "killed", resume=True, jobs=2, **given).run()
+    assert_equal(tmp_path / "killed", tmp_path / "whole")
+
+
+@pytest.mark.usefixtures("repeated")
 @pytest.mark.parametrize("threshold", [0.1, 1.0])
 def test_the_winner_is_the_best_known_among_those_that_repeat(threshold: float) -> None:
     found = products(stable=threshold).run()
