@@ -81,6 +81,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.archs)
 
+    def __repr__(self) -> str:
+        return f"Table({self.name}: {len(self)} architectures of {self.space.name}, {self.target})"
+
     def groups(self, kind: GroupKind) -> IntArray:
         """A label from 0 for each row (n,): equal labels mean equal depth, width or both."""
         if kind not in get_args(GroupKind):
