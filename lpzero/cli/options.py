@@ -148,3 +148,6 @@ format_option = click.option(
     show_default=True,
     help="The output format.",
 )
+wide_option = click.option(
+    "--wide", "is_wide", is_flag=True, help="Print everything, not only what fits the terminal."
+)

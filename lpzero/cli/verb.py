@@ -11,7 +11,7 @@ import click
 
 from lpzero import verbs
 from lpzero.cli import output, screens
-from lpzero.cli.options import format_option, given, parameter
+from lpzero.cli.options import format_option, given, parameter, wide_option
 from lpzero.options import make, options
 from lpzero.verbs.call import call
 
@@ -25,8 +25,9 @@ def command(name: str) -> click.Command:
     declared = verbs.module(name)
 
     @click.pass_context
-    def callback(context: click.Context, /, form: str, **values: Any) -> None:
-        _call(context, name, declared, form)
+    def callback(context: click.Context, /, form: str, is_wide: bool, **values: Any) -> None:
+        with output.wide(is_wide):
+            _call(context, name, declared, form)
 
     made = click.Command(
         name,
@@ -34,12 +35,13 @@ def command(name: str) -> click.Command:
         callback=callback,
         help=declared.Request.__doc__,
     )
-    return format_option(made)
+    return wide_option(format_option(made))
 
 
 def _call(context: click.Context, name: str, declared: ModuleType, form: str) -> None:
     asked = given(context)
-    asked.pop("form", None)
+    for printing in ("form", "is_wide"):
+        asked.pop(printing, None)
     request = make(declared.Request, asked)
     shown: AbstractContextManager[Any] = nullcontext(
         verbs.Screen(not asked.get("quiet"), form == "table", output.note)
@@ -76,8 +78,8 @@ def _show(outcome: verbs.Outcome, request: Any) -> None:
         output.print_json(outcome.result)
         return
     for line in about.get("head", ()):
-        click.echo(output.printable(line))
+        output.say(line)
     if rows is not None:
         output.print_rows(rows, "table", about.get("title"), about.get("significant", ()))
     for line in about.get("lines", ()):
-        click.echo(output.printable(line))
+        output.say(line)

@@ -32,6 +32,6 @@ def run(request: Request, screen: Screen) -> Outcome:
 
 
 def judged_columns(judged: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a judgement that are shown in rows."""
-    shown = ("n", "rho", "rho_untied", "rho_ci", "tau", "tau_ci", "rho_given_params", "rho_within")
-    return {key: judged[key] for key in (*shown, "top_precision")}
+    """The columns of a judgement that are shown in rows, the most important first."""
+    shown = ("n", "rho", "rho_ci", "tau", "rho_given_params", "top_precision", "rho_within")
+    return {key: judged[key] for key in (*shown, "rho_untied", "tau_ci")}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,8 @@ from spaces.tables.readers import ReadOptions
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-GroupKind = Literal["depth", "width", "depth-width"]
+DEPTH_WIDTH = "depth-width"
+GROUPINGS = ("depth", "width", DEPTH_WIDTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +85,20 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({self.name}: {len(self)} architectures of {self.space.name}, {self.target})"
 
-    def groups(self, kind: GroupKind) -> IntArray:
-        """A label from 0 for each row (n,): equal labels mean equal depth, width or both."""
-        if kind not in get_args(GroupKind):
-            raise UnknownNameError("grouping", kind, get_args(GroupKind))
-        columns = {"depth": self.space.depth, "width": self.space.width}
-        keys = [[columns[part](arch) for part in kind.split("-")] for arch in self.archs]
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        """What rows can be grouped by: depth, width or both, or an extra column."""
+        return (*GROUPINGS, *self.extra)
+
+    def groups(self, kind: str) -> IntArray:
+        """A label from 0 for each row (n,): equal labels mean equal values of the grouping."""
+        if kind not in self.groupings:
+            raise UnknownNameError("grouping", kind, self.groupings)
+        sizes = {"depth": self.space.depth, "width": self.space.width}
+        if kind in GROUPINGS:
+            keys: Any = [[sizes[part](arch) for part in kind.split("-")] for arch in self.archs]
+        else:
+            keys = self.extra[kind][:, np.newaxis]
         labels = np.unique(np.array(keys), axis=0, return_inverse=True)[1]
         return labels.reshape(-1).astype(np.int64)
 

@@ -83,17 +83,20 @@ def test_people_see_the_winner_beside_the_counters(
     result = json.loads((Path(out) / layout.RESULT).read_text())
     first, [floor] = result["differences"][0], result["floor"]
     for word in (
-        "best formula, chosen by --choose nested",
+        "formula (chosen by --choose nested): ",
         "level: ",
         "expected on new rows: rho ",
-        "learning curve: ",
         "test: parameters",
         "in " + out,
         "rho untied",
     ):
         assert word in text
     test = result["best"]["judged"]["made-up"]["test"]
-    assert f"\n{headline(test, first['against'], first['outcome'])}\n" in text
+    assert text.startswith(f"{headline(test, first['against'], first['outcome'])}\n")
+    assert f"{result['learning']['sentence']}\n" in text
+    assert text.endswith(
+        f"next: lpzero report {out}\n      lpzero search nano-gpt2 --proxy {out}\n"
+    )
     facts = (
         f"{first['share_above']:.0%}",
         "(the best counter on train and valid)",
@@ -103,17 +106,10 @@ def test_people_see_the_winner_beside_the_counters(
     )
     for fact in facts:
         assert fact in text
-    [line] = [line for line in err.splitlines() if "generation 3/3" in line]
-    for word in (
-        "train 0.",
-        "valid",
-        "size",
-        "rejected",
-        "repeats",
-        "/s",
-        "left",
-    ):
+    [line] = [line for line in err.splitlines() if "generation 3 of 3" in line]
+    for word in ("train 0.", "valid", "size", "left"):
         assert word in line
+    assert len(line) < 80
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ from lpzero.search.evaluators import Training
 from lpzero.search.ledger import Deadline, Ledger, TimeUpError
 from lpzero.search.request import default_proxy, space_of_rows
 from lpzero.search.scorer import NoProxy, Scorer
-from lpzero.search.surrogate import Kernel, Process, Surrogate, likelihood
+from lpzero.search.surrogate import Surrogate
 from spaces.initialisation import ByName
 from spaces.tables import load
 from spaces.training.recipes import PLANS
@@ -267,27 +267,6 @@ def test_the_surrogate_says_what_lies_outside_its_table() -> None:
     )
     best = run(request).best
     assert best["outside_table"] == surrogate.outside(table.space.from_json(best["arch"]))
-
-
-def test_a_gaussian_process_is_its_formula() -> None:
-    rng = np.random.default_rng(0)
-    x, new = rng.normal(size=(30, 3)), rng.normal(size=(4, 3))
-    y = x @ [1.0, -2.0, 0.5] + np.sin(x[:, 0])
-    process = Process(x, y)
-    k = process.kernel
-
-    def covariance(a: Any, b: Any) -> float:
-        far = float(((a - b) ** 2).sum())
-        return k.plane * (1 + a @ b / 3) + k.rest * np.exp(-far / (6 * k.scale**2))
-
-    K = np.array([[covariance(a, b) for b in x] for a in x]) + k.noise * np.eye(30)
-    z = (y - y.mean()) / y.std()
-    cross = np.array([[covariance(a, b) for b in x] for a in new])
-    expected = y.mean() + y.std() * cross @ np.linalg.solve(K, z)
-    np.testing.assert_allclose(process.predict(new), expected, rtol=1e-6)
-    best = -0.5 * z @ np.linalg.solve(K, z) - 0.5 * np.linalg.slogdet(K)[1]
-    assert likelihood(k, x, z) == pytest.approx(best)
-    assert likelihood(Kernel(1.0, 0.03, 0.5, 0.1), x, z) <= best
 
 
 def test_training_is_the_trainer() -> None:
