@@ -106,6 +106,7 @@ _COUNTERS: dict[str, Counter] = {
         head_width,
     )
 }
+_OF_HEADS = ("heads", "head-width")
 
 
 def names() -> list[str]:
@@ -122,12 +123,21 @@ def get(name: str) -> Counter:
 
 def reads(name: str) -> frozenset[str]:
     """The statistics without which a space's architectures do not have the counter."""
-    return frozenset("S" if name in ("heads", "head-width") else "")
+    return frozenset("S" if name in _OF_HEADS else "")
 
 
 def defined(space: Space[Any]) -> list[str]:
     """The names of the counters that the space's architectures have."""
     return [name for name in _COUNTERS if not reads(name) & space.absent_statistics]
+
+
+def factors(table: Table) -> dict[str, FloatArray]:
+    """The counters (n,) that may be factors of a product: above zero everywhere, and varying.
+
+    Not those of heads: products have them from the sizes of blocks, as `sum(heads)`.
+    """
+    every = {name: score(name, table) for name in _COUNTERS if name not in _OF_HEADS}
+    return {name: of for name, of in every.items() if (of > 0).all() and np.ptp(of) > 0}
 
 
 def score(name: str, table: Table) -> FloatArray:
