@@ -262,7 +262,7 @@ def test_a_traceback_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 SEEDED = [
     verb
     for verb in cli.commands()
-    if any("seed" in (e.name, *e.former) for e in options(module(verb).Request))
+    if any("seed" in (entry.name, *entry.former) for entry in options(module(verb).Request))
 ]
 
 
