@@ -23,7 +23,8 @@ def show_discover(outcome: Outcome, request: Any) -> None:
     result = outcome.result
     is_brief = output.width() is not None
     _print_headlines(result)
-    output.say(f"formula (chosen by --choose {result['chosen_on']}): {result['best']['formula']}")
+    told = f"formula (chosen by --choose {result['chosen_on']}): {result['best']['formula']}"
+    output.say(told, indent="  ")
     output.say()
     output.print_rows(
         [row for table in result["tables"] for row in _parts(result, table["name"])], "table"
