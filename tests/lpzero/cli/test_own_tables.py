@@ -51,6 +51,7 @@ def test_a_row_that_does_not_fit_is_one_line_and_code_two(
     assert captured.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_constant_target_and_a_million_rows_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

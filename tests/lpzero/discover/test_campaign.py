@@ -72,6 +72,7 @@ def test_equal_seeds_give_equal_directories(tmp_path: Path, whole: Path) -> None
     assert_equal(tmp_path / "again", whole)
 
 
+@pytest.mark.slow
 def test_the_journal_holds_every_fate_and_lineage(whole: Path) -> None:
     found = lines(whole)
     assert [line["id"] for line in found] == list(range(len(found)))
