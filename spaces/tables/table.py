@@ -16,11 +16,11 @@ import numpy.typing as npt
 from spaces.base import Space
 from spaces.errors import ArchitectureError, TableError, UnknownNameError
 from spaces.tables.readers import ReadOptions
+from spaces.tables.source import DEPTH_WIDTH
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-DEPTH_WIDTH = "depth-width"
 GROUPINGS = ("depth", "width", DEPTH_WIDTH)
 
 
