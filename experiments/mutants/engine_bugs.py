@@ -253,8 +253,8 @@ BUGS = (
         ("np.lexsort((-quality, cost))", "np.lexsort((quality, cost))", "of equal cost the worse comes first"),
     ]),
     Bugs("lpzero/search/surrogate.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
-        ("features = Features(table.space, [table.archs[i] for i in rest])", "features = Features(table.space, table.archs)", "a surrogate whose features see the held-out rows"),
-        ("scale.transform(table.targets[rest])", "table.targets[rest]", "the folds are fitted on the plain scale"),
+        ("predictions[part] = scale.inverse(fitted.predict([rows[i] for i in part]))", "predictions[part] = fitted.predict([rows[i] for i in part])", "held-out predictions stay on the fitted scale"),
+        ("scale.transform(targets[rest])", "targets[rest]", "the folds are fitted on the plain scale"),
         ("rest = np.setdiff1d(order, part)", "rest = np.sort(order)", "the held-out rows are fitted, too"),
     ]),
     Bugs("lpzero/search/environment.py", [_T + "search/test_sampler.py", *_LOOPS], [
@@ -265,8 +265,14 @@ BUGS = (
         ("value <= most)", "value < most)", "an upper bound is excluded"),
     ]),
     Bugs("lpzero/search/surrogate.py", [_T + "search/test_surrogate.py", _T + "search/test_search.py"], [
-        ("predicted: FloatArray = self._centre + self._spread * mean", "predicted: FloatArray = self._centre + mean", "predictions are not scaled back"),
-        ("-0.5 * explained - math.fsum", "-0.5 * explained + math.fsum", "the likelihood's determinant with the other sign"),
+        ("np.asarray(self._centre + self._spread * mean)", "np.asarray(self._centre + mean)", "predictions are not scaled back"),
+    ]),
+    Bugs("lpzero/scores/gaussian.py", [_T + "scores/test_gaussian.py"], [
+        ("float(self._half @ self._half) - logs", "float(self._half @ self._half) + logs", "the likelihood's determinant with the other sign"),
+        ("self.kernel.variances(points) - explained", "self.kernel.variances(points)", "deviations that ignore the points"),
+        ("targets - prior, lower=True", "targets, lower=True", "a prior mean that is not taken off the targets"),
+        ("+ self._slope * beyond", "", "normal scores that end with the given numbers"),
+        ("(2 * _n_features(x))", "2", "distances that grow with the number of features"),
     ]),
     Bugs("lpzero/supernet/selection.py", [_T + "supernet/test_selection.py"], [
         ("(sizes >= low) & (sizes < high)", "(sizes > low) & (sizes <= high)", "bins closed at the wrong end"),

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import click
-
 from lpzero.cli import output
+from lpzero.judgement.counters import BEST_COUNT
 from lpzero.verbs import Outcome
 from lpzero.verbs.counters import judged_columns
 
@@ -20,67 +19,122 @@ Fields = Mapping[str, Any]
 
 
 def show_discover(outcome: Outcome, request: Any) -> None:
-    """Print the winner on every part of every table, the verdict, and the next best formulas."""
-    from lpzero.judgement.counters import BEST_COUNT
+    """Print the verdict, the formula, its figures and what to do next; wide, also its rivals."""
+    result = outcome.result
+    is_brief = output.width() is not None
+    _print_headlines(result)
+    told = f"formula (chosen by --choose {result['chosen_on']}): {result['best']['formula']}"
+    output.say(told, indent="  ")
+    output.say()
+    output.print_rows(
+        [row for table in result["tables"] for row in _parts(result, table["name"])], "table"
+    )
+    output.say()
+    _print_expectation(result)
+    if not is_brief:
+        _print_rivals(result)
+    _note_passed_over(result["passed_over"])
+    stopped = f" (stopped by {result['stopped']})" if result["stopped"] else ""
+    output.say(
+        f"{result['generations']:,} generations{stopped}, {result['evaluated']:,} formulas"
+        f" evaluated, {sum(result['rejected'].values()):,} rejected, {result['repeats']:,} repeats,"
+        f" {result['seconds']:.1f} s; everything is in {result['out']}"
+    )
+    _print_next(result)
 
-    result, form = outcome.result, "table"
-    best = result["best"]
-    click.echo(f"best formula, chosen by --choose {result['chosen_on']}: {best['formula']}")
-    _print_levels(result.get("levels"))
-    click.echo()
+
+def _of_table(result: Fields, table: Fields) -> str:
+    return f"{table['name']}: " if len(result["tables"]) > 1 else ""
+
+
+def _parts(result: Fields, table: str) -> Iterator[dict[str, Any]]:
+    """The winner on each part of a table, beside the rival that the verdict is about."""
+    name, sign = _rival(result, table)
+    if name == BEST_COUNT:
+        rival = result["count"]["judged"][table]
+    else:
+        [rival] = [
+            line["judged"]
+            for line in result["counters"]
+            if (line["table"], line["proxy"]) == (table, name)
+        ]
+    for part, judged in result["best"]["judged"][table].items():
+        yield {
+            **({"table": table} if len(result["tables"]) > 1 else {}),
+            "part": part,
+            "n": judged["n"],
+            "rho": judged["rho"],
+            "interval": judged["rho_ci"],
+            "best rival": f"{sign * rival[part]['rho']:.3f}, {'' if sign > 0 else '-'}{name}",
+        }
+
+
+def _rival(result: Fields, table: str) -> tuple[str, int]:
+    """The name of the first rival, and its sign: less of it may be better."""
+    first = next(line for line in result["differences"] if line["table"] == table)
+    name = str(first["against"])
+    is_counter = any(line["proxy"] == name for line in result["counters"])
+    is_negated = name.startswith("-") and not is_counter
+    return (name[1:], -1) if is_negated else (name, 1)
+
+
+def _print_expectation(result: Fields) -> None:
+    """Say what rho to expect on new rows, and what more rows would bring."""
+    levels, learning = result.get("levels"), result.get("learning")
+    if levels is not None:
+        expected = levels["expected"]
+        output.say(
+            f"expected on new rows: rho {expected['rho']:.3f} ± {expected['error']:.3f}"
+            f" (level: {levels['chosen']})"
+        )
+        if expected["warning"] is not None:
+            output.note(f"warning: {expected['warning']}")
+    if learning is not None:
+        output.say(learning["sentence"])
+
+
+def _print_rivals(result: Fields) -> None:
+    """Print every counter on test, the differences, the facts and the next best formulas."""
+    for line in (result.get("levels") or {"lines": ()})["lines"]:
+        output.say(f"level {line['level']}: cross-validated rho {line['rho']:.3f}")
+    output.say()
     for table in result["tables"]:
         name = table["name"]
-        rows = [
-            {"best on": part, **judged_columns(line)} for part, line in best["judged"][name].items()
-        ]
+        best = result["best"]["judged"][name].items()
+        rows = [{"best on": part, **judged_columns(line)} for part, line in best]
         count = result["count"]
         if count is not None:
             judged = count["judged"][name]["test"]
             rows.append({"best on": f"test: {BEST_COUNT}", **judged_columns(judged)})
-        counters = [line for line in result["counters"] if line["table"] == name]
         rows += [
             {"best on": f"test: {line['proxy']}", **judged_columns(line["judged"]["test"])}
-            for line in counters
+            for line in result["counters"]
+            if line["table"] == name
         ]
         title = f"{name}: {table['target']}, fitness on {table['n_fitness']} architectures"
-        output.print_rows(rows, form, title=title)
-        click.echo()
+        output.print_rows(rows, "table", title=title)
+        output.say()
     print_verdict(result)
     rows = [
         {
             "formula": line["formula"],
+            **{f"rho {part}": value for part, value in line["rho"].items()},
             "size": line["complexity"],
             "front": line["front"],
-            **{f"rho {part}": value for part, value in line["rho"].items()},
         }
         for line in result["top"]
     ]
-    output.print_rows(rows, form)
+    output.print_rows(rows, "table")
     _print_held_out(result.get("held_out"))
-    if result.get("learning") is not None:
-        click.echo(f"\nlearning curve: {result['learning']['sentence']}")
-    _note_passed_over(result["passed_over"])
-    stopped = f" (stopped by {result['stopped']})" if result["stopped"] else ""
-    click.echo(
-        f"\n{result['generations']:,} generations{stopped}, {result['evaluated']:,} formulas"
-        f" evaluated, {sum(result['rejected'].values()):,} rejected, {result['repeats']:,} repeats,"
-        f" {result['seconds']:.1f} s; everything is in {output.printable(result['out'])}"
-    )
+    output.say()
 
 
-def _print_levels(levels: dict[str, Any] | None) -> None:
-    """Say which level was taken, what its rho on new rows should be, and what is doubtful."""
-    if levels is None:
-        return
-    expected = levels["expected"]
-    rhos = ", ".join(f"{line['level']} {line['rho']:.3f}" for line in levels["lines"])
-    click.echo(f"level: {levels['chosen']}; the cross-validated rho of each:\n  {rhos}")
-    click.echo(
-        f"expected on new rows: rho {expected['rho']:.3f} ± {expected['error']:.3f}"
-        f" (train and valid, fitted: {expected['fit']:.3f})"
-    )
-    if expected["warning"] is not None:
-        output.note(f"warning: {expected['warning']}")
+def _print_next(result: Fields) -> None:
+    """Print two commands that continue from the result."""
+    out, space = shlex.quote(result["out"]), result["tables"][0]["space"]
+    use = f"search {space} --proxy {out}" if space else f"export {out} --to python"
+    output.say(f"next: lpzero report {out}")
+    output.say(f"      lpzero {use}")
 
 
 def _note_passed_over(better: dict[str, Any] | None) -> None:
@@ -102,15 +156,13 @@ def _print_held_out(medians: dict[str, Any] | None) -> None:
         {"beam search on each split": "best single column", "rho test": medians["column_rho"]},
     ]
     title = f"medians over {medians['splits']} splits, the formula ahead in {medians['ahead']}"
-    click.echo()
+    output.say()
     output.print_rows(rows, "table", title=title)
-    click.echo(f"best single column on all rows: {best['column']}, {best['rho_on_all_rows']:.3f}")
+    output.say(f"best single column on all rows: {best['column']}, {best['rho_on_all_rows']:.3f}")
 
 
 def show_exhaust(outcome: Outcome, request: Any) -> None:
     """Print the best formulas, the counters, the winner on every part and the verdict."""
-    from lpzero.judgement.counters import BEST_COUNT
-
     result, form = outcome.result, "table"
     [table] = result["tables"]
     head = (
@@ -119,23 +171,24 @@ def show_exhaust(outcome: Outcome, request: Any) -> None:
     )
     rows = [_rho_row("formula", line["formula"], line["rho"]) for line in result["top"]]
     output.print_rows(rows, form, title=head)
-    click.echo()
+    output.say()
     beside = [] if result["count"] is None else [{"proxy": BEST_COUNT, **result["count"]}]
     beside += result["counters"]
     rows = [_rho_row("counter", line["proxy"], line["rho"]) for line in beside]
     output.print_rows(rows, form)
     best = result["best"]
-    click.echo()
+    output.say()
     if best is not None:
         judged = best["judged"][table["name"]]
         rows = [{"best on": part, **judged_columns(line)} for part, line in judged.items()]
         output.print_rows(rows, form)
-        click.echo()
+        output.say()
+        _print_headlines(result)
     print_verdict(result)
-    click.echo(
+    output.say(
         f"{result['evaluated']:,} formulas evaluated{_screened(result)},"
         f" {sum(result['rejected'].values()):,} rejected, {result['seconds']:.1f} s; the measures"
-        f" are in {output.printable(result['out'])}"
+        f" are in {result['out']}"
     )
 
 
@@ -150,35 +203,33 @@ def _rho_row(kind: str, name: str, rho: dict[str, float]) -> dict[str, Any]:
 
 
 def print_verdict(result: Fields) -> None:
-    """Write the best count of a result, if it has one, and its verdict to stdout."""
+    """Print the best count of a result, if it has one, and what the winner is compared with."""
     count = result["count"]
     if count is not None:
         by_table = count.get("formula_by_table", {"": count["formula"]})
         for table, formula in by_table.items():
-            click.echo(f"best count{f' on {table}' if table else ''}: {formula}")
-        click.echo()
+            output.say(f"best count{f' on {table}' if table else ''}: {formula}")
+        output.say()
     if result["best"] is None:
         return
-    names = [table["name"] for table in result["tables"]]
-    for name in names:
-        click.echo((f"{name}: " if len(names) > 1 else "") + _headline(result, name))
-    output.print_rows([_against(line, len(names) > 1) for line in result["differences"]], "table")
-    click.echo()
-    rows = [
-        {**({"table": name} if len(names) > 1 else {}), "fact": fact, "value": value}
-        for name in names
-        for fact, value in _facts(result, name)
-    ]
-    output.print_rows(rows, "table")
-    click.echo()
+    several = len(result["tables"]) > 1
+    output.print_rows([_against(line, several) for line in result["differences"]], "table")
+    output.say()
+    for table in result["tables"]:
+        for fact in _facts(result, table["name"]):
+            output.say(_of_table(result, table) + fact)
+    output.say()
 
 
-def _headline(result: Fields, table: str) -> str:
+def _print_headlines(result: Fields) -> None:
+    """Say in a sentence what the winner beats on each table."""
     from lpzero.judgement.rivals import headline
 
-    first = next(line for line in result["differences"] if line["table"] == table)
-    test = result["best"]["judged"][table]["test"]
-    return headline(test, first["against"], first["outcome"], first["is_column"])
+    for table in result["tables"]:
+        first = next(line for line in result["differences"] if line["table"] == table["name"])
+        test = result["best"]["judged"][table["name"]]["test"]
+        told = headline(test, first["against"], first["outcome"], first["is_column"])
+        output.say(_of_table(result, table) + told)
 
 
 def _against(line: Fields, with_table: bool) -> dict[str, Any]:
@@ -195,29 +246,28 @@ def _against(line: Fields, with_table: bool) -> dict[str, Any]:
     }
 
 
-def _facts(result: Fields, table: str) -> Iterator[tuple[str, str]]:
+def _facts(result: Fields, table: str) -> Iterator[str]:
     from lpzero.judgement.rivals import within_claim
 
     test = result["best"]["judged"][table]["test"]
     within, n = test["rho_within"], test["n_within"]
-    yield (
-        "rho within groups of equal depth and width on test",
+    yield "rho within groups of equal depth and width on test: " + (
         "no group is large enough"
         if within is None
-        else f"{output.cell(within)} on {n} rows: {within_claim(within, n)}",
+        else f"{output.cell(within)} on {n} rows: {within_claim(within, n)}"
     )
     stability = result["stability"]
     if stability is not None and stability["table"] == table:
         yield (
-            f"rank correlation with scores of other weights and batches (n = {stability['n']})",
-            f"median {stability['median']:.4f}, least {stability['least']:.4f}",
+            f"rank correlation with scores of other weights and batches (n = {stability['n']}):"
+            f" median {stability['median']:.4f}, least {stability['least']:.4f}"
         )
     for floor in result["floor"]:
         if floor["table"] == table:
             yield (
-                f"the search on permuted targets ({floor['permutations']} times)",
-                f"fits {output.cell(floor['fit'])} {output.cell(floor['fit_ci'])},"
-                f" tests at {output.cell(floor['test'])} {output.cell(floor['test_ci'])}",
+                f"the search on permuted targets ({floor['permutations']} times):"
+                f" fits {output.cell(floor['fit'])} {output.cell(floor['fit_ci'])},"
+                f" tests at {output.cell(floor['test'])} {output.cell(floor['test_ci'])}"
             )
 
 
@@ -242,7 +292,7 @@ def _print_ranking(table: Any, rows: list[dict[str, Any]], ranking: Any) -> None
     title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}{failed}"
     output.print_rows([_proxy_row(row) for row in rows], "table", title=title)
     named = {row["proxy"] for row in rows}
-    others = [get(name) for name in counters.names() if name not in named]
+    others = [get(name) for name in counters.defined(table.space) if name not in named]
     if others:
         counted = [
             _proxy_row(row) for row in compare(table, others, replace(ranking, is_brief=True))
@@ -260,18 +310,20 @@ def _proxy_row(row: dict[str, Any]) -> dict[str, Any]:
     from lpzero.judgement.table import SPLIT_PARTS
 
     shown = {"proxy": row["proxy"] + (" (in sample)" if row["in_sample"] else "")}
-    judged = ("n", "rho", "rho_untied", "rho_ci", "tau", "rho_given_params")
-    shown |= {key: row[key] for key in judged}
-    shown |= {"rho_within": row["rho_within"], "top 10%": row["top_precision"]}
-    shown |= {f"rho {part}": row[part]["rho"] for part in SPLIT_PARTS if part in row}
+    shown |= {key: row[key] for key in ("n", "rho", "rho_ci")}
     for kind in ("seeds", "batches"):
         if f"rho_{kind}_std" in row:
             mean, spread = row[f"rho_{kind}_mean"], row[f"rho_{kind}_std"]
             shown[kind] = f"{mean:.3f} ± {spread:.3f}"
     if "alike" in row:
         shown |= {"rho exact": row["rho_exact"], "alike": row["alike"]}
+    shown |= {key: row[key] for key in ("tau", "rho_given_params")}
     cost = row["seconds"]
     shown["ms"] = None if cost is None else round(cost * _MILLI, 1)
+    shown |= {f"rho {part}": row[part]["rho"] for part in SPLIT_PARTS if part in row}
+    shown |= {"top 10%": row["top_precision"], "rho_within": row["rho_within"]}
+    shown["pairs_within"] = row["pairs_within"]
+    shown["rho_untied"] = row["rho_untied"]
     printed = [f"{figure['source']}: {_figure(figure)}" for figure in row["published"]]
     return {**shown, "published": "; ".join(printed) or None}
 
@@ -287,25 +339,25 @@ def show_search(outcome: Outcome, request: Any) -> None:
         return
     _print_search(outcome.result)
     if outcome.about["footprint"] is not None:
-        click.echo(str(outcome.about["footprint"]))
+        output.say(str(outcome.about["footprint"]))
 
 
 def _print_search(result: dict[str, Any]) -> None:
     """Print the best architecture, its size and cost, and the steps at which it changes."""
     best = dict(result["best"])
-    click.echo(json.dumps(best.pop("arch")))
-    click.echo()
+    output.say(json.dumps(best.pop("arch")))
+    output.say()
     outside = best.pop("outside_table", [])
     of = result["evaluator"]
     # Scores of formulas may be a millionth or a million.
     of_any_size = ("score", "best") if of["evaluator"] == "proxy" else ("score",)
     title = f"{result['loop']} with {result['proxy']}"
     output.print_rows([best], "table", title, of_any_size)
-    click.echo()
+    output.say()
     shown = ("step", "scored", "evaluations", "score", "target", "best", "alike")
     trace, before = [], object()
     for entry in result["trace"]:
-        if entry["best"] != before or entry is result["trace"][-1]:
+        if entry["best"] != before:
             trace.append({key: entry[key] for key in shown if key in entry})
         before = entry["best"]
     output.print_rows(trace, "table", "steps at which the best changes", of_any_size)
@@ -314,11 +366,11 @@ def _print_search(result: dict[str, Any]) -> None:
     evaluated = f"{result['evaluations']:,} evaluated by {of['evaluator']}{source}{error}"
     if of["evaluator"] == "proxy":
         evaluated = "none evaluated, only the proxy was used"
-    click.echo(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
+    output.say(f"\n{result['scored']:,} scored, {evaluated}, {result['seconds']:.1f} s")
     for remark in result.get("remarks", ()):
-        click.echo(remark)
+        output.say(remark)
     if outside:
-        click.echo(
+        output.say(
             f"outside the surrogate's table: {', '.join(outside)}; the target is extrapolated"
         )
 
@@ -329,8 +381,8 @@ def print_comparison(result: dict[str, Any], out: str | None) -> None:
     limit = "" if threshold is None else f"; the best 1% start at {threshold:.6g}"
     output.print_rows(result["rows"], "table", title=f"{example['target']}{limit}")
     if out is not None:
-        click.echo(f"\ncurves and every run are in {output.printable(out)}")
-        click.echo(output.printable(f"a page of them: lpzero report {shlex.quote(out)}"))
+        output.say(f"\ncurves and every run are in {out}")
+        output.say(f"a page of them: lpzero report {shlex.quote(out)}")
 
 
 def show_train(outcome: Outcome, request: Any) -> None:
@@ -339,7 +391,7 @@ def show_train(outcome: Outcome, request: Any) -> None:
     if request.supernet:
         _print_networks(result)
     else:
-        click.echo(output.printable(f"{result['table']} ({result['seconds']:.0f} s)"))
+        output.say(f"{result['table']} ({result['seconds']:.0f} s)")
 
 
 def _print_networks(result: dict[str, Any]) -> None:
@@ -356,4 +408,4 @@ def _print_networks(result: dict[str, Any]) -> None:
     which = "preferred" if result["is_preferred"] else "some"
     title = f"{result['target']} of {which} networks with the supernet's weights"
     output.print_rows(rows, "table", title)
-    click.echo(output.printable(f"\n{result['directory']} ({result['seconds']:.0f} s)"))
+    output.say(f"\n{result['directory']} ({result['seconds']:.0f} s)")

@@ -12,12 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lpzero.cli import output
+from lpzero.parallel import Bar, whole_bar
 from lpzero.verbs import Screen
 
 if TYPE_CHECKING:
@@ -79,7 +80,10 @@ def discover(request: Any) -> Iterator[Screen]:
     watch: list[Callback] = [stop.after_generation]
     watch += [] if is_quiet else [line]
     with handling((signal.SIGINT, signal.SIGTERM), stop):
-        yield Screen(not is_quiet, say=output.note, watch=watch, stops=stops)
+        try:
+            yield Screen(not is_quiet, say=output.note, watch=watch, stops=stops)
+        finally:
+            line.close()
 
 
 class _Stop:
@@ -95,7 +99,7 @@ class _Stop:
         if self.is_asked or not self.is_evolving:
             raise KeyboardInterrupt
         self.is_asked = True
-        output.note("\nfinishing the generation; press again to stop at once")
+        output.note("finishing the generation; press again to stop at once")
 
     def after_generation(self, progress: Progress) -> bool:
         """Whether the campaign stops here."""
@@ -104,11 +108,13 @@ class _Stop:
 
 
 class _GenerationLine:
-    """A line per generation on stderr: overwritten on a terminal, every few seconds elsewhere."""
+    """A bar over the generations on a terminal, elsewhere a line every few seconds."""
 
     def __init__(self) -> None:
         self.is_live = sys.stderr.isatty()
-        self.width, self.shown = 0, float("-inf")
+        self.shown = float("-inf")
+        self.stack = ExitStack()
+        self.bar: Bar | None = None
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
@@ -117,30 +123,30 @@ class _GenerationLine:
         if now - self.shown < pause and not is_last:
             return
         self.shown = now
-        text = describe(progress)
-        if self.is_live:
-            click.echo("\r" + text.ljust(self.width), err=True, nl=False)
-            self.width = len(text)
-        else:
-            click.echo(text, err=True)
+        if not self.is_live:
+            click.echo(describe(progress), err=True)
+            return
+        if self.bar is None:
+            self.bar = self.stack.enter_context(whole_bar("generations", progress.generations))
+        self.bar.reach(progress.generation, best_so_far(progress))
 
     def close(self) -> None:
-        if self.is_live and self.width:
-            click.echo(err=True)
+        self.stack.close()
+        self.bar = None
+
+
+def best_so_far(progress: Progress) -> str:
+    """The figures of the best formula so far."""
+    return (
+        f"train {progress.train:.3f}  valid {progress.valid:.3f}  size {progress.best.complexity}"
+    )
 
 
 def describe(progress: Progress) -> str:
     """The progress line of a generation."""
-    tried = max(1, progress.tried)
-    rules = ", ".join(f"{n / tried:.0%} {rule}" for rule, n in progress.rejected.most_common(2))
     left = "-" if progress.seconds_left is None else _clock(progress.seconds_left)
-    return (
-        f"generation {progress.generation}/{progress.generations}"
-        f"  train {progress.train:.3f}  valid {progress.valid:.3f}"
-        f"  size {progress.best.complexity}"
-        f"  rejected {progress.rejected.total() / tried:.0%}{f' ({rules})' if rules else ''}"
-        f"  repeats {progress.repeats / tried:.0%}  {progress.per_second:.0f}/s  left {left}"
-    )
+    done = f"generation {progress.generation:,} of {progress.generations:,}"
+    return f"{done}  {best_so_far(progress)}  left {left}"
 
 
 def _clock(seconds: float) -> str:

@@ -38,6 +38,7 @@ class Bar:
         self.shown.update(self.task, completed=completed, description=label)
 
 
+_BAR_WIDTH = 20  # so that label, counts and times fit 80 columns
 _OUTER: ContextVar[Bar | None] = ContextVar("outer", default=None)
 
 
@@ -55,9 +56,12 @@ def whole_bar(label: str, total: int | None, share: float = 1.0) -> Iterator[Bar
 
 @contextmanager
 def progress(label: str | None, total: int) -> Iterator[Callable[[], None]]:
-    """A function to call after each item; it moves a bar with rate and time left on stderr."""
+    """A function to call after each item; it moves a bar with rate and time left on stderr.
+
+    There is no bar without items. On a terminal it is gone once the work is done.
+    """
     outer = _OUTER.get()
-    if label is None or outer is not None:
+    if label is None or not total or outer is not None:
         yield (lambda: None) if label is None or outer is None else outer.advance
         return
     with _shown() as bars:
@@ -68,19 +72,23 @@ def progress(label: str | None, total: int) -> Iterator[Callable[[], None]]:
 def _shown() -> Progress:
     from rich import progress as bars
     from rich.console import Console
+    from rich.table import Column
 
     class Rate(bars.ProgressColumn):
         def render(self, task: bars.Task) -> str:
             return f"{task.speed:.1f}/s" if task.speed else "-/s"
 
     columns = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
+        bars.TextColumn(
+            "{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")
+        ),
+        bars.BarColumn(_BAR_WIDTH),
         bars.MofNCompleteColumn(),
         Rate(),
         bars.TimeRemainingColumn(),
     )
-    return bars.Progress(*columns, console=Console(stderr=True))
+    console = Console(stderr=True)
+    return bars.Progress(*columns, console=console, transient=console.is_terminal)
 
 
 logger = logging.getLogger(__name__)

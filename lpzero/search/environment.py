@@ -20,13 +20,13 @@ import numpy as np
 
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
+from lpzero.scores.features import Features, describe
 from lpzero.search import ledger as facts
 from lpzero.search.constraints import LATENCY, Clock, Constraints
 from lpzero.search.evaluators import Evaluator
 from lpzero.search.ledger import Ledger
 from lpzero.search.loops import best
 from lpzero.search.scorer import Scorer
-from lpzero.search.surrogate import Features
 from spaces.base import Space
 
 Entry = dict[str, Any]
@@ -57,8 +57,9 @@ class Sampler:
             if not self.pool:
                 raise InputError("no architecture of the table is within all the bounds")
             self._members = set(self.pool)
-            self._features = Features(space, self.pool)
-            self._pool_features = self._features(self.pool)
+            described = describe(space, self.pool)
+            self._features = Features.of(described)
+            self._pool_features = self._features(described)
 
     def allows(self, arch: Any) -> bool:
         """Whether the constraints allow it, and it is inside what may be drawn."""
@@ -81,7 +82,8 @@ class Sampler:
         """The nearest architecture of the pool; the architecture itself if there is no pool."""
         if self.pool is None or arch in self._members:
             return arch
-        distances = ((self._pool_features - self._features([arch])) ** 2).sum(axis=1)
+        own = self._features(describe(self.space, [arch]))
+        distances = ((self._pool_features - own) ** 2).sum(axis=1)
         nearest = [self.pool[i] for i in np.flatnonzero(distances == distances.min())]
         return max(nearest, key=lambda other: self._n_equal_blocks(arch, other))
 

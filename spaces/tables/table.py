@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,12 @@ import numpy.typing as npt
 from spaces.base import Space
 from spaces.errors import ArchitectureError, TableError, UnknownNameError
 from spaces.tables.readers import ReadOptions
+from spaces.tables.source import DEPTH_WIDTH
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-GroupKind = Literal["depth", "width", "depth-width"]
+GROUPINGS = ("depth", "width", DEPTH_WIDTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +82,23 @@ class Table:
     def __len__(self) -> int:
         return len(self.archs)
 
-    def groups(self, kind: GroupKind) -> IntArray:
-        """A label from 0 for each row (n,): equal labels mean equal depth, width or both."""
-        if kind not in get_args(GroupKind):
-            raise UnknownNameError("grouping", kind, get_args(GroupKind))
-        columns = {"depth": self.space.depth, "width": self.space.width}
-        keys = [[columns[part](arch) for part in kind.split("-")] for arch in self.archs]
+    def __repr__(self) -> str:
+        return f"Table({self.name}: {len(self)} architectures of {self.space.name}, {self.target})"
+
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        """What rows can be grouped by: depth, width or both, or an extra column."""
+        return (*GROUPINGS, *self.extra)
+
+    def groups(self, kind: str) -> IntArray:
+        """A label from 0 for each row (n,): equal labels mean equal values of the grouping."""
+        if kind not in self.groupings:
+            raise UnknownNameError("grouping", kind, self.groupings)
+        sizes = {"depth": self.space.depth, "width": self.space.width}
+        if kind in GROUPINGS:
+            keys: Any = [[sizes[part](arch) for part in kind.split("-")] for arch in self.archs]
+        else:
+            keys = self.extra[kind][:, np.newaxis]
         labels = np.unique(np.array(keys), axis=0, return_inverse=True)[1]
         return labels.reshape(-1).astype(np.int64)
 
@@ -167,6 +179,19 @@ def make_table(
     return Table(
         name, space, archs, targets, target, licence, ids, digest, columns, ceiling, failed
     )
+
+
+def noise_ceiling(targets: Iterable[Sequence[float]]) -> float | None:
+    """Rho between first and second trainings of what was trained twice; None of fewer than ten.
+
+    `targets` are those of each architecture.
+    """
+    from scipy.stats import spearmanr
+
+    pairs = [of[:2] for of in targets if len(of) >= 2]
+    if len(pairs) < 10:
+        return None
+    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
 def content_digest(space: Space[Any], archs: Sequence[Any], targets: FloatArray) -> str:

@@ -1,4 +1,4 @@
-"""The four models once more in plain NumPy, from their papers: loops over heads, tokens and pixels.
+"""The models once more in plain NumPy, from their papers: loops over heads, tokens and pixels.
 
 Each function takes the model's parameters by name and the input, and gives the final hidden state.
 """
@@ -35,7 +35,8 @@ class Named:
 
 def norm(x: Array, p: Named, eps: float) -> Array:
     centred = x - x.mean(-1, keepdims=True)
-    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps) * p["weight"] + p["bias"]
+    scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps) * p["weight"]
+    return scaled + p["bias"] if "bias" in p else scaled
 
 
 def linear(x: Array, p: Named) -> Array:
@@ -80,6 +81,68 @@ def gpt2(parameters: Parameters, arch: Any, tokens: Array) -> Array:
         y = y * (1 + np.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * y**3))) / 2
         x = x + y @ block["feed_forward.c_proj.weight"] + block["feed_forward.c_proj.bias"]
     return norm(x, p.at("norm"), 1e-5)
+
+
+def openlm(parameters: Parameters, arch: Any, tokens: Array) -> Array:
+    p = Named(parameters)
+    x = p["embedding.weight"][tokens]
+    for index in range(arch.depth):
+        block = p.at(f"blocks.{index}")
+        y = norm(x, block.at("attention_norm"), 1e-5)
+        q, k, v = np.split(linear(y, block.at("attention.input")), 3, axis=1)
+        mixed = attention(turned(q, arch.heads), turned(k, arch.heads), v, arch.heads, True)
+        x = x + linear(mixed, block.at("attention.output"))
+        y = norm(x, block.at("feed_forward_norm"), 1e-5)
+        gate, value = np.split(linear(y, block.at("feed_forward.input")), 2, axis=1)
+        x = x + linear(gate / (1 + np.exp(-gate)) * value, block.at("feed_forward.output"))
+    return norm(x, p.at("norm"), 1e-5)
+
+
+def turned(x: Array, heads: int) -> Array:
+    """Rotary positions: in each head features i and i + w/2 are a complex number, times a phase."""
+    T, width = x.shape
+    w, out = width // heads, x.copy()
+    for t, head, i in itertools.product(range(T), range(heads), range(w // 2)):
+        first = head * w + i
+        second = first + w // 2
+        turn = np.exp(1j * t * 10_000.0 ** (-2 * i / (w // 2 * 2)))
+        number = (x[t, first] + 1j * x[t, second]) * turn
+        out[t, first], out[t, second] = number.real, number.imag
+    return out
+
+
+def transformer_xl(
+    parameters: Parameters, arch: Any, tokens: Array, segment: int, memory: int
+) -> Array:
+    """Token by token: each sees its segment up to itself, and the memory before the segment."""
+    p, d = Named(parameters), arch.d_model
+    x = np.stack([word(p, token) for token in tokens]) * math.sqrt(d)
+    for index, heads in enumerate(arch.n_head):
+        block, w = p.at(f"blocks.{index}"), d // heads
+        of = block.at("attention")
+        q, k, v = np.split(x @ of["input.weight"].T, 3, axis=1)
+        mixed = np.zeros_like(x)
+        for t, head in itertools.product(range(len(x)), range(heads)):
+            part = slice(head * w, (head + 1) * w)
+            seen = range(max(0, t // segment * segment - memory), t + 1)
+            scores = [
+                (q[t] + of["content_bias"])[part] @ k[s, part]
+                + (q[t] + of["distance_bias"])[part]
+                @ (of["distance.weight"] @ wave(t - s, d))[part]
+                for s in seen
+            ]
+            weights = softmax(np.array(scores) / math.sqrt(w))
+            mixed[t, part] = sum(a * v[s, part] for a, s in zip(weights, seen, strict=True))
+        x = norm(x + linear(mixed, of.at("output")), block.at("attention_norm"), 1e-5)
+        y = np.maximum(linear(x, block.at("feed_forward.input")), 0)
+        y = linear(y, block.at("feed_forward.output"))
+        x = norm(x + y, block.at("feed_forward_norm"), 1e-5)
+    return x
+
+
+def wave(distance: int, d: int) -> Array:
+    angles = [distance / 10_000 ** (2 * i / d) for i in range(d // 2)]
+    return np.concatenate([np.sin(angles), np.cos(angles)])
 
 
 def word(p: Named, token: int) -> Array:

@@ -11,6 +11,7 @@ import spaces
 from spaces.flexibert import FlexiBertArch, Layer
 from spaces.gpt2 import Gpt2Arch
 from spaces.initialisation import ByName, drawn_as
+from spaces.openlm import OpenLmArch
 
 
 def spread(parameter: torch.Tensor) -> float:
@@ -29,6 +30,17 @@ def test_gpt2_shrinks_residual_projections_with_depth_and_has_narrow_projections
             expected = 0.01
         assert value == pytest.approx(expected, rel=0.15), name
     assert sum("c_proj" in name for name in found) == 16
+
+
+def test_openlm_divides_by_the_inputs_and_the_outputs_of_blocks_by_their_place() -> None:
+    model = spaces.get("openlm").build(OpenLmArch(96, 4, 4), 0)
+    found = {name: spread(p) for name, p in model.named_parameters() if p.ndim >= 2}
+    for name, value in found.items():
+        expected = 1 / math.sqrt(256 if "feed_forward.output" in name else 96)
+        if ".output." in name:
+            expected /= math.sqrt(2 * (int(name.split(".")[1]) + 1))
+        assert value == pytest.approx(expected, rel=0.05), name
+    assert sum(".output." in name for name in found) == 8
 
 
 @pytest.mark.parametrize("operation", ["sdp", "dsc5"])

@@ -35,11 +35,15 @@ from spaces.gpt2.space import Gpt2Arch
 from spaces.images import ImageSpace
 from spaces.nlp_rnn import RnnSpace
 from spaces.nlp_rnn.model import RecurrentModel
+from spaces.openlm import OpenLmSpace
+from spaces.openlm.model import OpenLm
 from spaces.pit import PitSpace
 from spaces.pit.model import Pit
 from spaces.shunted import ShuntedSpace
 from spaces.shunted.model import Shunted
 from spaces.taps import Tap
+from spaces.transformer_xl import TransformerXlSpace
+from spaces.transformer_xl.model import TransformerXl
 
 TINY_FLEXIBERT = FlexiBertSpace(
     name="tiny-flexibert", hidden=(8, 16), n_layers=(1, 2), operations=("sdp", "dft"), ffn=(8,)
@@ -75,6 +79,10 @@ def layout(space: Space[Any], arch: Any) -> nn.Module:
             return BigNas(space, arch)
         if isinstance(space, RnnSpace):
             return RecurrentModel(space, arch)
+        if isinstance(space, OpenLmSpace):
+            return OpenLm(space, arch)
+        if isinstance(space, TransformerXlSpace):
+            return TransformerXl(space, arch)
         assert isinstance(space, Gpt2Space)
         return Gpt2(space, arch)
 
@@ -299,9 +307,9 @@ def embedding_width(model: nn.Module) -> int:
     """The width of the word vectors, or of the patches' projections."""
     if isinstance(model, FlexiBert):
         return int(model.embeddings.word.weight.shape[1])
-    if isinstance(model, Gpt2):
+    if isinstance(model, (Gpt2, TransformerXl)):
         return int(model.embedding.tables[0].shape[1])
-    if isinstance(model, RecurrentModel):
+    if isinstance(model, (RecurrentModel, OpenLm)):
         return int(model.embedding.weight.shape[1])
     return int(model.embedding.projection.weight.shape[0])
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from lpzero.cli import main as cli
-from lpzero.report import style
 from tests.lpzero.column_file import write_csv
 
 SMALL = ["--population", "20", "--offspring", "10", "--generations", "2", "--quiet"]
@@ -56,10 +55,9 @@ def test_a_file_is_discovered_ranked_exported_and_resumed(
 
 @pytest.mark.slow
 def test_the_page_shows_the_columns_and_the_command_that_repeats_the_run(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path, out, _ = discovered(capsys, tmp_path)
-    monkeypatch.setattr(style, "encode", lambda figure, form: b"<svg></svg>")  # drawing takes long
     assert run(capsys, "report", out)[0] == 0
     page = Path(out, "report", "index.html").read_text(encoding="utf-8")
     assert "model_size" in page
@@ -80,7 +78,7 @@ def test_every_column_is_ranked_without_a_proxy(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["discover", "{csv}", "--out", "{out}"], "or --columns-only to combine its columns"),
+        (["discover", "{csv}", "--out", "{out}"], "use --target COLUMN"),
         (["discover", "{csv}", "--columns-only", "--out", "{out}"], "use --target COLUMN"),
         (["discover", "{csv}", "--columns-only", "--target", "acc", "--out", "{out}"],
          "there is no column 'acc' (--target); the file has: arch, Model Size, params"),
@@ -113,6 +111,7 @@ def test_bad_input_is_one_line_and_code_two(
     assert len([line for line in errors.splitlines() if "rror" in line]) == 1
 
 
+@pytest.mark.slow
 def test_too_few_columns_are_named_and_no_statistics_are_blamed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -25,6 +26,25 @@ def test_spearman_equals_scipys(seed: int, n: int) -> None:
         else:
             assert rho == pytest.approx(stats.spearmanr(row, target).statistic, abs=1e-12)
         assert constant == (np.ptp(row) == 0)
+
+
+@given(seed=Seed, n=st.integers(2, 200), digits=st.integers(3, 9))
+def test_scores_are_sorted_as_if_rounded(seed: int, n: int, digits: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = score_rows(seed, n=n)
+    rows = np.vstack([rows, np.round(rng.standard_normal((20, n)), digits) * 10.0 ** (digits - 3)])
+    rows[-1, rng.random(n) < 0.5] *= -0.0
+    rows[-2] = 1.000005 + rng.integers(-3, 3, n) * 2.0**-48  # around a border of rounding
+    rows[-3] = 1.000005 + rng.integers(-3, 3, n) * 2.0**-51
+    rows[-4] *= 1e-310
+    target = ranks.rank_targets(rng.integers(0, n, n) / 7)
+    found = correlation.spearman_many(rows, target)
+    naive = ranks.rank_many(rows) - (n + 1) / 2
+    centred = target - (n + 1) / 2
+    size = np.sqrt((naive**2).sum(axis=1) * (centred @ centred))
+    expected = np.divide(naive @ centred, size, out=np.zeros(len(rows)), where=size > 0)
+    assert np.abs(found.values - expected).max() <= 1e-12
+    assert found.constant.tolist() == (np.ptp(naive, axis=1) == 0).tolist()
 
 
 @pytest.mark.parametrize("n_values", [2, 3, 8])
@@ -103,6 +123,23 @@ def test_nothing_is_left_of_a_counter_given_itself() -> None:
     sizes = np.random.default_rng(0).integers(10**6, 10**8, 50).astype(float)
     targets = np.random.default_rng(1).random(50)
     assert correlation.partial_spearman(sizes, targets, sizes) == 0.0
+
+
+def test_pairs_within_groups_are_counted_one_by_one() -> None:
+    rng = np.random.default_rng(5)
+    scores, targets = rng.integers(0, 4, 30).astype(float), rng.integers(0, 6, 30).astype(float)
+    groups = rng.integers(0, 9, 30)
+    ordered = []
+    for a, b in itertools.combinations(range(30), 2):
+        if groups[a] == groups[b] and targets[a] != targets[b]:
+            is_tied = scores[a] == scores[b]
+            ordered.append(0.5 if is_tied else (scores[a] > scores[b]) == (targets[a] > targets[b]))
+    found = correlation.pairs_within(scores, targets, groups)
+    assert found is not None
+    assert {0.5, True, False} == set(ordered)
+    assert (found.share, found.n) == (pytest.approx(np.mean(ordered)), len(ordered))
+    assert correlation.pairs_within(scores, targets, np.arange(30)) is None
+    assert correlation.pairs_within(scores, np.ones(30), groups) is None
 
 
 def test_within_groups_is_the_weighted_mean_of_the_groups_that_tell() -> None:

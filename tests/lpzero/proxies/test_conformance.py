@@ -34,9 +34,12 @@ from lpzero.proxies.families.supernet import SupernetProxy
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.bignas import BigNasArch, BigNasSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
+from spaces.gpt2 import Gpt2Arch
 from spaces.nlp_rnn import RnnSpace
+from spaces.openlm import OpenLmArch, OpenLmSpace
 from spaces.pit import PitArch, PitSpace
 from spaces.shunted import ShuntedArch, ShuntedBlock, ShuntedSpace
+from spaces.transformer_xl import TransformerXlSpace
 
 pytestmark = pytest.mark.slow
 
@@ -124,6 +127,31 @@ CELL = TINY_CELLS.from_json(
         "h_new_1": {"op": "elementwise_prod", "input": ["b", "h_new_0"]},
     }
 )
+# Heads narrower together than the model, and a gate in the feed-forward layer.
+TINY_GATES = OpenLmSpace(
+    name="tiny-gates",
+    widths=(10,),
+    depths=(2, 3),
+    heads=(2, 4),
+    vocabulary=60,
+    batch_shape=(3, 10),
+)
+GATES = OpenLmArch(10, 2, 4)
+# Segments of six tokens with a memory, so that a block attends twice.
+TINY_SEGMENTS = TransformerXlSpace(
+    name="tiny-segments",
+    n_layers=(2,),
+    d_model=(8,),
+    d_inner=(16, 24),
+    accepted_d_model=(8,),
+    accepted_d_inner=(12, 20),
+    vocabulary=60,
+    cutoffs=(20, 40),
+    context=10,
+    memory=4,
+    batch_shape=(3, 10),
+)
+SEGMENTS = Gpt2Arch(8, (2, 4), (12, 20), 128, 2)
 MEASURES = {m.name: m for name in names() for m in get(name).measures}
 EVERYWHERE = [name for name in names() if get(name).applies_to(spaces.get("nano-gpt2"))]
 IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswith("rank")]
@@ -161,6 +189,14 @@ def recurrent(chunk: int | None = None) -> Network:
     return Network(model, TINY_CELLS.batch(0), chunk=chunk, wide_tokens=wide)
 
 
+def gated(chunk: int | None = None) -> Network:
+    return Network(TINY_GATES.build(GATES, 0).double(), TINY_GATES.batch(0), chunk=chunk)
+
+
+def segmented(chunk: int | None = None) -> Network:
+    return Network(TINY_SEGMENTS.build(SEGMENTS, 0).double(), TINY_SEGMENTS.batch(0), chunk=chunk)
+
+
 def decoder(chunk: int | None = None) -> Network:
     space = spaces.get("nano-gpt2")
     model = space.build(archs(1)[0], 0).double()
@@ -175,6 +211,8 @@ NETWORKS = {
     scaled: TINY_SCALES,
     convolved: TINY_CONVOLUTIONS,
     recurrent: TINY_CELLS,
+    gated: TINY_GATES,
+    segmented: TINY_SEGMENTS,
 }
 
 
@@ -226,23 +264,17 @@ def snapshot(model: nn.Module) -> list[Any]:
     ] + [flags, hooks]
 
 
-@cache
-def kept_as_given(make: Any) -> tuple[Network, list[Any]]:
-    """A network in training mode without gradients, which no measure may change, and its state."""
+@pytest.mark.parametrize("make", NETWORKS, ids=lambda make: make.__name__)
+def test_nothing_is_left_behind(make: Any) -> None:
+    """Of a network in training mode without gradients, whose passes the measures share."""
     net = make()
     net.model.train()
     net.model.requires_grad_(False)
-    return net, snapshot(net.model)
-
-
-@pytest.mark.parametrize(("measure", "make"), PAIRS.values(), ids=list(PAIRS))
-def test_nothing_is_left_behind(measure: Measure, make: Any) -> None:
-    net, before = kept_as_given(make)
-    net.kept.clear()  # every pass is run again
-    state = torch.get_rng_state()
-    evaluate(measure, net)
-    assert snapshot(net.model) == before
-    assert torch.equal(torch.get_rng_state(), state)
+    before, state = snapshot(net.model), torch.get_rng_state()
+    for measure in (measure for measure, on in PAIRS.values() if on is make):
+        evaluate(measure, net)
+        assert snapshot(net.model) == before, measure.name
+        assert torch.equal(torch.get_rng_state(), state), measure.name
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +299,8 @@ def test_scores_do_not_depend_on_order_or_company(name: str, measurements: Measu
 TINY_PAIRS: dict[Any, list[Any]] = {
     TINY_VISION: [IMAGES, AutoFormerArch(12, IMAGES.layers[::-1])],
     TINY_STAGES: [STAGES, PitArch(4, 2, (1, 1, 1), (2, 2, 4))],
+    TINY_GATES: [GATES, OpenLmArch(10, 3, 2)],
+    TINY_SEGMENTS: [SEGMENTS, Gpt2Arch(8, (4, 2), (20, 20), 128, 1)],
     TINY_CELLS: [
         CELL,
         TINY_CELLS.from_json(
@@ -299,6 +333,15 @@ def test_every_proxy_scores_blocks_of_unlike_width_and_length(
     name: str, tiny_measurements: Measurements
 ) -> None:
     scores = get(name).score(TINY_STAGES, TINY_PAIRS[TINY_STAGES], tiny_measurements)
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("space", [TINY_GATES, TINY_SEGMENTS], ids=lambda space: space.name)
+@pytest.mark.parametrize("name", [n for n in EVERYWHERE if get(n).applies_to(TINY_GATES)])
+def test_every_proxy_scores_other_decoders(
+    name: str, space: Any, tiny_measurements: Measurements
+) -> None:
+    scores = get(name).score(space, TINY_PAIRS[space], tiny_measurements)
     assert np.isfinite(scores).all()
 
 
@@ -525,17 +568,22 @@ class Encoder(nn.Module):
         return y
 
 
-@pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
-def test_any_torch_transformer_can_be_scored(measure: Measure) -> None:
-    proxy = next(p for p in map(get, names()) if measure in p.measures)
-    if Needs.TAPS in proxy.needs:
-        pytest.skip("needs taps")
+@cache
+def plain_encoder() -> Network:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = Encoder()
     cotangent = torch.linspace(-1, 1, 16)
     tokens = torch.arange(18).view(3, 6)
-    net = Network(model, tokens, lambda hidden, _: (hidden * cotangent).mean((1, 2)))
+    return Network(model, tokens, lambda hidden, _: (hidden * cotangent).mean((1, 2)))
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=list(MEASURES))
+def test_any_torch_transformer_can_be_scored(measure: Measure) -> None:
+    proxy = next(p for p in map(get, names()) if measure in p.measures)
+    if Needs.TAPS in proxy.needs:
+        pytest.skip("needs taps")
+    net = plain_encoder()
     assert len(net.blocks) == 2
     assert math.isfinite(evaluate(measure, net).score)
 

@@ -14,7 +14,7 @@ import pytest
 
 import lpzero
 from lpzero.errors import InputError
-from lpzero.python.functions import Rows
+from lpzero.python.rows import Rows
 from spaces.tables import load
 
 PAGE = Path(__file__).parents[3] / "docs" / "in-a-notebook.md"
@@ -42,11 +42,11 @@ def test_the_code_of_the_page_runs(shown: dict[str, Any]) -> None:
     as_json = [table.space.to_json(arch) for arch in table.archs[:3]]
     np.testing.assert_array_equal(found.predict(as_json), found.predict(table.archs[:3]))
     assert found.get_params()["generations"] == 2
-    assert found.get_params()["crossover"] == 0.5
+    assert found.run_.settings["crossover"] == 0.5
     assert found.best_["rho"].keys() == {"train", "valid", "test"}
     assert f"{found.best_['rho']['test']:.3f}" in repr(found)
     assert "<table>" in found._repr_html_()
-    assert str(found.best_.formula) in [row["formula"] for row in found.hall_of_fame_]
+    assert str(found.best_.formula) in [line["formula"] for line in found.result_["top"]]
     assert len(found.history_) == 3
     assert shown["best_rho"] == max(row["rho"] for row in shown["ranked"])
     assert Path("best.json").exists()
@@ -56,6 +56,7 @@ def test_the_code_of_the_page_runs(shown: dict[str, Any]) -> None:
     assert len(shown["figure"].data) > 0
 
 
+@pytest.mark.slow
 def test_a_campaign_that_has_not_run_says_so() -> None:
     waiting = lpzero.Discovery("nano-gpt2", generations=1)
     assert repr(waiting) == "Discovery(nano-gpt2, generations=1)"
@@ -75,9 +76,10 @@ def test_rows_are_printed_shown_and_escaped() -> None:
     assert ragged._repr_html_().startswith("<table><thead><tr><th>b</th><th>a</th><th>c</th></tr>")
     assert repr(Rows([{"a": 1}], ("gone",))).split() == ["a", "1"]
     assert repr(Rows()) == "no rows"
-    assert repr(Rows({"n": i} for i in range(25))).endswith("... and 5 more")
+    assert repr(Rows({"n": i} for i in range(25))).endswith("... and 15 more")
 
 
+@pytest.mark.slow
 def test_rows_become_a_frame_where_pandas_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows([{"name": "a", "rho": 0.25}, {"name": "b", "rho": 1.0}], ("name",))
     with monkeypatch.context() as patch:
@@ -104,6 +106,7 @@ def test_importing_is_cheap(code: str) -> None:
     assert not {"torch", "numpy", "scipy", "sympy", "matplotlib", "click"} & set(loaded)
 
 
+@pytest.mark.slow
 def test_the_package_is_a_command() -> None:
     words = [sys.executable, "-m", "lpzero", "--version"]
     assert "lpzero" in subprocess.run(words, capture_output=True, text=True, check=True).stdout

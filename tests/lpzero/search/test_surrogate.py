@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +11,10 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import spaces
+from lpzero.scores.features import Features, describe
+from lpzero.scores.gaussian import Process
 from lpzero.search import evaluators, surrogate
-from lpzero.search.surrogate import (
-    GRID,
-    LOGARITHM,
-    PLAIN,
-    Features,
-    Kernel,
-    Process,
-    Surrogate,
-    cross_validated,
-    likelihood,
-)
+from lpzero.search.surrogate import LOGARITHM, PLAIN, Fitted, Scale, Surrogate
 from spaces import user_modules
 from spaces.errors import TableError
 from spaces.tables import load
@@ -42,30 +33,37 @@ def made(transform: Any = lambda y: y) -> Table:
     return make_table("made-up", SPACE, rows, "height", "none")
 
 
+def cross_validated(table: Table, scale: Scale) -> Any:
+    return surrogate.cross_validated(describe(table.space, table.archs), table.targets, scale)
+
+
 def test_features_and_constants_are_fitted_without_the_held_out_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = made()
     fitted: list[set[Any]] = []
     asked: list[tuple[set[Any], int]] = []
+    rows = describe(SPACE, table.archs)
+    archs = {id(row): arch for arch, row in zip(table.archs, rows, strict=True)}
 
     class Watched(Features):
-        def __init__(self, space: Any, archs: Sequence[Any]) -> None:
-            super().__init__(space, archs)
-            fitted.append(set(archs))
+        @classmethod
+        def of(cls, rows: Any) -> Features:
+            fitted.append({archs[id(row)] for row in rows})
+            return cls(**vars(super().of(rows)))
 
-        def __call__(self, archs: Sequence[Any]) -> Any:
-            asked.append((set(archs), len(fitted) - 1))
-            return super().__call__(archs)
+        def __call__(self, rows: Any) -> Any:
+            asked.append(({archs[id(row)] for row in rows}, len(fitted) - 1))
+            return super().__call__(rows)
 
     monkeypatch.setattr(surrogate, "Features", Watched)
-    predictions = cross_validated(table, PLAIN)
+    predictions = surrogate.cross_validated(rows, table.targets, PLAIN)
     assert np.isfinite(predictions).all()
     assert len(fitted) == 10
-    for archs, fold in asked[1::2]:  # after the rows it is fitted to come those it predicts
-        assert len(archs) == N // 10
-        assert archs.isdisjoint(fitted[fold])
-        assert archs | fitted[fold] == set(table.archs)
+    for held_out, fold in asked[1::2]:  # after the rows it is fitted to come those it predicts
+        assert len(held_out) == N // 10
+        assert held_out.isdisjoint(fitted[fold])
+        assert held_out | fitted[fold] == set(table.archs)
 
 
 def test_predictions_are_in_units_of_the_target_on_either_scale() -> None:
@@ -82,36 +80,38 @@ def test_predictions_are_in_units_of_the_target_on_either_scale() -> None:
     assert made_of.rmse == pytest.approx(np.sqrt(min(errors)))
 
 
-def test_a_process_predicts_its_points_in_their_units() -> None:
+def test_predictions_are_in_the_units_of_the_targets_and_a_plane_extrapolates() -> None:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(30, 3))
+    rows = [dict(zip("abc", point, strict=True)) for point in points.tolist()]
     targets = 500 + 40 * points @ [1.0, -2.0, 0.5]
-    predicted = Process(points, targets).predict(points)
-    assert predicted == pytest.approx(targets, abs=5)
-    beyond = Process(points, targets).predict(np.array([[4.0, 0.0, 0.0]]))
-    assert beyond[0] == pytest.approx(660, abs=20), "a plane extrapolates"
+    assert Fitted(rows, targets).predict(rows) == pytest.approx(targets, abs=5)
+    [beyond] = Fitted(rows, targets).predict([{"a": 4.0, "b": 0.0, "c": 0.0}])
+    assert beyond == pytest.approx(660, abs=20)
 
 
-def test_the_likelihood_is_that_of_the_normal_distribution() -> None:
-    from scipy.stats import multivariate_normal
-
-    rng = np.random.default_rng(1)
-    points, targets = rng.normal(size=(7, 2)), rng.normal(size=7)
-    constant = -3.5 * np.log(2 * np.pi)
-    for kernel in (GRID[0], GRID[-1], Kernel(1.0, 0.3, 2.0, 0.1)):
-        covariance = kernel.between(points, points) + kernel.noise * np.eye(7)
-        expected = multivariate_normal(np.zeros(7), covariance).logpdf(targets) - constant
-        assert likelihood(kernel, points, targets) == pytest.approx(expected, rel=1e-9)
+def test_the_process_is_the_most_likely_of_the_grid() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 3))
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    y = x @ [1.0, -2.0, 0.5] + np.sin(x[:, 0])
+    rows = [dict(zip("abc", point, strict=True)) for point in x.tolist()]
+    z = (y - y.mean()) / y.std()
+    best = max(surrogate.GRID, key=lambda one: Process(*one, x, z).evidence)
+    new = rng.normal(size=(4, 3))
+    expected = y.mean() + y.std() * Process(*best, x, z).predict(new)
+    found = Fitted(rows, y).predict([dict(zip("abc", p, strict=True)) for p in new.tolist()])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_a_fit_uses_one_blas_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 
-    def watched(*words: Any) -> float:
+    def watched(*words: Any) -> Any:
         seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
-        return likelihood(*words)
+        return Process(*words)
 
-    monkeypatch.setattr(surrogate, "likelihood", watched)
+    monkeypatch.setattr(surrogate, "Process", watched)
     table = made()
     with threadpool_limits(2, "blas"):
         Surrogate(SPACE, table)

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -19,12 +20,21 @@ from spaces.flexibert import FlexiBertSpace
 from spaces.flexibert.model import FlexiBert
 from spaces.gpt2 import Gpt2Space
 from spaces.gpt2.model import Gpt2
+from spaces.openlm import OpenLmSpace
+from spaces.openlm.model import OpenLm
+from spaces.tables.openlm import runs_by_architecture
+from spaces.transformer_xl import TransformerXlSpace
+from spaces.transformer_xl.model import TransformerXl
 
 
 def laid_out_parameters(space: Space[Any], arch: Any) -> int:
     with torch.device("meta"):
         if isinstance(space, FlexiBertSpace):
             model: torch.nn.Module = FlexiBert(space, space.as_built(arch))
+        elif isinstance(space, OpenLmSpace):
+            model = OpenLm(space, arch)
+        elif isinstance(space, TransformerXlSpace):
+            model = TransformerXl(space, arch)
         else:
             assert isinstance(space, Gpt2Space)
             model = Gpt2(space, arch)
@@ -42,7 +52,13 @@ def described(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("name", "n"),
-    [("flexibert", 500), ("gpt2-wt103", 200), ("gpt2-lm1b-corei7-pareto", 38)]
+    [
+        ("flexibert", 500),
+        ("gpt2-wt103", 200),
+        ("gpt2-lm1b-corei7-pareto", 38),
+        ("openlm", 130),
+        ("transformer-xl", 200),
+    ]
     + [(name, 100) for name in VISION],
 )
 def test_the_tables_are_whole(real_data: Path, name: str, n: int) -> None:
@@ -53,7 +69,15 @@ def test_the_tables_are_whole(real_data: Path, name: str, n: int) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["flexibert", "gpt2-wt103", "gpt2-lm1b-corei7-pareto", "autoformer-c100-kd", "pit-c100-kd"],
+    [
+        "flexibert",
+        "gpt2-wt103",
+        "gpt2-lm1b-corei7-pareto",
+        "openlm",
+        "transformer-xl",
+        "autoformer-c100-kd",
+        "pit-c100-kd",
+    ],
 )
 def test_the_files_have_the_registered_checksums(real_data: Path, name: str) -> None:
     assert not fetch(name, real_data, files="http://nowhere", archives="http://nowhere").downloaded
@@ -72,8 +96,8 @@ def test_every_flexibert_count_is_the_models(real_data: Path, space: FlexiBertSp
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["gpt2-wt103", "gpt2-lm1b-corei7-pareto"])
-def test_every_gpt2_count_is_the_released_one_and_the_models(real_data: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["gpt2-wt103", "gpt2-lm1b-corei7-pareto", "transformer-xl"])
+def test_every_lts_count_is_the_released_one_and_the_models(real_data: Path, name: str) -> None:
     table = tables.load(name, real_data)
     assert isinstance(table.space, Gpt2Space)
     path = real_data / tables.source(name).path / "params_summary.yaml"
@@ -81,6 +105,36 @@ def test_every_gpt2_count_is_the_released_one_and_the_models(real_data: Path, na
     for row, arch in zip(table.ids, table.archs, strict=True):
         assert table.space.parameter_fields(arch) == released[row]
         assert released[row]["total"] == laid_out_parameters(table.space, arch)
+
+
+def test_openlm_trained_on_twenty_tokens_for_each_of_our_parameters(real_data: Path) -> None:
+    table = tables.load("openlm", real_data)
+    runs = runs_by_architecture(real_data / tables.source("openlm").path)
+    trained = [
+        (run.tokens, table.space.parameters(arch))
+        for row, arch in zip(table.ids, table.archs, strict=True)
+        for run in runs[row].values()
+    ]
+    assert len(trained) == 435
+    assert all(tokens == 20 * parameters for tokens, parameters in trained)
+    for arch in table.archs[::13]:
+        assert table.space.parameters(arch) == laid_out_parameters(table.space, arch)
+
+
+def test_of_openlm_decoders_alike_in_depth_and_width_fewer_heads_train_better(
+    real_data: Path,
+) -> None:
+    table = tables.load("openlm", real_data)
+    groups, rows = table.groups("depth-width"), range(len(table))
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(rows, 2)
+        if groups[a] == groups[b] and table.archs[a].heads != table.archs[b].heads
+    ]
+    heads, loss = [arch.heads for arch in table.archs], table.targets
+    better = sum((heads[a] < heads[b]) == (loss[a] > loss[b]) for a, b in pairs)
+    assert (better, len(pairs)) == (101, 120)
+    assert sorted(np.bincount(table.groups("batch"))) == [14, 19, 97]
 
 
 def test_the_pareto_folder_has_latency_and_memory(real_data: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import yaml
 import spaces
 from spaces import tables
 from spaces.errors import TableError, UnknownNameError
-from spaces.tables import nano
+from spaces.openlm import OpenLmArch
+from spaces.tables import nano, openlm
 from spaces.tables.table import Table, make_table
 
 GLUE = ("cola", "mnli", "mrpc", "qnli", "qqp", "rte", "sst", "sts", "glue")
@@ -59,14 +61,34 @@ def gpt2_config() -> dict[str, Any]:
     }
 
 
-def write_gpt2(root: Path, config: dict[str, Any], **summary: Any) -> Path:
-    folder = root / "lts" / "random_GPT2_wt103"
+def write_gpt2(root: Path, config: dict[str, Any], family: str = "GPT2", **summary: Any) -> Path:
+    folder = root / "lts" / f"random_{family}_wt103"
     for place in ("config_0/j1", "config_3/j10"):
         (folder / place).mkdir(parents=True, exist_ok=True)
         (folder / place / "model_config.yaml").write_text(yaml.safe_dump(config))
     rows = {"config_0_j1": {"valid_ppl": 30.0}, "config_3_j10": {"valid_ppl": 40.5}} | summary
     (folder / "ppl_summary.yaml").write_text(yaml.safe_dump(rows))
     return folder
+
+
+def transformer_xl_config() -> dict[str, Any]:
+    lengths = {"n_token": 267736, "mem_len": 192, "attn_type": 0, "pre_lnorm": False}
+    return gpt2_config() | lengths | {"n_layer": 5, "n_head": [2] * 7, "d_inner": [600] * 7}
+
+
+OPENLM_RUNS = {
+    "d=96_l=4_h=4-8-0.003-0.033-8-1000-100-3e-05": 4.5,
+    "d=96_l=4_h=4-8-0.003-0.033-8-1000-400-3e-05": 4.25,
+    "d=488_l=8_h=12-64-0.003-0.033-64-2000-200-3e-05": 3.5,
+    "d=96_l=4_h=4-8-0.003-0.033-8-1000-200-3e-05": 4.75,
+}
+
+
+def write_openlm(root: Path, runs: Any) -> Path:
+    path = root / "openlm" / "grid.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(runs))
+    return path
 
 
 def nano_document(name: str = "nano-gpt2", n: int = 12) -> dict[str, Any]:
@@ -99,6 +121,63 @@ def test_flexibert_rows_become_architectures(tmp_path: Path) -> None:
     assert table.targets.tolist() == [60.0, 67.0]
     assert [layer.operation for layer in table.archs[0].layers] == ["dsc9", "dft"]
     assert table.extra["rte"].tolist() == [60.0, 67.0]
+
+
+def test_transformer_xl_lists_end_at_the_number_of_layers(tmp_path: Path) -> None:
+    config = transformer_xl_config() | {"cutoffs": [19997, 39997, 199997, 267736]}
+    write_gpt2(tmp_path, config, "TransXL")
+    table = tables.load("transformer-xl", tmp_path)
+    assert table.space.name == "transformer-xl"
+    assert table.targets.tolist() == [-30.0, -40.5]
+    assert (table.archs[0].n_head, table.archs[0].d_inner) == ((2,) * 5, (600,) * 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mem_len": 0}, "mem_len = 0, expected 192 in space transformer-xl"),
+        ({"tgt_len": 64}, "tgt_len = 64, expected 192"),
+        ({"pre_lnorm": True}, "pre_lnorm = True, expected False"),
+        ({"attn_type": 2}, "attn_type = 2, expected 0"),
+        ({"n_token": 50264}, "n_token = 50264, expected 267736"),
+    ],
+)
+def test_a_wrong_transformer_xl_configuration_is_named(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    write_gpt2(tmp_path, transformer_xl_config() | change, "TransXL")
+    with pytest.raises(TableError, match=message):
+        tables.load("transformer-xl", tmp_path)
+
+
+def test_openlm_rows_are_architectures_with_the_loss_of_their_best_run(tmp_path: Path) -> None:
+    write_openlm(tmp_path, OPENLM_RUNS)
+    table = tables.load("openlm", tmp_path)
+    assert table.ids == ("d=96_l=4_h=4", "d=488_l=8_h=12")
+    assert table.archs == (OpenLmArch(96, 4, 4), OpenLmArch(488, 8, 12))
+    assert table.targets.tolist() == [-4.25, -3.5]
+    columns = {name: column.tolist() for name, column in table.extra.items()}
+    assert columns == {"runs": [3, 1], "batch": [8, 64], "warmup": [400, 200]}
+    assert openlm.count(tmp_path / "openlm" / "grid.json") == 2
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ([], "expected names of runs with their losses"),
+        ({}, "expected names of runs with their losses"),
+        ({"d=96_l=4_h=4": 4.5}, "'d=96_l=4_h=4' is not the name of a run"),
+        ({"d=96_l=4_h=4-8-0.003-0.033-16-1000-100-3e-05": 4.5}, "is not the name of a run"),
+        ({"d=96_l=4_h=5-8-0.003-0.033-8-1000-100-3e-05": 4.5}, "heads = 5 is outside space openlm"),
+        ({"d=96_l=4_h=4-8-0.003-0.033-8-1000-100-3e-05": "4"}, "loss = '4', expected a number"),
+        ({"d=96_l=4_h=4-8-0.003-0.033-8-1000-100-3e-05": float("nan")}, "expected a finite number"),
+    ],
+)
+def test_a_wrong_openlm_file_is_named(tmp_path: Path, runs: Any, message: str) -> None:
+    path = write_openlm(tmp_path, runs)
+    with pytest.raises(TableError, match=message) as caught:
+        tables.load("openlm", tmp_path)
+    assert str(caught.value).startswith(str(path))
 
 
 def test_gpt2_rows_become_architectures_and_perplexity_is_negated(tmp_path: Path) -> None:
@@ -210,7 +289,8 @@ def test_another_json_value_is_refused(tmp_path: Path, content: Any) -> None:
         ({"d_inner": [600, 9000]}, r"d_inner\[1\] = 9000 is outside space gpt2"),
         ({"n_head": [2, 3]}, r"n_head\[1\] = 3 is outside space gpt2"),
         ({"n_head": 2}, "n_head = 2, expected a list"),
-        ({"n_layer": 3}, "n_layer = 3, expected 2"),
+        ({"n_layer": 3}, "n_layer = 3, expected 1 to 2, the length of n_head"),
+        ({"n_layer": 0}, "n_layer = 0, expected 1 to 2"),
         ({"tgt_len": 32}, "tgt_len = 32, expected 192"),
         ({"n_token": 1000}, "n_token = 1000, expected 50264"),
         ({"cutoffs": [59997, 50264]}, r"cutoffs below n_token = \(\), expected \(19997, 39997\)"),
@@ -270,13 +350,20 @@ def test_a_wrong_nano_file_is_named(tmp_path: Path, change: Any, message: str) -
         read_nano(tmp_path, nano_document() | change)
 
 
-def test_groups_label_equal_depths_and_widths() -> None:
+def test_groups_label_equal_depths_widths_and_columns() -> None:
     table = nano_table()
     depths = [table.space.depth(arch) for arch in table.archs]
     widths = [table.space.width(arch) for arch in table.archs]
     pairs = list(zip(depths, widths, strict=True))
-    for kind, keys in (("depth", depths), ("width", widths), ("depth-width", pairs)):
-        labels = table.groups(kind)  # type: ignore[arg-type]
+    costs = [index // 7 for index in range(40)]
+    table = replace(table, extra={"cost": np.array(costs) * 1.5})
+    for kind, keys in (
+        ("depth", depths),
+        ("width", widths),
+        ("depth-width", pairs),
+        ("cost", costs),
+    ):
+        labels = table.groups(kind)
         assert labels.shape == (40,)
         assert set(labels) == set(range(len(set(keys))))
         assert len(set(zip(labels.tolist(), keys, strict=True))) == len(set(keys))
@@ -284,7 +371,7 @@ def test_groups_label_equal_depths_and_widths() -> None:
 
 def test_an_unknown_grouping_is_an_error() -> None:
     with pytest.raises(UnknownNameError, match="unknown grouping 'height'"):
-        nano_table().groups("height")  # type: ignore[arg-type]
+        nano_table().groups("height")
 
 
 def test_the_digest_follows_the_content_alone() -> None:
