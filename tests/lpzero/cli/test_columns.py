@@ -78,7 +78,7 @@ def test_every_column_is_ranked_without_a_proxy(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["discover", "{csv}", "--out", "{out}"], "or --columns-only to combine its columns"),
+        (["discover", "{csv}", "--out", "{out}"], "use --target COLUMN"),
         (["discover", "{csv}", "--columns-only", "--out", "{out}"], "use --target COLUMN"),
         (["discover", "{csv}", "--columns-only", "--target", "acc", "--out", "{out}"],
          "there is no column 'acc' (--target); the file has: arch, Model Size, params"),
