@@ -111,6 +111,7 @@ def test_bad_input_is_one_line_and_code_two(
     assert len([line for line in errors.splitlines() if "rror" in line]) == 1
 
 
+@pytest.mark.slow
 def test_too_few_columns_are_named_and_no_statistics_are_blamed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -79,6 +79,7 @@ def test_architectures_that_were_trained_twice_give_the_noise_ceiling(tmp_path: 
     assert table.ceiling == pytest.approx(spearmanr(*zip(*targets, strict=True)).statistic)
 
 
+@pytest.mark.slow
 def test_a_constant_target_and_a_million_rows_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,7 @@ def test_only_what_can_be_built_is_drawn() -> None:
         space.validate(space.from_json(refused))
 
 
+@pytest.mark.slow
 def test_sizes_are_those_of_the_model() -> None:
     space = made()
     arch = space.from_json({"n_layer": 2, "n_embd": 12, "n_head": 3})
@@ -72,6 +73,7 @@ def test_sketches_belong_to_the_fields_that_are_fixed() -> None:
     assert address(space, arch, SketchOptions()) != address(other, arch, SketchOptions())
 
 
+@pytest.mark.slow
 def test_formulas_and_proxies_score_it_as_lpzero_score_does(tmp_path: Path) -> None:
     import lpzero
 
@@ -145,6 +147,7 @@ def test_a_network_that_does_not_fit_ends_the_search_on_every_machine_alike() ->
         made(batch=[10**9, 10**9])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [8, 16])
 def test_an_alias_bomb_is_one_line(
     levels: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
