@@ -22,12 +22,12 @@ from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.column_features import Features
 
 MOST_MEMBERS = 8
-_WIDTH = 12  # sums that are kept per step of the beam
-_EXACT = 80  # extensions of each that are ranked exactly
+_WIDTH = 8  # sums that are kept per step of the beam
+_EXACT = 64  # extensions of each that are ranked exactly
 _UNEXPLAINED = 2e-3  # the least share of a feature that the others must leave unexplained
 _RIDGE = 1e-4  # of a feature's variance, added to it where weights are fitted
 _ACTIVE = 400  # features that evolution draws from
-_GENERATIONS, _OFFSPRING = 30, 400
+_GENERATIONS, _OFFSPRING = 12, 400
 _KEPT = 40  # sums of each number of features
 _RANKED = 128  # candidates that are ranked at a time: their scores stay in the cache
 
@@ -94,6 +94,13 @@ class _Space:
     def scores(self, members: IntArray, weights: FloatArray) -> FloatArray:
         """The scores (K, n) of sums of features (K, M) with these weights."""
         return np.asarray(np.matmul(weights[:, np.newaxis, :], self.values[members])[:, 0])
+
+
+def fit_weights(values: FloatArray, target_ranks: FloatArray) -> FloatArray:
+    """The weights (M,) of features (M, n) that a sum with that target has."""
+    target = normal_scores(target_ranks)
+    values = values - values.mean(axis=1, keepdims=True)
+    return _solve((values @ values.T)[np.newaxis], (values @ target)[np.newaxis], len(target))[0]
 
 
 def _solve(products: FloatArray, by_target: FloatArray, n: int) -> FloatArray:
