@@ -24,7 +24,7 @@ import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from lpzero.errors import InputError
 from primitives.errors import did_you_mean
@@ -36,7 +36,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """How a setting's values are validated, and how the command line spells them."""
+    """How a setting's values are validated, and how the command line spells them.
+
+    `python` is the type of the values in Python.
+    """
+
+    python: ClassVar[str] = "str"
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError unless the value is allowed."""
@@ -55,6 +60,7 @@ class ValueKind:
 class Whole(ValueKind):
     """A whole number within bounds; `none`, if given, is the argument that means None."""
 
+    python: ClassVar[str] = "int"
     least: int | None = None
     most: int | None = None
     none: str | None = None
@@ -80,6 +86,7 @@ SEED = Whole(0, (1 << 32) - 1)  # what every generator of random numbers takes
 class Real(ValueKind):
     """A finite number within bounds; `is_open` excludes the lower one."""
 
+    python: ClassVar[str] = "float"
     least: float | None = None
     most: float | None = None
     is_open: bool = False
@@ -119,6 +126,7 @@ class Text(ValueKind):
 class Place(Text):
     """The path of a file or a folder, or of either."""
 
+    python: ClassVar[str] = "str | Path"
     may_be_file: bool = True
     may_be_folder: bool = True
 
@@ -156,6 +164,7 @@ class SomeOf(ValueKind):
     `shorthand` maps words to whole tuples, such as "off" to the empty one.
     """
 
+    python: ClassVar[str] = "Sequence[str]"
     what: str
     known: Collection[str]
     separator: str = ","
@@ -191,6 +200,7 @@ class SomeOf(ValueKind):
 class Names(ValueKind):
     """Several names in one argument, separated by commas; what they name is checked later."""
 
+    python: ClassVar[str] = "Sequence[str]"
     what: str
 
     def check(self, name: str, value: Any) -> None:
@@ -212,6 +222,7 @@ class Names(ValueKind):
 class Repeated(ValueKind):
     """A list of strings; the option is repeated for each of them."""
 
+    python: ClassVar[str] = "Sequence[str]"
     metavar: str
 
     def check(self, name: str, value: Any) -> None:
@@ -226,6 +237,7 @@ class Repeated(ValueKind):
 class Switch(ValueKind):
     """False unless the option is given; `off` is the one that undoes what a preset turned on."""
 
+    python: ClassVar[str] = "bool"
     off: str | None = None
 
     def check(self, name: str, value: Any) -> None:
@@ -241,6 +253,8 @@ class Switch(ValueKind):
 @dataclass(frozen=True, slots=True)
 class Bytes(ValueKind):
     """An amount of memory in bytes, spelled 4GB, 512MB or 4 (gigabytes)."""
+
+    python: ClassVar[str] = "int"
 
     def check(self, name: str, value: Any) -> None:
         Whole(1).check(name, value)

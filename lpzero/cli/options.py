@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING
+from dataclasses import MISSING, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -127,7 +127,8 @@ def given(context: click.Context) -> dict[str, Any]:
 
 def _option(name: str) -> Callable[[Command], Command]:
     """A decorator that gives a command of an experiment an option that the verbs share."""
-    [entry] = [entry for entry in options(groups.Running) if entry.name == name]
+    [shared] = [entry for entry in options(groups.Running) if entry.flag == f"--{name}"]
+    entry = replace(shared, name=name)  # experiments call it as the command line does
 
     def decorate(command: Command) -> Command:
         made = parameter(entry)

@@ -142,15 +142,15 @@ def run(request: Request, screen: Screen) -> Outcome:
     from lpzero.discover.discovery import Campaign
 
     start = time.perf_counter()
-    folder, running = out(request), request.running
+    running = request.running
     _check_files(request)
     with _trackers(request.track) as trackers:
         campaign = Campaign(
             list(request.tables) or None,
             preset=request.preset,
-            out=folder,
+            out=request.out,
             resume=request.resume,
-            data=running.data,
+            data=running.tables_folder,
             space=request.file.chosen_space,
             cache=running.cache,
             device=running.device,
@@ -173,9 +173,10 @@ def run(request: Request, screen: Screen) -> Outcome:
             logger.warning("%s", remark)
         if screen.stops():
             raise KeyboardInterrupt  # the generation is finished and saved
-        result = {**campaign.judge().result_, "out": folder}
+        result = {**campaign.judge().result_, "out": request.out}
         result |= _held_out(campaign, request, screen)
-    return Outcome(result | {"seconds": round(time.perf_counter() - start, 3)})
+    seconds = round(time.perf_counter() - start, 3)
+    return Outcome(result | {"seconds": seconds}, {"campaign": campaign})
 
 
 @contextmanager

@@ -68,7 +68,7 @@ class Request:
 
 def run(request: Request, screen: Screen) -> Outcome:
     """The best formulas and what they are compared with; also in the run's directory."""
-    from lpzero import exhaust as engine
+    import lpzero.exhaust as engine
     from lpzero.exhaust.report import floors
     from lpzero.exhaust.run import exhaustive_config
     from lpzero.runs.directory import RunDirectory
@@ -91,7 +91,7 @@ def run(request: Request, screen: Screen) -> Outcome:
         lock=request.directory.lock,
         memory=running.memory or request.settings.memory,
     )
-    table = request.file.load_networks(request.table, running.data)
+    table = request.file.load_networks(request.table, running.tables_folder)
     sketch = request.networks.sketch(request.seed)
     builder = Builder(
         sketch,

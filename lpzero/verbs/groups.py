@@ -213,10 +213,11 @@ class Where:
 class Data:
     """Where the released tables are."""
 
-    data: str | None = option(
+    tables_folder: str | None = option(
         None,
         "The data root: the folder of the released tables.",
         FOLDER,
+        "--data",
         is_local=True,
         variable="LPZERO_DATA",
     )

@@ -88,7 +88,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     # Columns of a table without networks are proxies by name, too.
     has_networks = not (is_named and has_no_networks(str(request.table), request.file.chosen_space))
     proxies: Sequence[Proxy] = [find(text) for text in request.proxies] if has_networks else []
-    table = request.file.load(request.table, request.running.data)
+    table = request.file.load(request.table, request.running.tables_folder)
     ranking, scores = None, dict[str, Any]()
     if table.space is None:
         columns = [column_proxy(text, table) for text in request.proxies]

@@ -82,7 +82,9 @@ def _transferred(runs: Sequence[Any], running: groups.Running) -> Transfer:
             raise InputError(
                 f"{run.folder} is a {run.kind}: --transfer needs runs that found formulas"
             )
-    return transfer.measure(runs, running.data, running.cache, running.device, running.workers)
+    return transfer.measure(
+        runs, running.tables_folder, running.cache, running.device, running.workers
+    )
 
 
 def _rows(path: Path, run: Any) -> list[dict[str, Any]]:

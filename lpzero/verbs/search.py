@@ -278,7 +278,7 @@ def resources(request: Request, label: str | None) -> Resources:
 
     running = request.running
     return Resources(
-        data=running.data,
+        data=running.tables_folder,
         cache=running.folder,
         device=running.device,
         jobs=running.jobs,
@@ -355,7 +355,7 @@ def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchR
     if "evaluator" not in asked:
         table = asked.get("table")
         alone = loop.by_proxy and table is None and not request.compare
-        data = None if request.running.data is None else str(request.running.data)
+        data = None if request.running.tables_folder is None else str(request.running.tables_folder)
         asked["evaluator"] = evaluators.PROXY if alone else evaluators.default(space, table, data)
     is_inside = not (request.compare or request.beyond_table)
     if asked["evaluator"] == evaluators.SURROGATE and is_inside:

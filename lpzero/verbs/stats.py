@@ -68,7 +68,7 @@ def _extract(request: Request, store: Store, screen: Screen) -> Outcome:
         request.retry_failed,
         label=screen.label(str(request.table)),
     )
-    table = request.file.load_networks(request.table, request.running.data)
+    table = request.file.load_networks(request.table, request.running.tables_folder)
     report, _ = build(table.space, table.archs, builder)
     failed = [{"id": table.ids[i], "reason": reason} for i, reason in report.failed.items()]
     row: dict[str, Any] = {

@@ -140,10 +140,10 @@ def run(request: Request, screen: Screen) -> Outcome:
 def _plan(request: Request) -> Plan:
     """The space's own training, or the recipe of the nano table of that name."""
     from spaces.training.recipes import own_plan, plan_named
-    from spaces.user_modules import is_address
+    from spaces.user_modules import is_address, named_space
 
     seeds = request.seeds
-    if is_address(request.space):
+    if is_address(request.space) or named_space(request.space) is not None:
         own = own_plan(request.space, request.n_archs, seeds)
         if own is None:
             raise InputError(

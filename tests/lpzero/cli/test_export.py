@@ -28,13 +28,6 @@ from tests.lpzero.small_campaign import discovery, sketches, table
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("campaign") / "run"
-    discovery(out).run()
-    return out
-
-
 def result(campaign: Path) -> Any:
     return json.loads((campaign / "result.json").read_text())
 
