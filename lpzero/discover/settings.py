@@ -44,7 +44,15 @@ UP_TO, EXACT = CHAINS = ("up-to", "exact")
 BEST, REPLACE_WORST = SURVIVORS = ("best", "replace-worst")
 EQUAL, RELEASED = BINARY_WEIGHTS = ("equal", "released")
 # Left out of a stored campaign where they have their defaults, as in those that never had them.
-_LATER = ("sign", "reductions", "chains", "survivors", "binary_weights", "whole_table")
+_LATER = (
+    "sign",
+    "reductions",
+    "chains",
+    "survivors",
+    "binary_weights",
+    "whole_table",
+    "weights_seeds",
+)
 
 
 _RULES_ON = tuple(sorted(DEFAULT_RULES))
@@ -192,14 +200,20 @@ class Settings:
         Whole(10, 1_000_000, none="all"),
     )
     choose: str = option(
-        "stable",
-        "How the winner is chosen: stable takes the best rho on train and valid among formulas"
-        " whose scores repeat with other seeds (see --stable), valid the member of the front that"
-        " is best on valid, train the formula with the best fitness. nested cross-validates how"
-        " much of the networks to read, from a single counter to four reliable terms, and takes the"
-        " simplest level that is as good as the best; with several tables, columns alone, --terms 1"
-        " or another method than front it is stable.",
+        NESTED,
+        "How the winner is chosen: nested cross-validates how much of the networks to read, from a"
+        " single counter to four reliable terms, and takes the simplest level that is as good as"
+        " the best; stable takes the best rho on train and valid among formulas whose scores repeat"
+        " with other seeds (see --stable), valid the member of the front that is best on valid,"
+        " train the formula with the best fitness. With several tables, columns alone, --terms 1 or"
+        " another method than front, nested is stable.",
         OneOf("way to choose", CHOOSE),
+    )
+    weights_seeds: int = option(
+        1,
+        "With --choose nested: over how many seeds of weights and batches the values of networks"
+        " are averaged. With 1, how far they repeat is read off 30 rows with a second seed.",
+        Whole(1, 16),
     )
     stable: float = option(
         STABLE,
@@ -236,10 +250,10 @@ class Settings:
         """Whether the choice looks at scores of other weights and another batch."""
         return self.choose in (NESTED, "stable")
 
-    def rule(self, n_tables: int) -> str:
-        """How the winner of a campaign on so many tables is chosen."""
-        applies = self.starts_from_beam and not self.columns_only and n_tables == 1
-        return "stable" if self.choose == NESTED and not applies else self.choose
+    def for_tables(self, n_tables: int) -> Settings:
+        """The settings of a campaign on so many tables: where there are no levels, `stable`."""
+        has_levels = self.starts_from_beam and not self.columns_only and n_tables == 1
+        return self if has_levels or self.choose != NESTED else replace(self, choose="stable")
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, later ones only where they are not the defaults."""
