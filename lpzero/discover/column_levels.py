@@ -113,7 +113,7 @@ class ColumnSearch:
         places = np.array(members)
         scores -= features.means[places, np.newaxis]
         scores /= features.spreads[places, np.newaxis]
-        return fit_weights(scores, rank_targets(targets[rows])).tolist()
+        return list(map(float, fit_weights(scores, rank_targets(targets[rows]))))
 
 
 @dataclass(frozen=True, eq=False)

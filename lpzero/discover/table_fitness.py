@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
+from lpzero.discover.column_levels import column_levels
 from lpzero.discover.levels import (
-    Level,
+    AnyLevel,
     LevelChoice,
     ReliableTerms,
     choose_level,
@@ -243,8 +244,10 @@ class TableFitness:
         return first, first if self.second_seed is None else self.second_seed.scores(formulas)
 
     @cached_property
-    def levels(self) -> list[Level]:
+    def levels(self) -> Sequence[AnyLevel]:
         """The levels of `--choose nested`, simplest first."""
+        if self.settings.columns_only:
+            return column_levels(self.columns.values, self.settings.seed)
         first, *others = self.seeds
         terms = term_table(first, self.term_language)
         again = None if self.second_seed is None else values_of(terms.terms, self.second_seed)

@@ -100,7 +100,8 @@ def fit_weights(values: FloatArray, target_ranks: FloatArray) -> FloatArray:
     """The weights (M,) of features (M, n) that a sum with that target has."""
     target = normal_scores(target_ranks)
     values = values - values.mean(axis=1, keepdims=True)
-    return _solve((values @ values.T)[np.newaxis], (values @ target)[np.newaxis], len(target))[0]
+    products, by_target = values @ values.T, values @ target
+    return np.asarray(_solve(products[np.newaxis], by_target[np.newaxis], len(target))[0])
 
 
 def _solve(products: FloatArray, by_target: FloatArray, n: int) -> FloatArray:
