@@ -31,6 +31,21 @@ from primitives.errors import did_you_mean
 from spaces.memory import UNITS, read_bytes
 
 _KEY, _GROUP, _GIVEN = "option", "group", "given"
+# The panels of a help page, in their order: --help shows the first, --help-all the others too.
+PANELS = (
+    COMMON := "common",
+    TABLE_FILE := "table file",
+    NETWORKS := "networks",
+    LANGUAGE := "language",
+    EVOLUTION := "evolution",
+    LOOP := "loops",
+    BOUNDS := "bounds",
+    SUPERNET := "supernet",
+    JUDGEMENT := "judgement",
+    PAPERS := "reproduction of the papers",
+    CLUSTER := "machine and cluster",
+)
+FORMER = "former"  # accepted, but shown on no help page: another option does the same
 T = TypeVar("T")
 
 
@@ -276,10 +291,13 @@ def option(
     is_local: bool = False,
     is_code: bool = False,
     variable: str | None = None,
+    panel: str = COMMON,
+    former: tuple[str, ...] = (),
 ) -> T:
     """A field of a frozen dataclass that is also an option.
 
-    `flag` is the option's spelling if it differs from the field's name. The result does not depend
+    `flag` is the option's spelling if it differs from the field's name, `panel` the part of the
+    help page that it stands on, `former` are names that it had before. The result does not depend
     on an option that `is_local`: it says where or how long to work, and is not part of the command
     that reproduces a run. One that `is_code` may name code of the user's, which `make` runs.
     `variable` is the environment variable that sets it, too.
@@ -287,7 +305,7 @@ def option(
     if isinstance(kind, Switch) and default:
         raise TypeError("a switch that is on by default could not be turned off")
     about = {"help": help, "kind": kind, "flag": flag, "variable": variable}
-    about |= {"is_local": is_local, "is_code": is_code}
+    about |= {"is_local": is_local, "is_code": is_code, "panel": panel, "former": former}
     made: T = dataclasses.field(default=default, metadata={_KEY: about})
     return made
 
@@ -324,6 +342,13 @@ class Option:
     is_code: bool = False
     variable: str | None = None
     is_argument: bool = False
+    panel: str = COMMON
+    former: tuple[str, ...] = ()
+
+    @property
+    def former_flags(self) -> list[str]:
+        """The flags of the names that the option had before."""
+        return [_flag(name) for name in self.former]
 
     def addresses(self, value: Any) -> list[str]:
         """The addresses of code in the value, if the option may have some."""
@@ -346,13 +371,17 @@ def options(settings: Any) -> list[Option]:
     for field in dataclasses.fields(settings):
         if _KEY in field.metadata:
             about = dict(field.metadata[_KEY])
-            spelled = about.pop("flag", None) or "--" + field.name.replace("_", "-")
+            spelled = about.pop("flag", None) or _flag(field.name)
             entries.append(Option(field.name, flag=spelled, default=field.default, **about))
         elif _GROUP in field.metadata:
             entries += options(field.metadata[_GROUP])
         elif _GIVEN in field.metadata:
             entries += field.metadata[_GIVEN]()
     return entries
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
@@ -408,6 +437,7 @@ def _shared(owners: Mapping[str, Option]) -> Option:
 def make(kind: type[T], given: Mapping[str, Any]) -> T:
     """The request with the given values, by the names of its options; raise InputError if wrong."""
     known = {entry.name: entry for entry in options(kind)}
+    given = renamed(kind, given)
     for name in given:
         if name not in known:
             raise InputError(f"unknown option {name!r}; {did_you_mean(name, known)}")
@@ -421,6 +451,12 @@ def make(kind: type[T], given: Mapping[str, Any]) -> T:
 
             load_address(address)
     return made
+
+
+def renamed(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values by the names that the options have now, where former ones are given."""
+    now = {former: entry.name for entry in options(kind) for former in entry.former}
+    return {now.get(name, name): value for name, value in given.items()}
 
 
 def _made(kind: type[T], given: Mapping[str, Any]) -> T:

@@ -9,6 +9,11 @@ from typing import Any
 from lpzero.options import argument, group
 from lpzero.verbs import Outcome, Screen, groups
 
+EXAMPLES = (
+    "lpzero counters nano-gpt2",
+    "lpzero counters my.csv --target accuracy --space my_space.py:SPACE",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:

@@ -8,6 +8,11 @@ from lpzero.errors import InputError
 from lpzero.options import Switch, argument, group, option
 from lpzero.verbs import Outcome, Screen, groups
 
+EXAMPLES = (
+    "lpzero tables",
+    "lpzero tables fetch gpt2-wt103 --data ~/tables",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:

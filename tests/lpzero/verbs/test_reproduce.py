@@ -37,7 +37,7 @@ SMALLEST = (
     (
         "exhaustive run",
         "exhaust ROWS --space nano-gpt2 --target accuracy --smaller-is-better --batch 2 --length 8"
-        " --permutations 0 --top 3 --by within --split-seed 1 --seed 1",
+        " --permutations 0 --top 3 --by within --split-seed 1 --weights-seed 1",
     ),
     ("ranking", "rank COLUMNS --target accuracy --smaller-is-better --proxy cost"),
     (
