@@ -39,6 +39,7 @@ LEVELS = (
     ("products, 12", PAIRS, 12),
 )
 MOST_ROWS = 2000  # that are searched: of more rows a sample is, and weights are fitted on all
+_ROWS_OF_A_FEATURE = 15  # a sum of more features than rows allow is that of as many
 _REMEMBERED = 40  # searches: every level asks for those of all folds
 
 
@@ -83,6 +84,11 @@ class ColumnSearch:
         return [FittedSum(formulas[i], float(rhos[i])) for i in np.argsort(-rhos, kind="stable")]
 
     @property
+    def evaluated(self) -> int:
+        """How many formulas the remembered searches ranked exactly."""
+        return sum(found.evaluated for _, found in self._memory.values())
+
+    @property
     def values(self) -> Values:
         """The scores of formulas on all rows."""
         return Values(columns=self.columns)
@@ -100,6 +106,7 @@ class ColumnSearch:
                 drawn = np.random.default_rng(self.seed)
                 sample = np.sort(drawn.choice(rows, MOST_ROWS, replace=False))
             features = features_of(self.columns, sample, kind)
+            most = min(most, max(1, len(sample) // _ROWS_OF_A_FEATURE))
             found = search(features, rank_targets(targets[sample]), most, self.seed)
             no_values = replace(features, values=np.empty((len(features), 0)))
             self._memory[key] = no_values, found

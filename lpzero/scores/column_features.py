@@ -22,7 +22,8 @@ from primitives.formula import Column, Constant, Formula, add, multiply
 
 # Kinds of features: a column on its main scale, under any operation, and products of two of these.
 MAIN, SINGLE, PAIRS = KINDS = ("main", "single", "pairs")
-_PAIRED = 84  # features of one column that products of two are made of: 3,486 products
+_PAIRED = 60  # features of one column that products of two are made of: 1,770 products
+_PAIRED_OF_A_COLUMN = 6
 _SAME = 0.9999  # features of a column that correlate so far are one
 _FLAT = 1e-9  # of a feature's size: what varies less is constant
 _QUANTILES = (0.5, 0.25, 0.75)
@@ -170,7 +171,7 @@ def _distinct(values: FloatArray) -> IntArray:
 
 def _pairs(owners: Sequence[int], n_columns: int) -> IntArray:
     """The pairs (P, 2) of features of two columns, each column's first few."""
-    most = max(1, _PAIRED // max(1, n_columns))
+    most = min(_PAIRED_OF_A_COLUMN, max(1, _PAIRED // max(1, n_columns)))
     places = [at for at, owner in enumerate(owners) if owners[:at].count(owner) < most][:_PAIRED]
     pairs = [
         (first, second)
