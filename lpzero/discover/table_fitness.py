@@ -216,7 +216,7 @@ class TableFitness:
         if not self.settings.reads_second_seed:
             return None
         if self.settings.columns_only:
-            return None if columns is None else Values(columns=columns().values)
+            return None if columns is None else Values(columns=columns().at(self.repeated_rows))
         sketches = self._second_seed_sketches
         if sketches is None:
             return None
