@@ -21,7 +21,14 @@ from lpzero.discover.settings import NESTED
 from lpzero.errors import LPZeroError
 from lpzero.judgement.correlation import agreement
 from lpzero.judgement.measures import Measures
-from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
+from lpzero.judgement.rivals import (
+    Contest,
+    Count,
+    MeasureStability,
+    Rival,
+    contest_fields,
+    rival_lines,
+)
 from lpzero.judgement.table import TableJudge
 from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.columns import RANK_OF
@@ -120,10 +127,12 @@ def scores(
     objective: Objective,
     result: dict[str, Any],
     others: NetworkRivals | None = None,
+    supervised: Sequence[Rival] = (),
 ) -> dict[str, Any]:
     """The winner's score and the target of every row, as JSON values, for figures.
 
-    `others` gives rivals beside the counters, the best count and the published formulas.
+    `others` gives rivals beside the counters, the best count and the published formulas, and
+    `supervised` are those fitted to the targets of the only table.
     """
     text = result["best"]["formula"]
     columns = {}
@@ -134,6 +143,7 @@ def scores(
         if judged.table.space is not None:
             rivals = formula_rivals(fitness.values.table, _count(result, name), fitness.workers)
         rivals += [] if others is None else others.of(judged)
+        rivals += supervised
         lines = rival_lines(judged, values, rivals)
         columns[name] = column(judged.table, judged.parts, values, lines)
     return sheet(text, columns)

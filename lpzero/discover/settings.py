@@ -37,6 +37,7 @@ from primitives.statistics import STATISTICS
 METHODS = ("paper", "front", "random")
 ACROSS = ("regret", "fisher", "min", "pareto")
 NESTED = "nested"
+GP, NO_PREDICTOR = PREDICTORS = ("gp", "none")
 CHOOSE = (NESTED, "stable", "valid", "train")
 STABLE = 0.998  # the least rank correlation of scores from two seeds
 FITTED, AS_WRITTEN = SIGNS = ("fitted", "as-written")
@@ -44,7 +45,15 @@ UP_TO, EXACT = CHAINS = ("up-to", "exact")
 BEST, REPLACE_WORST = SURVIVORS = ("best", "replace-worst")
 EQUAL, RELEASED = BINARY_WEIGHTS = ("equal", "released")
 # Left out of a stored campaign where they have their defaults, as in those that never had them.
-_LATER = ("sign", "reductions", "chains", "survivors", "binary_weights", "whole_table")
+_LATER = (
+    "sign",
+    "reductions",
+    "chains",
+    "survivors",
+    "binary_weights",
+    "whole_table",
+    "predictor",
+)
 
 
 _RULES_ON = tuple(sorted(DEFAULT_RULES))
@@ -205,6 +214,12 @@ class Settings:
         STABLE,
         "With --choose stable: the least rank correlation between the scores of two seeds.",
         SHARE,
+    )
+    predictor: str = option(
+        GP,
+        "With --choose nested: gp also fits a predictor, the mean of the winner's and a Gaussian"
+        " process's normal scores, which ranks best but is not a formula; none does not.",
+        OneOf("predictor", PREDICTORS),
     )
     seed: int = option(0, "The seed of the search.", SEED)
     start: tuple[str, ...] = option(

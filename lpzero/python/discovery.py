@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +14,16 @@ from lpzero.discover.discovery import Campaign
 from lpzero.errors import InputError
 from lpzero.parallel import Workers
 from lpzero.python.formula import FormulaObject
-from lpzero.python.functions import Rows, flat
+from lpzero.python.functions import Rows, context, flat
 from lpzero.runs.config import Command, started_by
 from lpzero.verbs.call import command, request_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from lpzero.proxies.predictor import PredictorProxy
     from lpzero.report.notebook import Page
+    from spaces.base import Space
     from spaces.tables import Table
 
 _HALL = ("formula", "fitness", "rho", "complexity")
@@ -41,6 +43,31 @@ class BestFormula(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         return f"<p><code>{self.formula}</code></p>" + Rows([self["rho"]])._repr_html_()
+
+
+@dataclass(frozen=True, eq=False)
+class PredictorObject:
+    """The predictor of a discovery, which is not a formula: scores, with standard deviations.
+
+    Scores are normal: 0 is the middle of the table's labelled rows, larger is better.
+    """
+
+    proxy: PredictorProxy
+    space: Space[Any]
+    running: Mapping[str, Any]
+
+    def predict(self, archs: Sequence[Any], return_std: bool = False) -> Any:
+        """The scores (n,) of architectures, or of their JSON objects; with their deviations too."""
+        from lpzero.proxies import Measurements
+
+        read = [self.space.from_json(a) if isinstance(a, Mapping) else a for a in archs]
+        for arch in read:
+            self.space.validate(arch)
+        found = self.proxy.predict(self.space, read, Measurements(context(**self.running)))
+        return tuple(found) if return_std else found.scores
+
+    def __repr__(self) -> str:
+        return self.proxy.definition
 
 
 class Discovery(Campaign):
@@ -114,6 +141,24 @@ class Discovery(Campaign):
         if space is None:
             raise InputError("the table has no networks: there are no architectures to score")
         return self._formula.predict(archs, space, **self._running())
+
+    @property
+    def predictor_(self) -> PredictorObject:
+        """The predictor beside the winner: the best guess, and how sure it is."""
+        from lpzero.proxies.predictor import PredictorProxy
+
+        if not hasattr(self, "result_"):
+            raise InputError("the campaign has not run: call fit() first")
+        if self.prediction_ is None:
+            raise InputError("there is no predictor: it belongs to choose='nested', predictor='gp'")
+        [table] = self.tables
+        assert table.space is not None, "the nested choice has networks"
+        fitted, n_seeds = self.prediction_.predictor, len(self.objective.tables_fitness[0].seeds)
+        name = f"{table.name}-predictor"
+        proxy = PredictorProxy(name, fitted, table.space.name, self.options, n_seeds)
+        # Seed, batch and definitions are those of the options.
+        running = {name: self._running()[name] for name in ("cache", "device", "jobs")}
+        return PredictorObject(proxy, table.space, running)
 
     def score(self, table: str | Table) -> float:
         """Spearman's rho of the winner on all rows of a table: in sample on its own table."""
