@@ -43,17 +43,6 @@ def _claim(folder: str) -> None:
 
 _claim(str(Path(__file__).resolve().parent.parent))
 
-# Names by the module that has them, imported when they are used.
-_LAZY = {
-    "Discovery": "python.discovery",
-    "Layout": "statistics.layout",
-    "formula": "python.formula",
-    "load_table": "python.functions",
-    "rank": "python.functions",
-    "score": "proxies.model_scores",
-    "space": "own",
-    "train": "python.functions",
-}
 # Imported when they are used; `exhaust` and `search` can be called, too.
 _MODULES = {"exhaust", "hf", "search"}
 
@@ -64,6 +53,7 @@ __all__ = [
     "exhaust",
     "formula",
     "hf",
+    "load",
     "load_table",
     "rank",
     "score",
@@ -80,6 +70,6 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    return import_module(f"{__name__}.python").get(name)

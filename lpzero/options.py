@@ -24,19 +24,39 @@ import numbers
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from lpzero.errors import InputError
 from primitives.errors import did_you_mean
 from spaces.memory import UNITS, read_bytes
 
 _KEY, _GROUP, _GIVEN = "option", "group", "given"
+# The panels of a help page, in their order: --help shows the first, --help-all the others too.
+PANELS = (
+    COMMON := "common",
+    TABLE_FILE := "table file",
+    NETWORKS := "networks",
+    LANGUAGE := "language",
+    EVOLUTION := "evolution",
+    LOOP := "loops",
+    BOUNDS := "bounds",
+    SUPERNET := "supernet",
+    JUDGEMENT := "judgement",
+    PAPERS := "reproduction of the papers",
+    CLUSTER := "machine and cluster",
+)
+FORMER = "former"  # accepted, but shown on no help page: another option does the same
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """How a setting's values are validated, and how the command line spells them."""
+    """How a setting's values are validated, and how the command line spells them.
+
+    `python` is the type of the values in Python.
+    """
+
+    python: ClassVar[str] = "str"
 
     def check(self, name: str, value: Any) -> None:
         """Raise InputError unless the value is allowed."""
@@ -55,6 +75,7 @@ class ValueKind:
 class Whole(ValueKind):
     """A whole number within bounds; `none`, if given, is the argument that means None."""
 
+    python: ClassVar[str] = "int"
     least: int | None = None
     most: int | None = None
     none: str | None = None
@@ -80,6 +101,7 @@ SEED = Whole(0, (1 << 32) - 1)  # what every generator of random numbers takes
 class Real(ValueKind):
     """A finite number within bounds; `is_open` excludes the lower one."""
 
+    python: ClassVar[str] = "float"
     least: float | None = None
     most: float | None = None
     is_open: bool = False
@@ -119,6 +141,7 @@ class Text(ValueKind):
 class Place(Text):
     """The path of a file or a folder, or of either."""
 
+    python: ClassVar[str] = "str | Path"
     may_be_file: bool = True
     may_be_folder: bool = True
 
@@ -156,6 +179,7 @@ class SomeOf(ValueKind):
     `shorthand` maps words to whole tuples, such as "off" to the empty one.
     """
 
+    python: ClassVar[str] = "Sequence[str]"
     what: str
     known: Collection[str]
     separator: str = ","
@@ -191,6 +215,7 @@ class SomeOf(ValueKind):
 class Names(ValueKind):
     """Several names in one argument, separated by commas; what they name is checked later."""
 
+    python: ClassVar[str] = "Sequence[str]"
     what: str
 
     def check(self, name: str, value: Any) -> None:
@@ -212,6 +237,7 @@ class Names(ValueKind):
 class Repeated(ValueKind):
     """A list of strings; the option is repeated for each of them."""
 
+    python: ClassVar[str] = "Sequence[str]"
     metavar: str
 
     def check(self, name: str, value: Any) -> None:
@@ -226,6 +252,7 @@ class Repeated(ValueKind):
 class Switch(ValueKind):
     """False unless the option is given; `off` is the one that undoes what a preset turned on."""
 
+    python: ClassVar[str] = "bool"
     off: str | None = None
 
     def check(self, name: str, value: Any) -> None:
@@ -241,6 +268,8 @@ class Switch(ValueKind):
 @dataclass(frozen=True, slots=True)
 class Bytes(ValueKind):
     """An amount of memory in bytes, spelled 4GB, 512MB or 4 (gigabytes)."""
+
+    python: ClassVar[str] = "int"
 
     def check(self, name: str, value: Any) -> None:
         Whole(1).check(name, value)
@@ -262,10 +291,13 @@ def option(
     is_local: bool = False,
     is_code: bool = False,
     variable: str | None = None,
+    panel: str = COMMON,
+    former: tuple[str, ...] = (),
 ) -> T:
     """A field of a frozen dataclass that is also an option.
 
-    `flag` is the option's spelling if it differs from the field's name. The result does not depend
+    `flag` is the option's spelling if it differs from the field's name, `panel` the part of the
+    help page that it stands on, `former` are names that it had before. The result does not depend
     on an option that `is_local`: it says where or how long to work, and is not part of the command
     that reproduces a run. One that `is_code` may name code of the user's, which `make` runs.
     `variable` is the environment variable that sets it, too.
@@ -273,7 +305,7 @@ def option(
     if isinstance(kind, Switch) and default:
         raise TypeError("a switch that is on by default could not be turned off")
     about = {"help": help, "kind": kind, "flag": flag, "variable": variable}
-    about |= {"is_local": is_local, "is_code": is_code}
+    about |= {"is_local": is_local, "is_code": is_code, "panel": panel, "former": former}
     made: T = dataclasses.field(default=default, metadata={_KEY: about})
     return made
 
@@ -310,6 +342,13 @@ class Option:
     is_code: bool = False
     variable: str | None = None
     is_argument: bool = False
+    panel: str = COMMON
+    former: tuple[str, ...] = ()
+
+    @property
+    def former_flags(self) -> list[str]:
+        """The flags of the names that the option had before."""
+        return [_flag(name) for name in self.former]
 
     def addresses(self, value: Any) -> list[str]:
         """The addresses of code in the value, if the option may have some."""
@@ -332,13 +371,17 @@ def options(settings: Any) -> list[Option]:
     for field in dataclasses.fields(settings):
         if _KEY in field.metadata:
             about = dict(field.metadata[_KEY])
-            spelled = about.pop("flag", None) or "--" + field.name.replace("_", "-")
+            spelled = about.pop("flag", None) or _flag(field.name)
             entries.append(Option(field.name, flag=spelled, default=field.default, **about))
         elif _GROUP in field.metadata:
             entries += options(field.metadata[_GROUP])
         elif _GIVEN in field.metadata:
             entries += field.metadata[_GIVEN]()
     return entries
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def with_presets(settings: Any, presets: Mapping[str, Any]) -> list[Option]:
@@ -394,6 +437,7 @@ def _shared(owners: Mapping[str, Option]) -> Option:
 def make(kind: type[T], given: Mapping[str, Any]) -> T:
     """The request with the given values, by the names of its options; raise InputError if wrong."""
     known = {entry.name: entry for entry in options(kind)}
+    given = renamed(kind, given)
     for name in given:
         if name not in known:
             raise InputError(f"unknown option {name!r}; {did_you_mean(name, known)}")
@@ -407,6 +451,12 @@ def make(kind: type[T], given: Mapping[str, Any]) -> T:
 
             load_address(address)
     return made
+
+
+def renamed(kind: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values by the names that the options have now, where former ones are given."""
+    now = {former: entry.name for entry in options(kind) for former in entry.former}
+    return {now.get(name, name): value for name, value in given.items()}
 
 
 def _made(kind: type[T], given: Mapping[str, Any]) -> T:

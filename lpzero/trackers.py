@@ -2,7 +2,7 @@
 
 Each is an extra (`lpzero[tensorboard]`, `lpzero[mlflow]`) and is imported when it is used:
 
-    Discovery("nano-gpt2", callbacks=[TensorBoardTracker("runs/tensorboard")]).run()
+    Discovery("nano-gpt2", callbacks=[TensorBoardTracker("runs/tensorboard")]).fit()
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from primitives.errors import (
     UnknownPrimitiveError,
 )
 from primitives.expressions import Apply, Combine, Expression, Leaf, branch
-from primitives.formula import Column, Formula, Power, Term
+from primitives.formula import Column, Constant, Formula, Power, Term
 from primitives.naive import score
 from primitives.parser import parse
 from primitives.registry import BINARIES, UNARIES
@@ -29,6 +29,7 @@ __all__ = [
     "Apply",
     "Column",
     "Combine",
+    "Constant",
     "DeclarationError",
     "Expression",
     "Formula",

@@ -4,7 +4,8 @@ A term keeps its score: its sign is moved outwards as far as possible, identitie
 are removed, commuting operands sorted, and chains rewritten by every equality that is exact with
 the guards. Any other formula keeps its ranking: factors are sorted, equal ones merged, signs pulled
 out; what stands around the whole and keeps its order goes: a root, square or logarithm of what is
-never negative, a common scale of all exponents, and an inverse, which turns the sign.
+never negative, a common scale of all exponents, an inverse, which turns the sign, and constants
+that multiply the whole or are added to it.
 Formulas with the same key have the same score or ranking; the converse need not hold.
 """
 
@@ -24,11 +25,13 @@ from primitives.formula import (
     Atom,
     Base,
     Column,
+    Constant,
     Formula,
     Outer,
     Power,
     Sum,
     Term,
+    add,
     chains,
     summands,
 )
@@ -47,6 +50,7 @@ from primitives.registry import get_binary, get_unary
 from primitives.rewrites import rewrites
 
 Signed = tuple[int, Expression]
+_LARGEST_EXPONENT = 300  # of two: what constants become one within
 _ZERO, _ONE = Interval(0.0, 0.0), Interval(1.0, 1.0)
 
 
@@ -280,7 +284,11 @@ def of_base(base: Base, positive: Names = NO_NAMES) -> Product:
 def _merged(sign: int, factors: Iterable[Factor]) -> Product:
     """The factors multiplied: one per base, none where nothing is left of it."""
     merged: dict[str, Factor] = {}
+    constants: list[Factor] = []
     for factor in factors:
+        if isinstance(factor.base, Constant):
+            constants.append(factor)
+            continue
         text = str(factor.base)
         met = merged.get(text)
         merged[text] = (
@@ -288,8 +296,20 @@ def _merged(sign: int, factors: Iterable[Factor]) -> Product:
             if met is None
             else Factor(met.base, met.exponent + factor.exponent, met.is_odd != factor.is_odd)
         )
+    if constants:
+        constants = _one_constant(constants)
+        merged |= {f"{c.base} {c.exponent}": c for c in constants}
     left = (merged[text] for text in sorted(merged))
     return Product(sign, tuple(f for f in left if f.exponent or f.is_odd))
+
+
+def _one_constant(constants: list[Factor]) -> list[Factor]:
+    """The constants multiplied, none if that is 1; as they are where the product is no float."""
+    logarithm = sum(math.log2(float(str(c.base))) * float(c.exponent) for c in constants)
+    if abs(logarithm) > _LARGEST_EXPONENT:
+        return constants
+    weight = math.prod(float(str(c.base)) ** float(c.exponent) for c in constants)
+    return [] if weight == 1 else [Factor(Constant(weight))]
 
 
 def _times(products: Iterable[Product]) -> Product:
@@ -357,7 +377,7 @@ def _of_power(power: Power, positive: Names) -> Product:
 def _of_base(base: Base, positive: Names) -> Product:
     if isinstance(base, Term):
         return _of_term(base)
-    if isinstance(base, Column):
+    if isinstance(base, Column | Constant):
         return of_base(base, positive)
     if isinstance(base, Sum):
         return _of_sum(base, positive)
@@ -385,7 +405,7 @@ def _of_sum(total: Sum, positive: Names) -> Product:
     for part in total.parts:
         value = as_product(part, positive)
         parts.extend(summands(value.formula(positive) if value.factors else part))
-    parts.sort(key=lambda part: str(part.with_sign(1)))
+    parts.sort(key=lambda part: (not part.atoms, str(part.with_sign(1))))  # constants last
     front = parts[0].sign
     ordered = [part for sign in (front, -front) for part in parts if part.sign == sign]
     value = of_base(Sum(tuple(part.with_sign(front * part.sign) for part in ordered)), positive)
@@ -413,8 +433,14 @@ on_change(as_product.cache_clear)
 
 def ranking(value: Product, positive: Names = NO_NAMES) -> Product:
     """A product of the same ranking, without what only stretches the scale of the whole."""
+    if any(isinstance(factor.base, Constant) for factor in value.factors):
+        left = (f for f in value.factors if not isinstance(f.base, Constant))
+        return ranking(Product(value.sign, tuple(left)), positive)
     if not value.factors:
         return value
+    shifted = _without_shift(value, positive)
+    if shifted is not None:
+        return ranking(shifted, positive)
     if value.is_magnitude:
         value = _rescaled(value)
     opened = _without_logarithm(value, positive) if len(value.factors) == 1 else None
@@ -431,6 +457,22 @@ def _rescaled(value: Product) -> Product:
     is_reversed = (sum(exponents), exponents[0]) < (0, 0)
     raised = value.raised(-scale if is_reversed else scale)
     return Product(-value.sign if is_reversed else value.sign, raised.factors)
+
+
+def _without_shift(value: Product, positive: Names) -> Product | None:
+    """The product without the constants that it adds, if it is a sum and adds some."""
+    first = value.factors[0]
+    if len(value.factors) > 1 or first.exponent != 1 or not isinstance(first.base, Sum):
+        return None
+    known = range_of_base(first.base, positive)
+    parts = [part for part in first.base.parts if part.atoms]
+    if len(parts) == len(first.base.parts) or not (first.is_odd or keeps_sign(known)):
+        return None
+    if not parts:
+        return Product(value.sign, ())
+    is_mirrored = not first.is_odd and known not in NON_NEGATIVE  # |x| where x <= 0
+    rest = as_product(add(parts), positive)
+    return Product(rest.sign * (-value.sign if is_mirrored else value.sign), rest.factors)
 
 
 def _without_logarithm(value: Product, positive: Names) -> Product | None:

@@ -16,7 +16,16 @@ from functools import lru_cache, partial, reduce
 import numpy as np
 
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead, walk
-from primitives.formula import Atom, Base, Column, Formula, Term, fold, fold_base
+from primitives.formula import (
+    AtomOrConstant,
+    Base,
+    Column,
+    Constant,
+    Formula,
+    Term,
+    fold,
+    fold_base,
+)
 from primitives.outer import OUTER
 from primitives.properties import (
     NON_NEGATIVE,
@@ -212,7 +221,9 @@ def _range_of_mean(expression: Expression) -> Interval:
     return known
 
 
-def _range_of_atom(positive: Names, atom: Atom) -> Interval:
+def _range_of_atom(positive: Names, atom: AtomOrConstant) -> Interval:
+    if isinstance(atom, Constant):
+        return Interval(atom.value, atom.value)
     if isinstance(atom, Column):
         return NON_NEGATIVE if atom.name in positive else REALS
     return _range_of_term(atom)

@@ -1,7 +1,8 @@
 """A formula: a sign times a product of powers.
 
 A base is a `Term` (a block expression reduced over positions), a `Column` (any other number per
-architecture), a `Sum` of formulas, or an `Outer` operation that is no power of what it is taken of.
+architecture), a `Constant`, a `Sum` of formulas, or an `Outer` operation that is no power of what
+it is taken of.
 The paper's form is the case of one term: two branches under one binary operation, summed or
 averaged over blocks (`Formula.of`). Text, value, LaTeX and sympy form are folds of a formula
 (`fold`); the text says all of it, so formulas are equal if their texts are.
@@ -9,6 +10,7 @@ averaged over blocks (`Formula.of`). Text, value, LaTeX and sympy form are folds
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -116,6 +118,25 @@ class Column(_Text):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Constant(_Text):
+    """A number above zero: a weight or a centre, to the digits that its text has."""
+
+    value: float
+    text: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.value < math.inf:
+            raise FormulaError(f"{self.value!r} cannot be a constant; use a number above 0")
+        object.__setattr__(self, "text", f"{self.value:.12g}")
+        object.__setattr__(self, "value", float(self.text))
+
+    @property
+    def complexity(self) -> int:
+        """A constant counts as one node."""
+        return 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Outer(_Text):
     """An outer operation that is no power of its operand: log, abs, a root of a product."""
 
@@ -158,7 +179,8 @@ class Sum(_Text):
 
 
 Atom = Term | Column
-Base = Term | Column | Sum | Outer
+AtomOrConstant = Term | Column | Constant
+Base = Term | Column | Constant | Sum | Outer
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,11 +358,11 @@ def summands(formula: Formula) -> Iterator[Formula]:
 
 def fold(
     formula: Formula,
-    atom: Callable[[Atom], _T],
+    atom: Callable[[AtomOrConstant], _T],
     apply: Callable[[str, _T], _T],
     join: Callable[[str, list[_T]], _T],
 ) -> _T:
-    """The formula without its sign, put together from the results for its terms and columns.
+    """The formula without its sign, put together from the results for terms, columns, constants.
 
     `apply` gives the result of an outer operation, `join` that of mul, add or sub, both by name.
     """
@@ -357,7 +379,7 @@ def fold(
 
 def fold_base(
     base: Base,
-    atom: Callable[[Atom], _T],
+    atom: Callable[[AtomOrConstant], _T],
     apply: Callable[[str, _T], _T],
     join: Callable[[str, list[_T]], _T],
 ) -> _T:
@@ -435,7 +457,7 @@ def _atoms(formula: Formula) -> list[Atom]:
             for sign in (1, -1):
                 for part in power.base.signed(sign):
                     atoms += _atoms(part)
-        else:
+        elif not isinstance(power.base, Constant):
             atoms.append(power.base)
     return atoms
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from primitives.errors import FormulaError
 from primitives.expressions import Apply, Combine, Expression, Leaf, children, drop_dead
-from primitives.formula import Base, Column, Formula, Outer, Sum, Term
+from primitives.formula import Base, Column, Constant, Formula, Outer, Sum, Term
 from primitives.outer import OUTER
 from primitives.registry import get_binary, get_unary
 from primitives.statistics import SIZES
@@ -135,6 +135,9 @@ def _base(base: Base | Formula, names: Names) -> str:
         return term_latex(base, names)
     if isinstance(base, Column):
         return column_latex(base.name)
+    if isinstance(base, Constant):
+        digits, _, power = base.text.partition("e")
+        return rf"{digits} \cdot 10^{{{int(power)}}}" if power else digits
     if isinstance(base, Formula):
         return _number(base, names)
     if isinstance(base, Outer):
@@ -180,7 +183,7 @@ def _stands_alone(base: Base | Formula, names: Names) -> bool:
         return is_short and not base.positions.sign
     if isinstance(base, Outer):
         return (OUTER[base.operation].latex or "").startswith(_BARS)
-    return isinstance(base, Column)
+    return isinstance(base, Column) or (isinstance(base, Constant) and "e" not in base.text)
 
 
 def alive(term: Term) -> Expression:

@@ -16,7 +16,7 @@ import numpy as np
 from primitives.errors import NON_FINITE, Rejected, TensorError
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
 from primitives.facts import Meeting, facts, meeting
-from primitives.formula import Atom, Formula, Term, fold
+from primitives.formula import Atom, AtomOrConstant, Constant, Formula, Term, fold
 from primitives.outer import NUMBERS, OUTER
 from primitives.properties import Gives
 from primitives.registry import Binary, Unary, get_binary, get_unary
@@ -56,7 +56,11 @@ def score(
 
 def combine(formula: Formula, value_of: ValueOf) -> float | Rejected:
     """The formula's value from those of its terms and columns, which `value_of` gives."""
-    value = fold(formula, value_of, _applied, _joined)
+
+    def given(atom: AtomOrConstant) -> float | Rejected:
+        return atom.value if isinstance(atom, Constant) else value_of(atom)
+
+    value = fold(formula, given, _applied, _joined)
     return value if isinstance(value, Rejected) else formula.sign * value
 
 

@@ -59,7 +59,7 @@ class OuterOperation:
 class _Numbers:
     """What a body may call for one float: of NumPy, and of `math`, which raises errors."""
 
-    abs, sqrt, log, log1p = math.fabs, math.sqrt, math.log, math.log1p
+    abs, sqrt, log, log1p, tanh = math.fabs, math.sqrt, math.log, math.log1p, math.tanh
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -182,3 +182,18 @@ def log(x: Any, xp: Any) -> Any:
 def signed_log(x: Any, xp: Any) -> Any:
     """sgn(x) log(1 + |x|), for numbers that may change sign"""
     return xp.sign(x) * xp.log1p(xp.abs(x))
+
+
+@outer(sympy=lambda x, s: s.tanh(x), increases=True, is_odd=True,
+       image=lambda inside: Interval(math.tanh(inside.low), math.tanh(inside.high)),
+       latex=r"\tanh\left( {x} \right)")  # fmt: skip
+def tanh(x: Any, xp: Any) -> Any:
+    """the hyperbolic tangent, which saturates at -1 and 1"""
+    return xp.tanh(x)
+
+
+@outer(sympy=lambda x, s: (x + s.Abs(x)) / 2, image=Interval.positive_part, fixes=NON_NEGATIVE,
+       latex=r"\left[ {x} \right]_{+}")  # fmt: skip
+def relu(x: Any, xp: Any) -> Any:
+    """x where it is above 0, else 0"""
+    return (x + xp.abs(x)) / 2

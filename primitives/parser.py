@@ -1,7 +1,8 @@
 """Text to formula: a whitelist parser with positions in its errors.
 
     formula    = ["-"] number
-    number     = term | column | outer "(" number ")" | join "(" number "," number {"," number} ")"
+    number     = term | column | constant | outer "(" number ")"
+               | join "(" number "," number {"," number} ")"
     term       = reduction "(" expression ")"
     expression = statistic | size | unary "(" expression ")"
                | binary "(" expression "," expression ")"
@@ -21,6 +22,7 @@ from primitives.formula import (
     COLUMN_NAME,
     MAX_DEPTH,
     Column,
+    Constant,
     Formula,
     Term,
     add,
@@ -91,6 +93,9 @@ class _Reader:
             raise scan.error(f"nested deeper than {MAX_DEPTH} levels; shorten the formula", start)
         if name in POSITION_REDUCTIONS:
             return Formula.of_base(self._term())
+        if name[:1].isdigit():
+            scan.advance()
+            return Formula.of_base(Constant(float(name)))
         if name in OUTER:
             scan.advance()
             scan.expect("(", f"after {name}")
@@ -173,7 +178,9 @@ def _not_a_term(name: str, opens: bool) -> str:
     return f"no {what} is called {name!r}; {did_you_mean(name, known)}"
 
 
-_TOKEN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*|[(),\-]", re.ASCII)
+_TOKEN = re.compile(
+    r"[A-Za-z_][A-Za-z_0-9]*|[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?|[(),\-]", re.ASCII
+)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 

@@ -22,7 +22,7 @@ from sympy.printing.numpy import NumPyPrinter
 from primitives.errors import FormulaError, TensorError
 from primitives.expressions import Apply, Expression, Leaf, drop_dead
 from primitives.facts import Meeting, facts, meeting, shapes_may_differ
-from primitives.formula import Atom, Column, Formula, Term, fold
+from primitives.formula import AtomOrConstant, Column, Constant, Formula, Term, fold
 from primitives.guards import SPREAD_FLOOR
 from primitives.outer import OUTER
 from primitives.properties import on_change
@@ -101,7 +101,9 @@ def block_form(term: Term) -> Any:
     return VOCABULARY.block_mean(_symbolic(expression))
 
 
-def _atom(atom: Atom) -> Any:
+def _atom(atom: AtomOrConstant) -> Any:
+    if isinstance(atom, Constant):
+        return sympy.Float(atom.value)
     if isinstance(atom, Column):
         return sympy.Symbol(atom.name, real=True)
     return sympy.Function(atom.reduction, real=True)(block_form(atom))

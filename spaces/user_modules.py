@@ -287,7 +287,7 @@ def find_space(address: str) -> Space[Any]:
 def remember_space(address: str, space: Space[Any]) -> None:
     """Know the space by its own name from now on, too."""
     known = _SPACES.get(space.name)
-    if known is not None and known[1] != space:
+    if known is not None and known[1] != space and known[0] != space.name:  # given as an object
         raise UserCodeError(
             f"{known[0]} and {address} are different spaces, both called {space.name}: give one of"
             " them another name="
@@ -298,6 +298,11 @@ def remember_space(address: str, space: Space[Any]) -> None:
 def named_space(name: str) -> Space[Any] | None:
     """A space that was found before, by its own name."""
     return _SPACES[name][1] if name in _SPACES else None
+
+
+def given_spaces() -> list[Space[Any]]:
+    """The spaces that were given as objects, whose address is their name: workers need them."""
+    return [space for name, (address, space) in _SPACES.items() if address == name]
 
 
 def address_of(space: Space[Any]) -> str:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from experiments.beyond_counting.run import read
+from experiments.beyond_counting.languages import read
 from experiments.beyond_counting.searches import Data, repeated_logs
 from experiments.measured import prints_measured
 from lpzero import files

@@ -79,7 +79,7 @@ BUGS = (
         ("other = 1 - PAPER_REDUCTIONS.index(query.reduction)", "other = PAPER_REDUCTIONS.index(query.reduction)", "--reduction shows the other one"),
     ]),
     Bugs("lpzero/discover/report.py", [_T + "discover/test_report.py", _T + "discover/test_discovery.py", _T + "discover/test_products.py"], [
-        ("\"rho\": {part: min(found[part] for found in rhos.values()) for part in parts}", "\"rho\": {part: max(found[part] for found in rhos.values()) for part in parts}", "the highest rho over the tables"),
+        ("\"rho\": {part: min(of_table[part] for of_table in rhos.values()) for part in parts}", "\"rho\": {part: max(of_table[part] for of_table in rhos.values()) for part in parts}", "the highest rho over the tables"),
         ("key=lambda c: (-objective.valid(c), c.complexity, c.id)", "key=lambda c: (-c.fitness[0], c.complexity, c.id)", "--choose valid chooses on train"),
         ("np.min(agreements, axis=0)", "np.max(agreements, axis=0)", "stable on one table is enough"),
     ]),

@@ -81,6 +81,22 @@ BUGS = (
         ("best = min(runs.values()", "best = max(runs.values()", "the worst run of an architecture"),
         ("-(?P=batch)-", r"-\d+-", "two batches that differ are accepted"),
     ]),
+    Bugs("spaces/transformer_xl/space.py", [_MODELS, _SPACES], [
+        ("3 * queries * (queries + memory) * d", "3 * queries * queries * d", "attention to the memory is not counted"),
+        ("return self._word_parameters(arch)  # positions are sines", "return super()._embedding_parameters(arch)", "a table of positions is counted that there is not"),
+    ]),
+    Bugs("spaces/transformer_xl/model.py", [_MODELS], [
+        ("start].detach()", "start]", "the memory is differentiated"),
+        ("q + self.distance_bias", "q + self.content_bias", "one bias for content and distance"),
+        ("distances.clamp(min=0)", "distances.abs()[:, -1:]", "one distance for all keys of a query"),
+        ("places[K - t :].unsqueeze(1) - places", "places[:t].unsqueeze(1) - places", "distances do not count the memory"),
+        ("x = self.attention_norm(x + self.attention(x))", "x = x + self.attention_norm(self.attention(x))", "the norm before the addition"),
+        ("functional.relu(", "functional.gelu(", "another activation"),
+    ]),
+    Bugs("spaces/tables/lts.py", [_T + "tables/test_tables.py"], [
+        ("return values[:n]", "return values", "lists of layers are not cut"),
+        ("in space.released_settings().items():", "in list(space.released_settings().items())[:1]:", "lengths are not checked"),
+    ]),
     Bugs("spaces/pit/model.py", [_MODELS, _T + "pit/test_pit.py"], [
         ("self.head(hidden[:, 0])", "self.head(hidden.mean(1))", "PiT's logits from the mean"),
         ("y: Tensor = x + self.feed_forward(self.feed_forward_norm(x))", "y: Tensor = self.feed_forward(self.feed_forward_norm(x))", "a missing residual"),

@@ -3,8 +3,8 @@
     python -m experiments.recurrent.discovery --splits 10 --jobs 2
 
 For every table and split: products of terms are searched and chosen on train and valid as in
-`experiments.beyond_counting.run`, and test is opened once. `rnn-wikitext2` is read in the space of
-`rnn-ptb` (a vocabulary of 10,000), so that cells which both tables have are extracted once.
+`experiments.beyond_counting.languages`, and test is opened once. `rnn-wikitext2` is read in the
+space of `rnn-ptb` (a vocabulary of 10,000), so that cells of both tables are extracted once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from experiments.beyond_counting.run import ARMS, measure
+from experiments.beyond_counting.languages import ARMS, measure
 from experiments.beyond_counting.searches import Data, terms_of
 from experiments.measured import prints_measured
 from experiments.reproduction import markdown

@@ -17,7 +17,11 @@ if table.endswith(".json"):
     except ImportError:  # the name it had before
         from spaces.tables.reading import Reading as ReadOptions
     options["reading"] = ReadOptions(task="cifar10")
-campaign = lpzero.Discovery(table, out=out, generations=int(generations), **options)
+try:
+    from lpzero.discover.discovery import Campaign
+except ImportError:  # before it had a name of its own
+    Campaign = lpzero.Discovery
+campaign = Campaign(table, out=out, generations=int(generations), **options)
 campaign.objective.prepare()
 start = time.process_time()
 campaign.search()

@@ -17,7 +17,7 @@ from typing import Any
 import click
 import numpy as np
 
-from experiments.beyond_counting.run import read
+from experiments.beyond_counting.languages import read
 from experiments.beyond_counting.searches import Data, repeated_logs
 from experiments.engine_proxies.choose import Side, choose
 from experiments.measured import prints_measured

@@ -164,10 +164,14 @@ def run_plugins(arguments: Sequence[str]) -> None:
 
 def add_plugin_option(command: click.Command) -> None:
     """Give the command the option that `run_plugins` has read."""
+    from lpzero.cli.options import PanelOption
+    from lpzero.options import CLUSTER
+
     text = "A Python file or module of your own, which is run first; repeatable."
-    command.params.append(
-        click.Option([PLUGIN], multiple=True, expose_value=False, metavar="FILE.py", help=text)
+    made = PanelOption(
+        [PLUGIN], CLUSTER, multiple=True, expose_value=False, metavar="FILE.py", help=text
     )
+    command.params.append(made)
 
 
 def _one_line(message: Any) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,6 +11,8 @@ from click.core import ParameterSource
 
 from lpzero.errors import InputError
 from lpzero.options import (
+    COMMON,
+    FORMER,
     Bytes,
     Names,
     OneOf,
@@ -64,6 +66,29 @@ class _NumberOr(click.IntRange):
         return None if value == self.none else super().convert(value, param, ctx)
 
 
+class PanelOption(click.Option):
+    """An option on a panel of the help page, which does not show its former names."""
+
+    def __init__(
+        self, names: Sequence[str], panel: str = COMMON, former: Sequence[str] = (), **about: Any
+    ) -> None:
+        super().__init__([*names, *former], hidden=panel == FORMER, **about)
+        self.panel, self.former = panel, former
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)  # an error names the bounds
+        return extra
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        accepted = self.opts
+        self.opts = [flag for flag in accepted if flag not in self.former]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = accepted
+
+
 def parameter(entry: Option) -> click.Parameter:
     """The click parameter of an option or an argument; None, or an empty tuple, if not given."""
     kind = entry.kind
@@ -78,15 +103,18 @@ def parameter(entry: Option) -> click.Parameter:
     text = entry.help + _default(entry)
     if isinstance(kind, Switch):
         both = f"{entry.flag}/{kind.off}" if kind.off else entry.flag
-        return click.Option([both, entry.name], is_flag=True, help=text)
+        return PanelOption([both, entry.name], entry.panel, is_flag=True, help=text)
     about: dict[str, Any] = {"type": _type(kind)}
     if isinstance(kind, Repeated):
         about = {"multiple": True, "metavar": kind.metavar}
     elif isinstance(kind, Text) and kind.metavar is not None:
         about["metavar"] = kind.metavar
+    elif isinstance(kind, (Whole, Real)) and getattr(kind, "none", None) is None:
+        about["metavar"] = "INTEGER" if isinstance(kind, Whole) else "NUMBER"
     if entry.variable is not None:
         about |= {"envvar": entry.variable, "show_envvar": True}
-    return click.Option([entry.flag, entry.name], help=text, **about)
+    names = [entry.flag, entry.name]
+    return PanelOption(names, entry.panel, entry.former_flags, help=text, **about)
 
 
 def _type(kind: ValueKind) -> _ParamType:
@@ -127,7 +155,8 @@ def given(context: click.Context) -> dict[str, Any]:
 
 def _option(name: str) -> Callable[[Command], Command]:
     """A decorator that gives a command of an experiment an option that the verbs share."""
-    [entry] = [entry for entry in options(groups.Running) if entry.name == name]
+    [shared] = [entry for entry in options(groups.Running) if entry.flag == f"--{name}"]
+    entry = replace(shared, name=name)  # experiments call it as the command line does
 
     def decorate(command: Command) -> Command:
         made = parameter(entry)
@@ -147,6 +176,4 @@ format_option = click.option(
     show_default=True,
     help="The output format.",
 )
-wide_option = click.option(
-    "--wide", "is_wide", is_flag=True, help="Print everything, not only what fits the terminal."
-)
+wide_option = click.option("--wide", "is_wide", is_flag=True, help="Print all rows and columns.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import ModuleType
@@ -12,8 +13,44 @@ import click
 from lpzero import verbs
 from lpzero.cli import output, screens
 from lpzero.cli.options import format_option, given, parameter, wide_option
-from lpzero.options import make, options
+from lpzero.options import COMMON, PANELS, make, options
 from lpzero.verbs.call import call
+from lpzero.version import DOCUMENTATION
+
+_ALL = "lpzero.help_all"
+
+
+class VerbCommand(click.Command):
+    """A command whose help page has panels, then examples and the documentation's address."""
+
+    def __init__(self, name: str, examples: Sequence[str], **about: Any) -> None:
+        super().__init__(name, **about)
+        self.examples = examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        by_panel: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and not isinstance(param, click.Argument):
+                by_panel[getattr(param, "panel", COMMON)].append(record)
+        for panel, records in by_panel.items():
+            if records and (panel == COMMON or ctx.meta.get(_ALL)):
+                with formatter.section(f"{panel[0].upper()}{panel[1:]}"):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples:
+                    formatter.write(f"  {line}\n")
+        formatter.write(f"\nDocumentation: {DOCUMENTATION}\n")
+
+
+def _show_all(context: click.Context, option: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        click.echo(context.get_help())
+        context.exit()
 
 
 def command(name: str) -> click.Command:
@@ -29,13 +66,25 @@ def command(name: str) -> click.Command:
         with output.wide(is_wide):
             _call(context, name, declared, form)
 
-    made = click.Command(
+    made = VerbCommand(
         name,
+        getattr(declared, "EXAMPLES", ()),
         params=[parameter(entry) for entry in options(declared.Request)],
         callback=callback,
         help=declared.Request.__doc__,
     )
-    return wide_option(format_option(made))
+    wide_option(format_option(made))
+    made.params.append(
+        click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show every option and exit.",
+        )
+    )
+    return made
 
 
 def _call(context: click.Context, name: str, declared: ModuleType, form: str) -> None:

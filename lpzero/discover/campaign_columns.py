@@ -1,7 +1,8 @@
 """The columns of a campaign, and the published proxies that are its winner's rivals.
 
-A table or proxies give columns. NTSR, a published proxy, runs every network once, so it is computed
-on the test rows alone, and only where these are few. It combines ranks: those among the test rows.
+A table or proxies give columns, and so do the counters where formulas are products. NTSR, a
+published proxy, runs every network once, so it is computed on the test rows alone, and only where
+these are few. It combines ranks: those among the test rows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lpzero.arrays import FloatArray
 from lpzero.discover.settings import Settings
 from lpzero.discover.table_fitness import TableColumns
 from lpzero.errors import InputError, LPZeroError
+from lpzero.judgement import counters
 from lpzero.judgement.rivals import Rival
 from lpzero.judgement.table import TableJudge
 from lpzero.scores.columns import AS_RANKS, Columns, as_ranks, select
@@ -89,7 +91,17 @@ class _Source:
                     f"column {name} has no number in {missing} of {len(values)} rows of"
                     f" {self.table.name}; leave it out"
                 )
-        return Columns(as_ranks(found) if self.settings.columns_as == AS_RANKS else found)
+        if self.settings.columns_as == AS_RANKS:
+            found = as_ranks(found)
+        counted = {name: of for name, of in self._counters().items() if name not in found}
+        return Columns(found | counted, frozenset(counted))
+
+    def _counters(self) -> dict[str, FloatArray]:
+        """The counters that may be factors, if formulas are products and read networks."""
+        s = self.settings
+        if self.table.space is None or s.columns_only or s.terms == 1:
+            return {}
+        return counters.factors(self.table)
 
     def _own(self) -> dict[str, FloatArray]:
         """The table's own columns; of a table without networks all, unless some are named."""

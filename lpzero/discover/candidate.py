@@ -11,6 +11,7 @@ from primitives.errors import Rejected
 from primitives.formula import Formula
 from primitives.parser import parse
 
+REFITTED = "refitted"  # the operator of a winner that no generation made
 _FIELDS = {"id", "generation", "operator", "parents", "formula"}
 
 
@@ -53,6 +54,25 @@ class Candidate(NamedTuple):
     def formula(self) -> Formula:
         """The formula that the text spells."""
         return parse(self.text)
+
+    @classmethod
+    def refitted(cls, place: int, formula: Formula, measures: Measures) -> Candidate:
+        """The formula that a level's search finds on train and valid, at that place of its best.
+
+        It is not a line of the journal, which holds what a search on train alone has tried and a
+        resumed campaign replays: no generation may know a formula that was fitted to the valid
+        rows. Its id is below 0, and a result has none for it.
+        """
+        text = str(formula)
+        complexity = formula.complexity
+        return cls(-1 - place, 0, REFITTED, (), text, text, complexity)._replace(
+            measures=(measures,), fitness=(measures.rho,)
+        )
+
+    @property
+    def is_in_journal(self) -> bool:
+        """Whether the journal has a line of it."""
+        return self.id >= 0
 
     @property
     def is_scored(self) -> bool:

@@ -6,14 +6,12 @@ found.best_, found.hall_of_fame_, found.history_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from lpzero import plugins
 from lpzero.arrays import IntArray
@@ -32,7 +30,7 @@ from lpzero.discover.storage import (
     InMemory,
     campaign_config,
 )
-from lpzero.discover.table_fitness import TableFitness
+from lpzero.discover.table_fitness import SketchesOf, TableFitness
 from lpzero.discover.table_sources import TableSources
 from lpzero.errors import InputError, RunError
 from lpzero.judgement.correlation import Stability, stability
@@ -126,6 +124,7 @@ class Campaign:
         ]
         if any(table.space is None for table in self.tables):
             self.settings = replace(self.settings, columns_only=True)
+        self.settings = self.settings.for_tables(len(self.tables))
         self._proxy_scores = proxy_scores
         if split_seed is None:
             split_seed = kept["split_seed"] if kept else 0
@@ -240,8 +239,8 @@ class Campaign:
             return None
 
         def measure(formula: Formula, table: AnyTable) -> Stability:
-            first, *others = (v.scores([formula]) for v in by_table[table.name].seeds)
-            return stability(first[0], np.concatenate(others))
+            first, again = by_table[table.name].repeated_scores([formula])
+            return stability(first[0], again)
 
         return measure
 
@@ -279,7 +278,7 @@ class Campaign:
             label = f"branches of {table.name}" if self.progress else None
             sources = self._sketch_sources(index, table)
             columns = table_columns(
-                table, self.settings, (self.options, self._other_options), self._proxy_scores
+                table, self.settings, (self.options, self._options(1)), self._proxy_scores
             )
             tables_fitness.append(
                 TableFitness(
@@ -289,7 +288,7 @@ class Campaign:
                     self.settings,
                     self.workers,
                     label,
-                    sources[1],
+                    sources[1:],
                     columns,
                 )
             )
@@ -301,32 +300,31 @@ class Campaign:
             return whole_table_split(table, self.split_seed, self.settings.archs)
         return split(table, self.split_seed)
 
-    @property
-    def _other_options(self) -> SketchOptions:
-        """Those of other weights and another batch."""
-        seed, batch_seed = self.options.seed + 1, self.options.batch_seed + 1
+    def _options(self, number: int) -> SketchOptions:
+        """Those of other weights and another batch, 0 for the campaign's own."""
+        seed, batch_seed = self.options.seed + number, self.options.batch_seed + number
         return replace(self.options, seed=seed, batch_seed=batch_seed)
 
-    def _sketch_sources(
-        self, index: int, table: AnyTable
-    ) -> tuple[Callable[[], Sequence[Sketch]], Callable[[], Sequence[Sketch]] | None]:
-        """What gives the table's sketches, and those of other weights and another batch."""
+    def _sketch_sources(self, index: int, table: AnyTable) -> list[SketchesOf]:
+        """What gives the sketches of rows, then the same with other weights and other batches."""
         if self._given is not None:
             given = self._given[index]
-            return (lambda: given), None
+            return [lambda rows: given if len(rows) == len(given) else [given[row] for row in rows]]
         if table.space is None:
-            return tuple, None  # no networks
-        mine, others = self.options, self._other_options
-        return partial(self._sketches, table, mine), partial(self._sketches, table, others)
+            return [lambda rows: ()]  # no networks
+        n_seeds = max(2, self.settings.weights_seeds)
+        return [partial(self._sketches, table, self._options(number)) for number in range(n_seeds)]
 
-    def _sketches(self, table: Table, options: SketchOptions) -> Sequence[Sketch]:
+    def _sketches(
+        self, table: Table, options: SketchOptions, rows: Sequence[int]
+    ) -> Sequence[Sketch]:
         from lpzero.sketches.builder import Builder, sketches  # torch, if any are missing
         from lpzero.sketches.store import Store, default_folder
 
         store = Store(Path(self.cache).expanduser() if self.cache else default_folder())
         label = f"sketches of {table.name}, seed {options.seed}" if self.progress else None
         builder = Builder(options, store, self.workers, self.device, label=label, is_lazy=True)
-        return sketches(table, builder)
+        return sketches(table if len(rows) == len(table) else table.only(rows), builder)
 
 
 def _stored_request(folder: Path) -> dict[str, Any] | None:

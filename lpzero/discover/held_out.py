@@ -19,7 +19,6 @@ from lpzero.errors import RunError
 from lpzero.judgement.correlation import spearman
 from lpzero.options import options
 from lpzero.parallel import Lost, Workers, stream
-from primitives.canonical import canonical
 from primitives.errors import Rejected
 from spaces.tables import split
 
@@ -79,7 +78,8 @@ class _Split:
         (fitness,) = found.objective.tables_fitness
         is_on_train = found.objective.rule == "train"
         chosen_on = fitness.rows if is_on_train else fitness.train_valid_rows
-        formula = canonical(choose(found.objective, found.outcome_)[0].formula)
+        winner = choose(found.objective, found.outcome_).candidates[0]
+        formula = found.objective.canonical(winner.formula)
         scores = fitness.values.score(formula)
         assert not isinstance(scores, Rejected), "the winner has a score on every row"
         column, values = _best_column(self.table, chosen_on)

@@ -55,6 +55,7 @@ _EARLY_LEAF = 0.3  # the probability that a branch ends above the deepest level
 _SIZE = 0.25  # the probability that a term reads a size instead of a statistic
 _BINARY = 0.2  # the probability that a term has a binary operation, where the depth allows one
 _COLUMN = 0.4  # the probability that a term is a column, where there are columns
+_COUNTER = 0.1  # the same where the only columns are counters
 _SUM = 0.3  # the probability that a formula is a sum, where there are columns
 _SIZE_OPERATIONS = ("sqrt", "square", "log", "inverse")
 _SIGNS = (1, -1)
@@ -96,6 +97,7 @@ class Language:
         self.settings, self.columns = settings, columns
         self.summands = columns.summands
         self.column_factors = tuple([Column(name) for name in columns.factors])
+        self._column = _COLUMN if set(columns.names) - columns.counters else _COUNTER
         self.has_products = settings.terms > 1
         self.statistics = [name for name in STATISTICS if name in settings.statistics]
         self.reductions: list[Reduction] = list(POSITION_REDUCTIONS)
@@ -169,7 +171,7 @@ class Language:
 
     def _draw_atom(self, rng: RandomSource) -> Atom:
         """A column, or a chain of a statistic or size, seldom a binary operation."""
-        if self.column_factors and (self.settings.columns_only or rng.random() < _COLUMN):
+        if self.column_factors and (self.settings.columns_only or rng.random() < self._column):
             return rng.choice(self.column_factors)
         reduction = rng.choice(self.reductions)
         at_end = POSITION_REDUCTIONS[reduction].end is not None

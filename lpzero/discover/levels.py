@@ -1,6 +1,6 @@
 """How much a formula may read of the networks: a level, chosen by cross-validation of the search.
 
-    values of one seed or two, counters  ->  ReliableTerms  ->  Level, simplest first
+    values of one seed or more, counters ->  ReliableTerms  ->  Level, simplest first
     levels, training and validation rows ->  LevelChoice: the level, its winner, what was expected
 
 Levels, simplest first: the best counter; the best size or counter; a product of up to four of
@@ -15,7 +15,7 @@ have no part in it. Shapes: T terms, A architectures, n training and validation 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import islice
@@ -29,7 +29,7 @@ from lpzero.judgement.correlation import agreement, correlate_rows, spearman
 from lpzero.judgement.ranks import rank, rank_targets
 from lpzero.scores.products import Beam, Found, Searched, search_tables
 from lpzero.scores.terms import TermTable
-from primitives.formula import Atom, Column, Formula
+from primitives.formula import Atom, Column, Formula, Term
 
 COUNTER, SIZE, COUNT, STABLE, RELIABLE = "counter", "size", "count", "stable", "reliable"
 FOLDS = 5
@@ -43,7 +43,7 @@ SAME = 0.995  # terms whose logarithms correlate so far are one
 
 @dataclass(frozen=True, eq=False)
 class ReliableTerms:
-    """Terms with their logarithms averaged over seeds, and how far these repeat (T,)."""
+    """Terms, and how far their ranks and logarithms repeat with other weights (T,)."""
 
     table: TermTable
     agreement: FloatArray
@@ -52,27 +52,46 @@ class ReliableTerms:
 
     @classmethod
     def of(
-        cls, table: TermTable, second: FloatArray | None, counters: frozenset[str]
+        cls, table: TermTable, second: FloatArray | None, rows: IntArray, counters: frozenset[str]
     ) -> ReliableTerms:
-        """The terms with values (T, A) of the first seed and of the second, if there is one."""
+        """The terms of one seed with the values (T, R) of a second on these rows, if there are."""
         if second is None:
             ones = np.ones(len(table))
             return cls(table, ones, ones, counters)
-        again = np.abs(second)
-        usable: BoolArray = np.asarray((np.isfinite(again) & (again > 0)).all(axis=1))
-        logs = np.log(np.where(usable[:, np.newaxis], again, table.values))
-        means = np.exp((table.logs + logs) / 2)
+        again, first = np.abs(second), table.values[:, rows]
+        usable = _has_logs(again)
+        logs = np.log(np.where(usable[:, np.newaxis], again, first))
         return cls(
-            TermTable(table.terms, means, table.positive),
-            np.where(usable, agreement(table.values, again), 0.0),
-            np.where(usable, correlate_rows(table.logs, logs), 0.0),
+            table,
+            np.where(usable, agreement(first, again), 0.0),
+            np.where(usable, correlate_rows(np.log(first), logs), 0.0),
             counters,
+        )
+
+    def averaged_with(self, others: Sequence[FloatArray]) -> ReliableTerms:
+        """The terms with logarithms averaged over more seeds, whose values (T, A) are given.
+
+        A term that a seed does not have keeps its values; it is not reliable.
+        """
+        if not others:
+            return self
+        logs, usable = self.table.logs, np.ones(len(self.table), dtype=np.bool_)
+        for values in map(np.abs, others):
+            usable &= _has_logs(values)
+            logs = logs + np.log(np.where(usable[:, np.newaxis], values, self.table.values))
+        means = np.where(usable[:, np.newaxis], np.exp(logs / (1 + len(others))), self.table.values)
+        return ReliableTerms(
+            TermTable(self.table.terms, means, self.table.positive),
+            np.where(usable, self.agreement, 0.0),
+            np.where(usable, self.reliability, 0.0),
+            self.counters,
         )
 
     def level(self, name: str) -> Level:
         """The level of that name."""
         is_counter = np.array([_is_counter(term, self.counters) for term in self.table.terms])
-        is_count = np.array([_is_size(term) for term in self.table.terms]) | is_counter
+        is_size = [isinstance(term, Term) and not term.statistics for term in self.table.terms]
+        is_count = np.array(is_size) | is_counter
         kept: BoolArray = {
             COUNTER: is_counter,
             SIZE: is_count,
@@ -83,7 +102,7 @@ class ReliableTerms:
         terms = self.table.of(kept)
         if name not in (COUNTER, SIZE):
             terms = terms.of(_unlike(terms.logs))
-        return Level(name, terms, 1 if name in (COUNTER, SIZE) else MOST_TERMS)
+        return Level(name, terms, 1 if name in (COUNTER, SIZE) else MOST_TERMS, self.counters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +112,7 @@ class Level:
     name: str
     terms: TermTable
     most: int
+    counters: frozenset[str] = frozenset()
 
     @property
     def beam(self) -> Beam:
@@ -106,19 +126,15 @@ class Level:
         searched = Searched(self.terms.logs[:, rows], rank_targets(targets[rows]))
         return list(islice(search_tables([searched], beam=self.beam), n))
 
-    def without(self, columns: Container[str]) -> Level:
-        """The level without the terms that are one of these columns."""
-        kept = [not (isinstance(t, Column) and t.name in columns) for t in self.terms.terms]
-        return Level(self.name, self.terms.of(np.array(kept, dtype=np.bool_)), self.most)
-
-    def admits(self, formulas: Sequence[Formula], scores: FloatArray) -> BoolArray:
-        """Which formulas with scores (seeds, K, A) read no more of the networks than it does."""
+    def admits(
+        self, formulas: Sequence[Formula], first: FloatArray, second: FloatArray
+    ) -> BoolArray:
+        """Which formulas with scores (K, R) of two seeds read no more of the networks than it."""
         if self.name in (COUNTER, SIZE, COUNT):
-            return np.array([not formula.statistics for formula in formulas], dtype=np.bool_)
-        if len(scores) < 2:
-            return np.ones(len(formulas), dtype=np.bool_)
+            return np.array([self._counts(formula) for formula in formulas], dtype=np.bool_)
         if self.name == STABLE:
-            return agreement(scores[0], scores[1]) >= LEAST_AGREEMENT
+            return agreement(first, second) >= LEAST_AGREEMENT
+        scores = np.stack([first, second])
         with np.errstate(all="ignore"):
             logs = np.log(np.abs(scores))
         first, second = np.where(_has_one_sign(scores)[:, np.newaxis], logs, scores)
@@ -126,6 +142,14 @@ class Level:
         repeated = np.zeros(len(formulas))
         repeated[finite] = correlate_rows(first[finite], second[finite])
         return repeated >= LEAST_RELIABILITY
+
+    def _counts(self, formula: Formula) -> bool:
+        """Whether the formula reads no more sizes and counters than the level, and no network."""
+        if formula.statistics or len(formula.atoms) > self.most:
+            return False
+        if self.name == COUNTER and formula.terms:
+            return False
+        return self.counters.issuperset(formula.columns)
 
     def scores(self, product: Found) -> FloatArray:
         """The product's logarithm (A,) with its sign."""
@@ -154,6 +178,11 @@ def mean_over_seeds(scores: FloatArray) -> FloatArray:
     return np.asarray(means)
 
 
+def _has_logs(values: FloatArray) -> BoolArray:
+    """Which rows (T,) of magnitudes (T, A) are finite and above zero."""
+    return np.asarray((np.isfinite(values) & (values > 0)).all(axis=1))
+
+
 def _has_one_sign(scores: FloatArray) -> BoolArray:
     """Which formulas (K,) have scores (seeds, K, A) of one sign, and no zero."""
     return np.asarray((scores > 0).all(axis=(0, 2)) | (scores < 0).all(axis=(0, 2)))
@@ -161,12 +190,6 @@ def _has_one_sign(scores: FloatArray) -> BoolArray:
 
 def _is_counter(term: Atom, counters: frozenset[str]) -> bool:
     return isinstance(term, Column) and term.name in counters
-
-
-def _is_size(term: Atom) -> bool:
-    if isinstance(term, Column):
-        return term.name == "depth"
-    return not term.statistics
 
 
 def _unlike(logs: FloatArray) -> BoolArray:

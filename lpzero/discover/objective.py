@@ -65,12 +65,16 @@ class Objective:
     @property
     def rule(self) -> str:
         """How the winner is chosen."""
-        return self.settings.rule(len(self.tables_fitness))
+        return self.settings.choose
 
     def scores(self, formulas: Sequence[Formula], fitness: TableFitness) -> FloatArray:
         """The scores (K, A) that formulas are chosen and judged by; NaN where there are none."""
         is_nested = self.rule == NESTED
         return fitness.mean_scores(formulas) if is_nested else fitness.values.scores(formulas)
+
+    def canonical(self, formula: Formula) -> Formula:
+        """The formula in canonical form, given which columns are above zero on every table."""
+        return canonical(formula, self.column_facts.positive)
 
     def prepare(self) -> None:
         """Load or build all that judging needs, before the first formula is judged."""
@@ -89,7 +93,7 @@ class Objective:
         if candidate.id not in self._valid:
             measure = self.settings.objectives[0]
             self._valid[candidate.id] = min(
-                fitness.on_valid(canonical(candidate.formula), measure)
+                fitness.on_valid(self.canonical(candidate.formula), measure)
                 for fitness in self.tables_fitness
             )
         return self._valid[candidate.id]
@@ -179,7 +183,7 @@ class Objective:
         """The products that a beam search finds on all tables, each with its number across them."""
         columns, tables, first = self.column_facts, self.tables_fitness, self.tables_fitness[0]
         if self.rule == NESTED:  # evolution starts inside the level
-            per_table = [first.level_choice.level.without(first.counters).terms]
+            per_table = [first.level_choice.level.terms]
         else:
             two_seeds = [fitness.two_seeds for fitness in tables]
             per_table = stable_term_tables(two_seeds, first.term_language, self.settings.stable)

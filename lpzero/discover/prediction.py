@@ -65,7 +65,7 @@ class TablePrediction:
         level = next((one for one in self._fitness.levels if one.name == RELIABLE), None)
         if level is None:
             return [], np.empty((0, len(self._features)))
-        counters = self._fitness.counters
+        counters = self._fitness.columns.counters
         kept = [not isinstance(t, Column) or t.name in counters for t in level.terms.terms]
         terms = level.terms.of(np.array(kept, dtype=np.bool_))
         terms = terms.of(unlike(terms.logs[:, self._known]))
@@ -147,16 +147,20 @@ class TablePrediction:
         scores = level.scores(products[0])
         return NormalScale(scores[fitted_on])(scores[left_out])
 
+    @property
+    def n_seeds(self) -> int:
+        """The number of seeds that values of networks are averaged over."""
+        return len(self._fitness.seeds)
+
     def stored(self) -> dict[str, Any]:
-        """The predictor as JSON values, with its formula and the number of seeds it averages."""
-        seeds = len(self._fitness.seeds)
-        return {"formula": str(self._formula), "n_seeds": seeds, **self.predictor.to_json()}
+        """The predictor as JSON values, with its formula and the number of seeds."""
+        about = {"formula": str(self._formula), "n_seeds": self.n_seeds}
+        return about | self.predictor.to_json()
 
     def to_json(self, table: Table | ColumnTable) -> dict[str, Any]:
         """`predictor` and `reference` of a result as JSON values; the table has test targets."""
         name, predictor = table.name, self.predictor
-        columns = self._fitness.columns.values
-        judged = TableJudge(table, self._fitness.parts, with_test=True, columns=columns)
+        judged = TableJudge(table, self._fitness.parts, with_test=True)
         difference = judged.compare(self.scores, {FORMULA: self._scores})[FORMULA]
         value = predictor.to_json()
         return {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from lpzero.arrays import FloatArray
 from lpzero.discover.campaign import CampaignOutcome
 from lpzero.discover.campaign_columns import NetworkRivals
 from lpzero.discover.candidate import Candidate, best_first
-from lpzero.discover.levels import influence, mean_over_seeds, standard_error
+from lpzero.discover.levels import influence, standard_error
 from lpzero.discover.objective import MEMBERS, Objective, order_of, rank_mean
 from lpzero.discover.settings import NESTED
 from lpzero.errors import LPZeroError
+from lpzero.judgement import counters
 from lpzero.judgement.correlation import agreement
 from lpzero.judgement.measures import Measures
 from lpzero.judgement.rivals import (
@@ -33,14 +34,13 @@ from lpzero.judgement.table import TableJudge
 from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.columns import RANK_OF
 from lpzero.scores.formula_rivals import formula_rivals
-from primitives.canonical import canonical
+from primitives.formula import Formula
 from primitives.parser import parse
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Table
 
 TOP = 10
-REFITTED = "refitted"  # the operator of a winner that no generation made
 
 
 def report(
@@ -56,18 +56,18 @@ def report(
     them the winner is compared with the best counter alone. `stability` measures the winner's.
     """
     opened = _opened(tables, objective)
-    chosen = choose(objective, outcome)
-    found: dict[int, _ScoredCandidate] = {}
-    for candidate in (*chosen[:1], *outcome.hall.entries):
-        if len(found) < TOP and candidate.id not in found:
+    choice = choose(objective, outcome)
+    top: dict[int, _ScoredCandidate] = {}
+    for candidate in (*choice.candidates[:1], *outcome.hall.entries):
+        if len(top) < TOP and candidate.id not in top:
             scored = _score(candidate, objective, opened)
             if scored is not None:
-                found[candidate.id] = scored
-    if not found:
+                top[candidate.id] = scored
+    if not top:
         raise LPZeroError("none of the best formulas has finite scores on every architecture")
-    lines = [scored.line() for scored in found.values()]
+    lines = [scored.line() for scored in top.values()]
     # The first is the chosen candidate, unless it has no finite scores on the test rows.
-    winner = next(iter(found.values()))
+    winner = next(iter(top.values()))
     best = {**lines[0], "judged": winner.judged()}
     lines.sort(key=lambda line: -line["fitness"][0])
     front = {c.id for c in outcome.hall.front}
@@ -79,12 +79,12 @@ def report(
         "method": objective.settings.method,
         "objectives": list(objective.settings.objectives),
         "chosen_on": objective.rule,
-        "levels": _levels(objective, outcome, winner),
+        "levels": _levels(objective, choice.evolved, winner),
         "best": best,
         "top": [{**line, "front": line["id"] in front} for line in lines],
         "counters": [line for judged in opened for line in judged.counters()],
         **_with_ranks(contest_fields(winner.contests(counts or {}, stability)), winner),
-        "ensemble": _ensemble(chosen, objective, opened),
+        "ensemble": _ensemble(choice.candidates, objective, opened),
         "passed_over": _passed_over(objective, outcome, winner.candidate),
         "generations": outcome.state.generation - 1,
         "tried": outcome.tally.tried,
@@ -96,19 +96,18 @@ def report(
 
 
 def _levels(
-    objective: Objective, outcome: CampaignOutcome, winner: _ScoredCandidate
+    objective: Objective, evolved: Evolved | None, winner: _ScoredCandidate
 ) -> dict[str, Any] | None:
     """The levels with their cross-validated rhos, and what the choice makes one expect."""
     if objective.rule != NESTED:
         return None
     (fitness,) = objective.tables_fitness
     choice = fitness.level_choice
-    evolved = evolved_beside_level(objective, {*outcome.hall.entries, *outcome.state.population})
     [(_, scores)] = winner.scores
     return {
         "lines": [line.to_json() for line in choice.lines],
         "chosen": choice.level.name,
-        "evolved": None if evolved is None else evolved.to_json(),
+        "evolved": None if evolved is None else evolved.to_json(objective),
         "n_seeds": len(fitness.seeds),
         "expected": choice.expectation(float(fitness.train_valid_rho(scores[np.newaxis])[0])),
     }
@@ -141,7 +140,9 @@ def scores(
         name = judged.table.name
         rivals = []
         if judged.table.space is not None:
-            rivals = formula_rivals(fitness.values.table, _count(result, name), fitness.workers)
+            counted = counters.factors(judged.table)
+            count = _count(result, name)
+            rivals = formula_rivals(fitness.values.table, count, counted, fitness.workers)
         rivals += [] if others is None else others.of(judged)
         rivals += supervised
         lines = rival_lines(judged, values, rivals)
@@ -156,16 +157,24 @@ def _count(result: dict[str, Any], table: str) -> str | None:
     return None if text is None else str(text)
 
 
-def choose(objective: Objective, outcome: CampaignOutcome) -> list[Candidate]:
-    """The candidates that may win, the winner first: by fitness, by valid rows, or by `choice`."""
+class Choice(NamedTuple):
+    """The candidates that may win, the winner first; with levels also evolution's best in one."""
+
+    candidates: list[Candidate]
+    evolved: Evolved | None = None
+
+
+def choose(objective: Objective, outcome: CampaignOutcome) -> Choice:
+    """The candidates that may win: by fitness, by valid rows, or by the rule of `--choose`."""
     if objective.rule == "train":
-        return list(outcome.hall.entries)
+        return Choice(list(outcome.hall.entries))
     everyone = {*outcome.hall.entries, *outcome.state.population}
     if objective.rule == NESTED:
         return choose_nested(objective, everyone)
     if objective.rule == "stable":
-        return choose_stable(objective, everyone)
-    return sorted(outcome.hall.front, key=lambda c: (-objective.valid(c), c.complexity, c.id))
+        return Choice(choose_stable(objective, everyone))
+    front = outcome.hall.front
+    return Choice(sorted(front, key=lambda c: (-objective.valid(c), c.complexity, c.id)))
 
 
 def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -179,7 +188,7 @@ def choose_stable(objective: Objective, candidates: Iterable[Candidate]) -> list
     return [pool[i] for i in order]
 
 
-def choose_nested(objective: Objective, candidates: Iterable[Candidate]) -> list[Candidate]:
+def choose_nested(objective: Objective, candidates: Iterable[Candidate]) -> Choice:
     """The winners of the level that cross-validation takes, refitted on train and valid.
 
     The best formula of the level that evolution found on train comes first if it ranks the valid
@@ -188,17 +197,18 @@ def choose_nested(objective: Objective, candidates: Iterable[Candidate]) -> list
     """
     (fitness,) = objective.tables_fitness
     level = fitness.level_choice.level
-    fitted = [level.formula(product) for product in level.best(*fitness.known, MEMBERS)]
-    scores = fitness.mean_scores(fitted)
+    products = level.best(fitness.table.targets, fitness.train_valid_rows, MEMBERS)
+    formulas = [objective.canonical(level.formula(product)) for product in products]
+    scores = fitness.mean_scores(formulas)
     measured = fitness.measures.measure(scores[:, fitness.rows]).values.T.tolist()
-    chosen = [
-        Candidate(
-            -1 - place, 0, REFITTED, (), str(formula), str(formula), formula.complexity
-        )._replace(measures=(Measures(*values),), fitness=(values[0],))
-        for place, (formula, values) in enumerate(zip(fitted, measured, strict=True))
+    fitted = [
+        Candidate.refitted(place, formula, Measures(*values))
+        for place, (formula, values) in enumerate(zip(formulas, measured, strict=True))
     ]
     evolved = evolved_beside_level(objective, candidates)
-    return [evolved.candidate, *chosen] if evolved is not None and evolved.is_better else chosen
+    if evolved is not None and evolved.is_better:
+        fitted.insert(0, evolved.candidate)
+    return Choice(fitted, evolved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +229,10 @@ class Evolved:
         """Whether the difference is more than two of its standard errors."""
         return self.rho - self.level_rho > 2 * self.error
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, objective: Objective) -> dict[str, Any]:
+        """The fields as JSON values, the formula in the objective's canonical form."""
         return {
-            "formula": str(canonical(self.candidate.formula)),
+            "formula": str(objective.canonical(self.candidate.formula)),
             "rho": self.rho,
             "level_rho": self.level_rho,
             "error": self.error,
@@ -234,14 +245,14 @@ def evolved_beside_level(objective: Objective, candidates: Iterable[Candidate]) 
     (fitness,) = objective.tables_fitness
     level = fitness.level_choice.level
     pool = best_first(_pool(candidates))
-    per_seed = fitness.scores_by_seed([canonical(candidate.formula) for candidate in pool])
-    is_inside = level.admits([candidate.formula for candidate in pool], per_seed)
+    formulas = [objective.canonical(candidate.formula) for candidate in pool]
+    is_inside = level.admits(formulas, *fitness.repeated_scores(formulas))
     best = next((i for i, inside in enumerate(is_inside) if inside), None)
     searched = level.best(fitness.table.targets, fitness.rows, 1)
     if best is None or not searched:
         return None
     valid = fitness.parts.valid
-    scores = mean_over_seeds(per_seed[:, best : best + 1])[0]
+    scores = fitness.mean_scores(formulas[best : best + 1])[0]
     own, other = (
         influence(of[valid], fitness.table.targets[valid])
         for of in (scores, level.scores(searched[0]))
@@ -264,7 +275,7 @@ def passed_over(
     if stability is None or lowest[best] <= lowest[own]:
         return None
     return {
-        "formula": str(canonical(pool[best].formula)),
+        "formula": str(objective.canonical(pool[best].formula)),
         "rho": float(lowest[best]),
         "rho_chosen": float(lowest[own]),
         "stability": float(stability[best]),
@@ -285,7 +296,7 @@ def _pool(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 def _known(objective: Objective, pool: Sequence[Candidate]) -> tuple[FloatArray, FloatArray | None]:
     """Rho on train and valid of each table (tables, K), and the lowest stability (K,)."""
-    formulas = [canonical(candidate.formula) for candidate in pool]
+    formulas = [objective.canonical(candidate.formula) for candidate in pool]
     rhos, agreements = [], []
     for fitness in objective.tables_fitness:
         scores = fitness.values.scores(formulas)
@@ -301,7 +312,7 @@ def _ensemble(
     """The rank mean of the best that may win, judged as the winner is; None for fewer than two."""
     if objective.rule not in (NESTED, "stable"):
         return None
-    formulas = [canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
+    formulas = [objective.canonical(candidate.formula) for candidate in chosen[:MEMBERS]]
     scores = [objective.scores(formulas, fitness) for fitness in objective.tables_fitness]
     usable = np.flatnonzero(np.all([np.isfinite(of).all(axis=1) for of in scores], axis=0))
     if len(usable) < 2:
@@ -315,24 +326,25 @@ def _ensemble(
 
 @dataclass(frozen=True, eq=False)
 class _ScoredCandidate:
-    """A candidate with its scores (n,) on every table."""
+    """A candidate with its canonical form, and its scores (n,) on every table."""
 
     candidate: Candidate
+    formula: Formula
     scores: Sequence[tuple[TableJudge, FloatArray]]
 
     def line(self) -> dict[str, Any]:
         """Its entry in the result: the formula, rho on each part (lowest table), test judgement."""
         rhos = {judged.table.name: judged.rhos(scores) for judged, scores in self.scores}
-        formula = canonical(self.candidate.formula)
+        candidate = self.candidate
         parts = next(iter(rhos.values()))
         line = {
-            "formula": str(formula),
-            "rho": {part: min(found[part] for found in rhos.values()) for part in parts},
-            "complexity": self.candidate.complexity,
-            "sign": formula.sign,
-            "fitness": list(self.candidate.fitness),
-            "id": self.candidate.id if self.candidate.id >= 0 else None,
-            "generation": self.candidate.generation if self.candidate.id >= 0 else None,
+            "formula": str(self.formula),
+            "rho": {part: min(of_table[part] for of_table in rhos.values()) for part in parts},
+            "complexity": candidate.complexity,
+            "sign": self.formula.sign,
+            "fitness": list(candidate.fitness),
+            "id": candidate.id if candidate.is_in_journal else None,
+            "generation": candidate.generation if candidate.is_in_journal else None,
             "judged": self.judged("test"),
         }
         return line if len(rhos) == 1 else {**line, "rho_by_table": rhos}
@@ -347,13 +359,12 @@ class _ScoredCandidate:
         self, counts: Mapping[str, Count], measure: MeasureStability | None
     ) -> list[Contest]:
         """It against its rivals on every table."""
-        formula = canonical(self.candidate.formula)
         return [
             Contest(
                 judged,
                 scores,
                 counts.get(judged.table.name),
-                None if measure is None else measure(formula, judged.table),
+                None if measure is None else measure(self.formula, judged.table),
             )
             for judged, scores in self.scores
         ]
@@ -362,7 +373,7 @@ class _ScoredCandidate:
 def _opened(tables: Sequence[Table | ColumnTable], objective: Objective) -> list[TableJudge]:
     pairs = zip(tables, objective.tables_fitness, strict=True)
     return [
-        TableJudge(table, fitness.parts, with_test=True, columns=fitness.columns.values)
+        TableJudge(table, fitness.parts, with_test=True, columns=fitness.columns.beside_counters)
         for table, fitness in pairs
     ]
 
@@ -371,10 +382,10 @@ def _score(
     candidate: Candidate, objective: Objective, opened: Sequence[TableJudge]
 ) -> _ScoredCandidate | None:
     """The candidate with its scores on all rows; None if a table rejects it."""
-    found = []
+    formula, of_tables = objective.canonical(candidate.formula), []
     for judged, fitness in zip(opened, objective.tables_fitness, strict=True):
-        scores = objective.scores([canonical(candidate.formula)], fitness)[0]
+        scores = objective.scores([formula], fitness)[0]
         if not np.isfinite(scores).all():
             return None
-        found.append((judged, scores))
-    return _ScoredCandidate(candidate, found)
+        of_tables.append((judged, scores))
+    return _ScoredCandidate(candidate, formula, of_tables)

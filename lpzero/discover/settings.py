@@ -14,6 +14,10 @@ from typing import Any
 from lpzero.errors import InputError
 from lpzero.judgement.measures import MEASURES, RHO, read_measure
 from lpzero.options import (
+    EVOLUTION,
+    JUDGEMENT,
+    LANGUAGE,
+    PAPERS,
     SEED,
     SHARE,
     Names,
@@ -52,6 +56,7 @@ _LATER = (
     "survivors",
     "binary_weights",
     "whole_table",
+    "weights_seeds",
     "predictor",
 )
 
@@ -80,49 +85,75 @@ class Settings:
         "front searches for a front of fitness and size, paper is Algorithm 1 of LPZero, random"
         " draws formulas with the same budget.",
         OneOf("method", METHODS),
+        panel=PAPERS,
     )
     population: int = option(
-        100, "The number of formulas that survive a generation.", Whole(2, 100_000)
+        100, "The number of formulas that survive a generation.", Whole(2, 100_000), panel=EVOLUTION
     )
     generations: int = option(
         60, "The number of generations after the first population.", Whole(0, 10_000_000)
     )
     offspring: int = option(
-        100, "The number of new formulas evaluated per generation.", Whole(1, 100_000)
+        100,
+        "The number of new formulas evaluated per generation.",
+        Whole(1, 100_000),
+        panel=EVOLUTION,
     )
     pool: float = option(
-        0.1, "Method paper: the share of the population that parents are drawn from.", SHARE
+        0.1,
+        "Method paper: the share of the population that parents are drawn from.",
+        SHARE,
+        panel=EVOLUTION,
     )
-    crossover: float = option(0.5, "The probability that two parents are crossed.", SHARE)
-    mutation: float = option(0.5, "The probability that a child is mutated.", SHARE)
+    crossover: float = option(
+        0.5, "The probability that two parents are crossed.", SHARE, panel=EVOLUTION
+    )
+    mutation: float = option(
+        0.5, "The probability that a child is mutated.", SHARE, panel=EVOLUTION
+    )
     neighbours: float = option(
-        0.5, "Method front: the share of offspring that are neighbours of the best.", SHARE
+        0.5,
+        "Method front: the share of offspring that are neighbours of the best.",
+        SHARE,
+        panel=EVOLUTION,
     )
     immigrants: float = option(
-        0.1, "Method front: the probability that any other child is drawn at random.", SHARE
+        0.1,
+        "Method front: the probability that any other child is drawn at random.",
+        SHARE,
+        panel=EVOLUTION,
     )
     statistics: tuple[str, ...] = option(
         tuple(STATISTICS),
         f"The statistics that may appear, of {' '.join(STATISTICS)}, as in AHWS.",
         SomeOf("statistic", STATISTICS, separator=""),
+        panel=LANGUAGE,
     )
-    unaries: int = option(2, "The most unary operations in a row.", Whole(0, 10))
+    unaries: int = option(2, "The most unary operations in a row.", Whole(0, 10), panel=LANGUAGE)
     depth: int = option(
-        1, "The most binary operations from the root to a leaf; 1 is the paper's form.", Whole(0, 5)
+        1,
+        "The most binary operations from the root to a leaf; 1 is the paper's form.",
+        Whole(0, 5),
+        panel=LANGUAGE,
     )
     terms: int = option(
-        4, "The most terms of a product; 1 searches single terms, as the paper does.", Whole(1, 4)
+        4,
+        "The most terms of a product; 1 searches single terms, as the paper does.",
+        Whole(1, 4),
+        panel=LANGUAGE,
     )
     columns: tuple[str, ...] = option(
         (),
         "Columns of the table that formulas may use as terms, separated by commas; of a table"
         " without networks all, unless some are named.",
         Names("column"),
+        panel=LANGUAGE,
     )
     terms_from: tuple[str, ...] = option(
         (),
         "Proxies, by name, whose scores formulas may use as terms, as in snip,ntkt,sept.",
         Names("proxy"),
+        panel=LANGUAGE,
     )
     columns_only: bool = option(
         False, "Formulas of columns alone: no statistics and sizes, and no networks.", Switch()
@@ -132,45 +163,53 @@ class Settings:
         "How columns enter sums: log is sgn(x) log(1 + |x|) where they change sign, ranks replaces"
         " every column by its ranks in the table, in products too.",
         OneOf("way to use columns", (AS_LOG, AS_RANKS)),
+        panel=LANGUAGE,
     )
     same_statistic: bool = option(
         False,
         "Let a binary operation combine a statistic with itself.",
         Switch("--no-same-statistic"),
+        panel=LANGUAGE,
     )
     sign: str = option(
         FITTED,
         "fitted gives every formula the sign that suits the fitness rows, as-written keeps it.",
         OneOf("way to sign", SIGNS),
+        panel=PAPERS,
     )
     reductions: tuple[str, ...] = option(
         PAPER_REDUCTIONS,
         "With --terms 1: the reductions over blocks that may appear, sum, mean or both.",
         SomeOf("reduction", PAPER_REDUCTIONS),
+        panel=PAPERS,
     )
     chains: str = option(
         UP_TO,
         "With --terms 1: whether chains have up to --unaries operations or exactly as many, of"
         " which identity may be one.",
         OneOf("length of chains", CHAINS),
+        panel=PAPERS,
     )
     binary_weights: str = option(
         EQUAL,
         "How binary operations are drawn: equally often, or add .6, sub .3, matmul and mul .05 each"
         " as in the authors' code.",
         OneOf("way to draw binary operations", BINARY_WEIGHTS),
+        panel=PAPERS,
     )
     survivors: str = option(
         BEST,
         "Method paper: the best of parents and offspring survive, or the offspring replaces the"
         " worst.",
         OneOf("way to survive", SURVIVORS),
+        panel=PAPERS,
     )
     whole_table: bool = option(
         False,
         "Draw the --archs fitness rows from the whole table instead of train; they are train then,"
         " and test is what is left.",
         Switch(),
+        panel=PAPERS,
     )
     rules: tuple[str, ...] = option(
         _RULES_ON,
@@ -181,12 +220,14 @@ class Settings:
             may_be_empty=True,
             shorthand=(("on", _RULES_ON), ("off", ())),
         ),
+        panel=LANGUAGE,
     )
     objectives: tuple[str, ...] = option(
         (RHO,),
         "What to maximise: rho, given-params or within; several, with commas, make a front.",
         _Objectives("objective", MEASURES),
         flag="--objective",
+        panel=JUDGEMENT,
     )
     across: str = option(
         "regret",
@@ -194,36 +235,50 @@ class Settings:
         " own search finds, fisher the mean of Fisher's z, min the lowest value; pareto makes a"
         " front of the tables.",
         OneOf("way across tables", ACROSS),
+        panel=JUDGEMENT,
     )
     archs: int | None = option(
         None,
         "The number of training rows that fitness is measured on.",
         Whole(10, 1_000_000, none="all"),
+        panel=JUDGEMENT,
     )
     choose: str = option(
-        "stable",
-        "How the winner is chosen: stable takes the best rho on train and valid among formulas"
-        " whose scores repeat with other seeds (see --stable), valid the member of the front that"
-        " is best on valid, train the formula with the best fitness. nested cross-validates how"
-        " much of the networks to read, from a single counter to four reliable terms, and takes the"
-        " simplest level that is as good as the best; with several tables, columns alone, --terms 1"
-        " or another method than front it is stable.",
+        NESTED,
+        "How the winner is chosen: nested cross-validates how much of the networks to read, from a"
+        " single counter to four reliable terms, and takes the simplest level that is as good as"
+        " the best; stable takes the best rho on train and valid among formulas whose scores repeat"
+        " with other seeds (see --stable), valid the member of the front that is best on valid,"
+        " train the formula with the best fitness. With several tables, columns alone, --terms 1 or"
+        " another method than front, nested is stable.",
         OneOf("way to choose", CHOOSE),
+        panel=JUDGEMENT,
+    )
+    weights_seeds: int = option(
+        1,
+        "With --choose nested: over how many seeds of weights and batches the values of networks"
+        " are averaged. With 1, how far they repeat is read off 30 rows with a second seed.",
+        Whole(1, 16),
     )
     stable: float = option(
         STABLE,
         "With --choose stable: the least rank correlation between the scores of two seeds.",
         SHARE,
+        panel=JUDGEMENT,
     )
     predictor: str = option(
         GP,
         "With --choose nested: gp also fits a predictor, the mean of the winner's and a Gaussian"
         " process's normal scores, which ranks best but is not a formula; none does not.",
         OneOf("predictor", PREDICTORS),
+        panel=JUDGEMENT,
     )
     seed: int = option(0, "The seed of the search.", SEED)
     start: tuple[str, ...] = option(
-        (), "A formula to put into the first population; repeatable.", Repeated("FORMULA")
+        (),
+        "A formula to put into the first population; repeatable.",
+        Repeated("FORMULA"),
+        panel=EVOLUTION,
     )
 
     def __post_init__(self) -> None:
@@ -251,10 +306,10 @@ class Settings:
         """Whether the choice looks at scores of other weights and another batch."""
         return self.choose in (NESTED, "stable")
 
-    def rule(self, n_tables: int) -> str:
-        """How the winner of a campaign on so many tables is chosen."""
-        applies = self.starts_from_beam and not self.columns_only and n_tables == 1
-        return "stable" if self.choose == NESTED and not applies else self.choose
+    def for_tables(self, n_tables: int) -> Settings:
+        """The settings of a campaign on so many tables: where there are no levels, `stable`."""
+        has_levels = self.starts_from_beam and not self.columns_only and n_tables == 1
+        return self if has_levels or self.choose != NESTED else replace(self, choose="stable")
 
     def to_json(self) -> dict[str, Any]:
         """The settings as plain JSON values, later ones only where they are not the defaults."""

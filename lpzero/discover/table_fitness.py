@@ -23,7 +23,7 @@ from lpzero.discover.levels import (
     levels,
     mean_over_seeds,
 )
-from lpzero.discover.settings import Settings
+from lpzero.discover.settings import NESTED, Settings
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman_many
 from lpzero.judgement.measures import (
@@ -60,9 +60,14 @@ if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Split, Table
 
 MIN_TRAINING_ROWS = 10
+REPEATED_ROWS = 30  # with a second seed, to tell how far values repeat
 _CACHE_BYTES = 1 << 29  # for values cached between formulas
 _CONSTANT = Rejected("constant-score", "every architecture has the same score")
 _NON_FINITE = Rejected(NON_FINITE, "the score of an architecture is not finite")
+
+
+# The sketches of these rows of a table.
+SketchesOf = Callable[[Sequence[int]], Sequence[Sketch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +85,17 @@ class TableFitness:
         self,
         table: Table | ColumnTable,
         parts: Split,
-        sketches: Callable[[], Sequence[Sketch]],
+        sketches: SketchesOf,
         settings: Settings,
         workers: Workers | None = None,
         label: str | None = None,
-        second_seed: Callable[[], Sequence[Sketch]] | None = None,
+        other_seeds: Sequence[SketchesOf] = (),
         columns: TableColumns | None = None,
     ) -> None:
         self.table: Table | ColumnTable = parts.hide_test(table)
         self.parts, self._make = parts, sketches
         self.workers, self.label = workers or Workers(), label
-        self._make_second_seed = second_seed
+        self._other_seeds = other_seeds
         self._columns = columns or TableColumns(Columns)
         # Longer chains are computed from chains of two.
         self.chains = surviving(min(2, max(1, settings.unaries)))
@@ -117,7 +122,7 @@ class TableFitness:
     @cached_property
     def sketches(self) -> Sequence[Sketch]:
         """The sketches of every row."""
-        return self._make()
+        return self._make(range(len(self.table)))
 
     @property
     def term_language(self) -> TermLanguage:
@@ -128,8 +133,20 @@ class TableFitness:
         return TermLanguage(statistics=statistics)
 
     @cached_property
+    def repeated_rows(self) -> IntArray:
+        """The rows that have values with a second seed: all, or a few that tell how they repeat.
+
+        They depend on the number of rows alone, so that every split reads the same networks.
+        """
+        n = len(self.table)
+        if self.settings.choose != NESTED or self.settings.weights_seeds > 1:
+            return np.arange(n)
+        drawn = np.random.Generator(np.random.Philox(np.random.SeedSequence([n])))
+        return np.sort(drawn.permutation(n)[:REPEATED_ROWS])
+
+    @cached_property
     def _second_seed_sketches(self) -> Sequence[Sketch] | None:
-        return None if self._make_second_seed is None else self._make_second_seed()
+        return self._other_seeds[0](self.repeated_rows.tolist()) if self._other_seeds else None
 
     @cached_property
     def two_seeds(self) -> tuple[Values, Values | None]:
@@ -193,7 +210,7 @@ class TableFitness:
 
     @cached_property
     def second_seed(self) -> Values | None:
-        """The values with networks and batches of other seeds, if the choice looks at stability."""
+        """The values of `repeated_rows` with other seeds, if the choice looks at stability."""
         columns = self._columns.second_seed
         if not self.settings.reads_second_seed:
             return None
@@ -203,43 +220,36 @@ class TableFitness:
         if sketches is None:
             return None
         chains = self.chains if self.settings.terms > 1 else bare_chains()
-        return self._values(sketches, chains, self.columns if columns is None else columns())
-
-    @cached_property
-    def counters(self) -> dict[str, FloatArray]:
-        """The counters (A,) that are above zero on every row and differ, none without networks."""
-        return {
-            name: scores
-            for name, scores in self._judged.counter_scores.items()
-            if (scores > 0).all() and np.ptp(scores) > 0 and name not in self.columns.values
-        }
+        beside = (self.columns if columns is None else columns()).at(self.repeated_rows)
+        return self._values(sketches, chains, Columns(beside))
 
     @cached_property
     def seeds(self) -> list[Values]:
-        """The values of every seed there is, with the counters as columns."""
-        both = (self.values, self.second_seed)
-        return [values.beside(self.counters) for values in both if values is not None]
-
-    def scores_by_seed(self, formulas: Sequence[Formula]) -> FloatArray:
-        """The scores (seeds, K, A) with every seed; NaN where there are none."""
-        return np.stack([values.scores(formulas) for values in self.seeds])
+        """The values that are averaged, one for each of the seeds asked for."""
+        n_others = self.settings.weights_seeds - 1
+        others = [] if self.second_seed is None or n_others == 0 else [self.second_seed]
+        rows = range(len(self.table))
+        for sketches in self._other_seeds[1:n_others]:
+            others.append(self._values(sketches(rows), self.chains, self.columns))
+        return [self.values, *others]
 
     def mean_scores(self, formulas: Sequence[Formula]) -> FloatArray:
         """The scores (K, A) averaged over seeds; NaN for a formula that a seed rejects."""
-        return mean_over_seeds(self.scores_by_seed(formulas))
+        return mean_over_seeds(np.stack([values.scores(formulas) for values in self.seeds]))
 
-    @property
-    def known(self) -> tuple[FloatArray, IntArray]:
-        """The targets, and the training and validation rows."""
-        return self.table.targets, self.train_valid_rows
+    def repeated_scores(self, formulas: Sequence[Formula]) -> tuple[FloatArray, FloatArray]:
+        """The scores (K, R) of `repeated_rows`, and those with a second seed; twice if none."""
+        first = self.values.scores(formulas)[:, self.repeated_rows]
+        return first, first if self.second_seed is None else self.second_seed.scores(formulas)
 
     @cached_property
     def levels(self) -> list[Level]:
         """The levels of `--choose nested`, simplest first."""
         first, *others = self.seeds
         terms = term_table(first, self.term_language)
-        again = values_of(terms.terms, others[0]) if others else None
-        return levels(ReliableTerms.of(terms, again, frozenset(self.counters)))
+        again = None if self.second_seed is None else values_of(terms.terms, self.second_seed)
+        reliable = ReliableTerms.of(terms, again, self.repeated_rows, self.columns.counters)
+        return levels(reliable.averaged_with([values_of(terms.terms, of) for of in others]))
 
     @cached_property
     def level_choice(self) -> LevelChoice:

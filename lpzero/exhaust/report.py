@@ -9,6 +9,7 @@ from lpzero.arrays import FloatArray
 from lpzero.exhaust.products import PairResults
 from lpzero.exhaust.results import Entry, Query, Results
 from lpzero.exhaust.run import ExhaustSettings
+from lpzero.judgement import counters
 from lpzero.judgement.correlation import stability
 from lpzero.judgement.rivals import Contest, Count, contest_fields, rival_lines
 from lpzero.judgement.table import TableJudge
@@ -116,7 +117,8 @@ def scores(
     assert not isinstance(values, Rejected), "the winner has a score on every row"
     judged = TableJudge(table, split, with_test=True)
     count = (result.get("count") or {}).get("formula")
-    lines = rival_lines(judged, values, formula_rivals(branches, count, workers))
+    rivals = formula_rivals(branches, count, counters.factors(table), workers)
+    lines = rival_lines(judged, values, rivals)
     return sheet(formula, {table.name: column(table, judged.parts, values, lines)})
 
 

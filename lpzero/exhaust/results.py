@@ -17,7 +17,7 @@ from lpzero.errors import InputError
 from lpzero.exhaust import shards
 from lpzero.exhaust.shards import ShardFiles
 from lpzero.judgement.measures import MEASURES, RHO, Measures, read_measure
-from lpzero.options import OneOf, SomeOf, Whole, check, option
+from lpzero.options import LANGUAGE, OneOf, SomeOf, Whole, check, option
 from lpzero.runs.formula_run import ONE_SIDED
 from primitives.enumeration import Family, families
 from primitives.expressions import Combine
@@ -40,21 +40,25 @@ class Query:
         None,
         "Show only formulas with this reduction over blocks.",
         OneOf("reduction", PAPER_REDUCTIONS, is_optional=True),
+        panel=LANGUAGE,
     )
     operation: str | None = option(
         None,
         "Show only formulas with this operation; one-sided has a single branch.",
         OneOf("operation", (*BINARIES, ONE_SIDED), is_optional=True),
+        panel=LANGUAGE,
     )
     using: str | None = option(
         None,
         "Show only formulas with this statistic.",
         OneOf("statistic", STATISTICS, is_optional=True),
+        panel=LANGUAGE,
     )
     without: Collection[str] = option(
         (),
         "Show only formulas without these statistics, as in GJ.",
         SomeOf("statistic", STATISTICS, separator="", may_be_empty=True),
+        panel=LANGUAGE,
     )
     top: int = option(10, "The number of formulas to show.", Whole(1))
 

@@ -21,7 +21,7 @@ from lpzero.exhaust.shards import ShardFiles, ShardTask, family_scorer
 from lpzero.files import subfolder
 from lpzero.judgement.ranks import rank_targets
 from lpzero.judgement.table import TableJudge
-from lpzero.options import Switch, Whole, check, option
+from lpzero.options import LANGUAGE, Switch, Whole, check, option
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, table_entries
 from lpzero.runs.directory import RunDirectory
@@ -52,7 +52,9 @@ class ExhaustSettings:
     """The settings of an exhaustive run: which formulas, and how much memory."""
 
     unaries: int = option(1, "The number of unary operations per chain.", Whole(1, 2))
-    same_statistic: bool = option(False, "Also pair each statistic with itself.", Switch())
+    same_statistic: bool = option(
+        False, "Also pair each statistic with itself.", Switch(), panel=LANGUAGE
+    )
     terms: int = option(
         1, "2 judges every product of two terms instead of the paper's space.", Whole(1, 2)
     )

@@ -27,7 +27,7 @@ from lpzero.statistics import OURS
 from lpzero.version import VERSION
 from primitives.expressions import Apply, Combine, Expression, Leaf, drop_dead
 from primitives.facts import Meeting, facts, meeting, shapes_may_differ
-from primitives.formula import Atom, Formula, Term, fold
+from primitives.formula import AtomOrConstant, Constant, Formula, Term, fold
 from primitives.outer import get_outer
 from primitives.properties import Gives
 from primitives.registry import get_binary, get_unary
@@ -203,9 +203,11 @@ class _FormulaSource:
         value = fold(self.formula, self._atom, self._outer, self._join)
         return "\n".join([*lines, f"    return {value}"])
 
-    def _atom(self, atom: Atom) -> str:
+    def _atom(self, atom: AtomOrConstant) -> str:
         if isinstance(atom, Term):
             return f"t{self.formula.terms.index(atom) + 1}"
+        if isinstance(atom, Constant):
+            return self._call("number", repr(atom.value))
         return self._call("number", f"columns[{atom.name!r}]")
 
     def _outer(self, operation: str, operand: str) -> str:

@@ -181,8 +181,8 @@ def _run(folder: Path, choice: Choice) -> Selection:
             entries = records.members()
             if not entries:
                 raise InputError(
-                    f"{folder} has no ensemble, which only campaigns with --choose stable have:"
-                    " choose its members with --top or --all"
+                    f"{folder} has no ensemble, which only campaigns with --choose nested or"
+                    " stable have: choose its members with --top or --all"
                 )
         else:
             entries = choice.of(records.hall() if is_chosen else [], chosen, str(folder))

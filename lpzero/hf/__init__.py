@@ -7,5 +7,6 @@ configuration brings along is never run.
 from lpzero.hf.models import build, layout, load, loss
 from lpzero.hf.models import random_batch as batch
 from lpzero.hf.spaces import read_space
+from lpzero.hf.spaces import space_of as space
 
-__all__ = ["batch", "build", "layout", "load", "loss", "read_space"]
+__all__ = ["batch", "build", "layout", "load", "loss", "read_space", "space"]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -142,6 +142,39 @@ def read_space(path: str | Path) -> HfSpace:
     if not isinstance(given, dict) or not set(given) <= set(_KEYS):
         raise InputError(f"{place} holds {shown(given)}, expected the keys {', '.join(_KEYS)}")
     return make_space(place.stem, given, str(place))
+
+
+def space_of(
+    configuration: Any,
+    *,
+    name: str | None = None,
+    batch: Sequence[int] | None = None,
+    **choices: Sequence[Any] | Mapping[str, int],
+) -> HfSpace:
+    """The space of configurations that differ from one in these fields.
+
+    `configuration` is an object of transformers, `LlamaConfig(...)`, its fields with `model_type`,
+    or what a SPACE.yaml holds, with its choices under `search`. A choice is a list of values or a
+    range, `{"from": 32, "to": 128, "step": 32}`.
+    """
+    fields = dict(configuration) if isinstance(configuration, Mapping) else _fields(configuration)
+    if "search" in fields:
+        given = {**fields, "search": {**fields["search"], **choices}}
+    else:
+        kind = fields.pop("model_type", None)
+        given = {"model_type": kind, "fields": fields, "search": choices}
+    given |= {} if batch is None else {"batch": list(batch)}
+    return make_space(name or f"{given.get('model_type')}-space", given)
+
+
+def _fields(configuration: Any) -> dict[str, Any]:
+    """The fields of a configuration of transformers that are not the usual ones."""
+    if not hasattr(configuration, "to_diff_dict"):
+        kind = type(configuration).__name__
+        raise InputError(f"a {kind} is no configuration: give a LlamaConfig, say, or its fields")
+    found = dict(configuration.to_diff_dict())
+    found["model_type"] = configuration.model_type
+    return {key: value for key, value in found.items() if key != "transformers_version"}
 
 
 def make_space(name: str, given: Mapping[str, Any], place: str = "the space") -> HfSpace:

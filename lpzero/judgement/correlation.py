@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lpzero.arrays import BoolArray, FloatArray, LabelArray
+from lpzero.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from lpzero.errors import FitnessError
 from lpzero.judgement import large_resamples
 from lpzero.judgement.ranks import (
@@ -23,8 +23,7 @@ from lpzero.judgement.ranks import (
     rank,
     rank_many,
     rank_targets,
-    sort_keys,
-    sorted_ranks,
+    sorted_positions,
 )
 
 LEAST_IN_GROUP = 5  # architectures that a rho within a group needs
@@ -50,17 +49,43 @@ def spearman_many(scores: FloatArray, target_ranks: FloatArray) -> Correlations:
     rho, constant = np.zeros(n_rows), np.zeros(n_rows, dtype=np.bool_)
     non_finite = np.zeros(n_rows, dtype=np.bool_)
     step = max(1, _CHUNK_ELEMENTS // n)
+    places = np.arange(n) - (n - 1) / 2
     for start in range(0, n_rows, step):
         part = slice(start, start + step)
         chunk, non_finite[part] = _finite_rows(scores[part])
-        keys, positions = sort_keys(quantise_keys(chunk))
-        constant[part] = keys[:, 0] == keys[:, -1]
-        ranks = sorted_ranks(keys)
-        products = np.einsum("fn,fn->f", ranks, centred[positions])
-        squares = np.einsum("fn,fn->f", ranks, ranks) - n * ((n + 1) / 2) ** 2
+        positions, firsts, lengths = sorted_positions(chunk)
+        on_targets = centred.take(positions)
+        products = on_targets @ places
+        squares = np.full(len(chunk), n * (n * n - 1) / 12)
+        if len(firsts):
+            _tie(products, squares, on_targets, firsts, lengths)
+        constant[part] = squares == 0
         rho[part] = bounded_ratio(products, np.sqrt(squares) * spread)
     rho[non_finite] = -np.inf
     return Correlations(rho, constant & ~non_finite, non_finite)
+
+
+def _tie(
+    products: FloatArray,
+    squares: FloatArray,
+    on_targets: FloatArray,
+    firsts: IntArray,
+    lengths: IntArray,
+) -> None:
+    """Give tied scores the mean of their places, in products and squares (F,).
+
+    `on_targets` (F, n) are the centred target ranks in the order of the scores. All numbers are
+    multiples of 1/4 far below 2^53, so that sums are exact in any order.
+    """
+    n = on_targets.shape[1]
+    rows = firsts // n
+    within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    off_middle = np.repeat((lengths - 1) / 2, lengths) - within
+    targets = on_targets.reshape(-1).take(np.repeat(firsts, lengths) + within)
+    moved = np.bincount(np.repeat(rows, lengths), off_middle * targets, len(products))
+    products += moved
+    size = lengths.astype(np.float64)
+    squares -= np.bincount(rows, size * (size * size - 1) / 12, len(products))
 
 
 def spearman(scores: FloatArray, targets: FloatArray) -> float:

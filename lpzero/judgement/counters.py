@@ -107,6 +107,12 @@ def get(name: str) -> Counter:
     return _COUNTERS[name]
 
 
+def factors(table: Table) -> dict[str, FloatArray]:
+    """The counters (n,) that may be factors of a product: above zero everywhere, and varying."""
+    every = {name: score(name, table) for name in _COUNTERS}
+    return {name: of for name, of in every.items() if (of > 0).all() and np.ptp(of) > 0}
+
+
 def score(name: str, table: Table) -> FloatArray:
     """The counter of every architecture of the table (n,)."""
     counter = get(name)

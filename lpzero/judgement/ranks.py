@@ -73,6 +73,46 @@ def sort_keys(keys: KeyArray) -> tuple[KeyArray, KeyArray]:
     return packed >> bits, packed & ((1 << bits) - 1)
 
 
+# Two scores whose bits, read as integers, are this far apart differ in their first six digits.
+_APART = int(2e-5 * 2**52)
+
+
+def sorted_positions(scores: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The positions (F, n) of finite scores (F, n) in ascending order, and their runs of ties.
+
+    Scores tie if their six digits are equal. Runs of ties are given as first places and lengths
+    (runs,) in the positions as one line. Rounding keeps the order, so that the scores' own bits are
+    sorted, without being rounded; only neighbours that are nearly equal are rounded.
+    """
+    n_rows, n = scores.shape
+    bits = max(1, (n - 1).bit_length())
+    mask = (1 << bits) - 1
+    words = scores.view(np.int64) >> 63
+    words &= np.iinfo(np.int64).max
+    words ^= scores.view(np.int64)  # in the order of the scores, negative ones too
+    words &= ~mask
+    words |= np.arange(n)
+    words.sort(axis=1)
+    positions = words & mask
+    # A difference that overflows only has two scores rounded that need not be.
+    near = np.zeros((n_rows, n), dtype=np.bool_)
+    np.less(words[:, 1:] - words[:, :-1], _APART + 2 * mask, out=near[:, 1:])
+    after = near.reshape(-1).nonzero()[0]
+    rows = after // n
+    line = positions.reshape(-1)
+    keys = [quantise_keys(scores[rows, line[places]]) for places in (after - 1, after)]
+    if (keys[1] < keys[0]).any():  # differ in the bits that made room for the position, and in key
+        sorted_keys, positions = sort_keys(quantise_keys(scores))
+        tied = np.zeros((n_rows, n), dtype=np.bool_)
+        np.equal(sorted_keys[:, 1:], sorted_keys[:, :-1], out=tied[:, 1:])
+        after = tied.reshape(-1).nonzero()[0]
+    else:
+        after = after[keys[0] == keys[1]]
+    starts = np.flatnonzero(np.diff(after, prepend=-2) != 1)
+    lengths = np.diff(starts, append=len(after)) + 1
+    return positions, after[starts] - 1, lengths
+
+
 def sorted_ranks(keys: KeyArray) -> FloatArray:
     """Average ranks 1 to n of ascending keys (F, n): ties share the mean of their ranks."""
     n_rows, n = keys.shape

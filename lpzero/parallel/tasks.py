@@ -3,7 +3,7 @@
 A payload is sent once and not with every item: a function with all that it refers to, as bytes.
 Large arrays stay outside the pickle (protocol 5), so that a worker uses them where they arrived: in
 Dask's memory, in Ray's object store, or in a file that every local process maps. They are read-only
-there. The user's modules, and primitives declared in a script or a notebook, are run before the
+there. The user's modules, and what was declared in a script or a notebook, are run before the
 function is unpickled, because it belongs to these modules.
 """
 
@@ -47,14 +47,15 @@ class Payload:
     """The function's pickle, its large arrays (n,), and what the user declared in the driver.
 
     `modules` are the user's files that were run there, `imported` the modules that the user named
-    and a worker may import; no address from a file adds to them. `primitives` is a pickle of
-    (primitive, digest) pairs; `digest` is of all but the engine.
+    and a worker may import; no address from a file adds to them. `declared` is a pickle of the
+    (primitive, digest) pairs and the spaces that were declared in a script or a notebook; `digest`
+    is of all but the engine.
     """
 
     digest: str
     modules: tuple[UserModule, ...]
     imported: tuple[str, ...]
-    primitives: bytes
+    declared: bytes
     function: bytes
     arrays: tuple[Bytes, ...] = ()
     engine: str = ""  # of the driver, for workers elsewhere; see `engine`
@@ -73,29 +74,29 @@ class Payload:
 
         pickled = dumps(function, is_small)
         modules, imported = user_modules.loaded(), user_modules.imported()
-        own = list(registry.foreign().values())
-        primitives = cloudpickle.dumps(own) if own else b""
+        own = list(registry.foreign().values()), user_modules.given_spaces()
+        declared = cloudpickle.dumps(own) if any(own) else b""
         digest = hashlib.blake2b(pickled, digest_size=20)
-        digest.update(hashlib.sha256(primitives).digest())
+        digest.update(hashlib.sha256(declared).digest())
         for module in modules:
             digest.update(f"{module.name} {module.path} {module.digest}\n".encode())
         digest.update("\n".join(imported).encode())
         for array in large:
             digest.update(array.data)
-        return Payload(digest.hexdigest(), modules, imported, primitives, pickled, tuple(large))
+        return Payload(digest.hexdigest(), modules, imported, declared, pickled, tuple(large))
 
     @property
     def nbytes(self) -> int:
         """How many bytes a worker gets."""
         texts = sum(len(module.text) for module in self.modules)
         arrays = sum(array.nbytes for array in self.arrays)
-        return len(self.function) + len(self.primitives) + texts + arrays
+        return len(self.function) + len(self.declared) + texts + arrays
 
     def load(self, arrays: Callable[[], tuple[Bytes, ...]] | None = None) -> Function:
         """The function, unpacked once per process; `arrays` finds them where they are not here."""
         function = _LOADED.get(self.digest)
         if function is None:
-            _declare(self.modules, self.imported, self.primitives)
+            _declare(self.modules, self.imported, self.declared)
             given = self.arrays if arrays is None else arrays()
             shared = [array.data.toreadonly() for array in given]
             function = pickle.loads(self.function, buffers=shared)  # noqa: S301 (from the driver)
@@ -107,14 +108,17 @@ class Payload:
 
 
 @lru_cache(maxsize=4)
-def _declare(modules: tuple[UserModule, ...], imported: tuple[str, ...], primitives: bytes) -> None:
+def _declare(modules: tuple[UserModule, ...], imported: tuple[str, ...], declared: bytes) -> None:
     """Declare in this process what the user declared in the driver, unless it is there already."""
     user_modules.accept(imported)
     for module in modules:
         user_modules.restore(module)
-    if primitives:
-        for primitive, digest in pickle.loads(primitives):  # noqa: S301 (from the driver)
+    if declared:
+        primitives, spaces = pickle.loads(declared)  # noqa: S301 (from the driver)
+        for primitive, digest in primitives:
             registry.adopt(primitive, digest)
+        for space in spaces:
+            user_modules.remember_space(space.name, space)
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]

@@ -1,10 +1,11 @@
 """Scores of a model of your own, by any proxy.
 
-    score(model, batch, proxies=["snip", "sum(mul(abs(G), abs(W)))"])  ->  Scores
+    score_networks({"model": given_network(model, batch)}, ["snip", "sum(mul(abs(G), abs(W)))"])
 
-Larger is always better, and a name that ends in -normalised is a mean. A proxy that cannot score
-the model has a reason instead of a score. The models are a space of which they are the
-architectures, so every proxy scores them as it scores a table, with its own sign.
+`lpzero.score` is this with a random batch and all proxies by default. Larger is always better, and
+a name that ends in -normalised is a mean. A proxy that cannot score the model has a reason instead
+of a score. The models are a space of which they are the architectures, so every proxy scores them
+as it scores a table, with its own sign.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from lpzero.errors import InputError
 from lpzero.proxies.base import Measure, NetworkProxy, Proxy
@@ -38,6 +39,7 @@ from lpzero.statistics.model_sizes import ModelSizes, model_flops, model_sizes
 from lpzero.statistics.objective import Loss, LossError, named_loss
 from primitives.formula import Formula
 from spaces.base import Sizes, Space
+from spaces.own.space import source_digest
 from spaces.taps import Tap, ends_of
 
 _ALONE = "it ranks models among each other and has no score for one alone; give several models"
@@ -280,36 +282,6 @@ class Scores:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def score(
-    model: nn.Module | Mapping[str, nn.Module],
-    batch: Tensor | Mapping[str, Tensor],
-    proxies: Sequence[AnyProxy] | AnyProxy | None = None,
-    *,
-    loss: str | Loss = "auto",
-    layout: Layout | None = None,
-    seed: int = 0,
-    chunk: int | None = None,
-    definitions: str = OURS,
-) -> Scores:
-    """The scores of a torch transformer on a batch: a row for each proxy.
-
-    `model` may be several models by name; then proxies that rank models can be used too. `batch` is
-    token ids (B, T), images (B, channels, H, W), or tensors by the names of the model's arguments.
-    `proxies` are names, formulas, exported files or functions of a `Network`; by default every
-    proxy but the released recipes. `loss(output, batch)` gives one number or one per sample; by
-    default it is the model's own if it returns one, next-token for a causal model with word logits,
-    else a random cotangent. `layout` names what cannot be found by running the model. `seed` draws
-    cotangents, labels, probes and noise. `chunk` samples go through at a time. `definitions`
-    "released" takes H, W and G of formulas as the authors' code does. The models are left as they
-    were.
-    """
-    models = {"model": model} if isinstance(model, nn.Module) else dict(model)
-    networks = {
-        name: given_network(one, batch, loss, layout, seed, chunk) for name, one in models.items()
-    }
-    return score_networks(networks, _asked(proxies), definitions)
-
-
 def given_network(
     model: nn.Module,
     batch: Any,
@@ -367,13 +339,9 @@ def as_proxy(given: AnyProxy) -> Proxy:
         raise InputError(f"{type(given).__name__} is not a proxy; give a name or a function")
     name = str(getattr(given, "__name__", type(given).__name__)).replace("_", "-")
     definition = " ".join((getattr(given, "__doc__", None) or "").split("\n\n")[0].split())
-    return NetworkProxy(name, Measure(name, given), definition=definition)
-
-
-def _asked(proxies: Sequence[AnyProxy] | AnyProxy | None) -> Sequence[AnyProxy]:
-    if proxies is None:
-        return default_proxies()
-    return list(proxies) if isinstance(proxies, (list, tuple)) else [proxies]  # type: ignore[list-item]
+    # What is stored belongs to the function's source: another text is another version.
+    version = int(source_digest(given)[:8], 16)
+    return NetworkProxy(name, Measure(name, given, version), definition=definition)
 
 
 def _rows(

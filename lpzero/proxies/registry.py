@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 _PROXIES: dict[str, Proxy] = {}
 _FAMILIES: dict[str, str] = {}  # of our proxies the module that declared it
 _OWNERS: dict[str, str] = {}  # of a user's proxy the module that declared it
+_OFFERED: dict[str, Proxy] = {}  # given as objects
 _is_loaded = False
 _has_plugins = False
 
@@ -60,6 +61,14 @@ def register(proxy: Proxy, module: str = "") -> Proxy:
     elif owner is not None:
         _OWNERS[proxy.name] = owner
     return proxy
+
+
+def offer(proxy: Proxy) -> None:
+    """Know a proxy that the user gives as an object by its name; it may replace an earlier one."""
+    if proxy.name in _OFFERED or proxy.name not in known():
+        _PROXIES[proxy.name] = _OFFERED[proxy.name] = proxy
+    elif _PROXIES[proxy.name] != proxy:
+        raise InputError(f"there is a proxy {proxy.name} already; give the function another name")
 
 
 def _forget_module(module: str) -> None:

@@ -1,4 +1,4 @@
-"""A formula as an object: its mathematics, its scores of architectures, its export."""
+"""A formula as an object: its mathematics, its scores of architectures and rows, its export."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import spaces
 from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.export import export, select
 from lpzero.export.record import write_file
 from lpzero.python.functions import context, load_table
+from lpzero.python.inputs import Data, SpaceLike, architecture, space_name
+from lpzero.scores.columns import RANK_OF, formula_names
+from lpzero.scores.values import Values
+from primitives.errors import Rejected
 from primitives.latex import right_side, to_latex
 from primitives.parser import parse
 from primitives.symbolic import to_sympy
 
 if TYPE_CHECKING:
+    import sympy
+
     from lpzero.proxies import Proxy
-    from spaces.base import Space
-    from spaces.tables import Table
 
 
 def formula(text: str) -> FormulaObject:
@@ -35,7 +41,16 @@ class FormulaObject:
     """A formula; `source` is what exports are made from: its text, or the directory of its run."""
 
     def __init__(self, text: str, source: str) -> None:
-        self.text, self._source = text, source
+        self.text, self.proxy_source = text, source
+
+    @classmethod
+    def read(cls, path: str | Path) -> FormulaObject:
+        """The formula in an exported file."""
+        place = str(Path(path).expanduser())
+        [entry, *others] = select(place).entries
+        if others:
+            raise InputError(f"{path} is an ensemble of several formulas: give its path as a proxy")
+        return cls(str(entry.formula), place)
 
     def __repr__(self) -> str:
         return self.text
@@ -47,38 +62,68 @@ class FormulaObject:
         """The formula as LaTeX."""
         return to_latex(parse(self.text))
 
-    def sympy(self) -> Any:
+    def sympy(self) -> sympy.Expr:
         """The formula as a sympy expression."""
         return to_sympy(parse(self.text))
 
-    def export(self, path: str | Path | None = None, to: str = "json", **options: Any) -> str:
+    def export(self, path: str | Path | None = None, to: str = "json", **options: object) -> str:
         """The text of the exported file, written to the path if there is one."""
-        text = export(select(self._source), to, **options)
+        text = export(select(self.proxy_source), to, **options)
         if path is not None:
             write_file(Path(path).expanduser(), text, force=True)
         return text
 
-    def predict(self, archs: Sequence[Any], space: str | Space[Any], **options: Any) -> FloatArray:
-        """The scores (n,) of architectures, or of their JSON objects; larger is better.
+    def predict(self, archs: Sequence[object], space: SpaceLike, **options: Any) -> FloatArray:
+        """The scores (n,) of architectures, or of the mappings of their fields; larger is better.
 
         The options are those of `lpzero.rank`: seed, jobs, cache, device, batch.
         """
         from lpzero.proxies import Measurements
 
-        found = spaces.load(space) if isinstance(space, str) else space
-        read = [found.from_json(a) if isinstance(a, Mapping) else a for a in archs]
-        for arch in read:
-            found.validate(arch)
+        home = spaces.get(str(space_name(space)))
+        read = [architecture(home, arch) for arch in archs]
         proxy = self._proxy
-        if not proxy.applies_to(found):
-            raise InputError(f"{self.text} cannot score space {found.name}")
-        return proxy.score(found, read, Measurements(context(**options)))
+        if not proxy.applies_to(home):
+            raise InputError(f"{self.text} cannot score space {home.name}")
+        return proxy.score(home, read, Measurements(context(**options)))
 
-    def score(self, table: str | Table, **options: Any) -> float:
-        """Spearman's rho of the scores with the targets of a table, by name, file or value."""
+    def predict_columns(
+        self, columns: Mapping[str, FloatArray], fitted: Mapping[str, FloatArray] | None = None
+    ) -> FloatArray:
+        """The scores (n,) of rows with these columns, by heading; NaN where a row has none.
+
+        A rank is the share of the `fitted` rows that are not above, or of these rows.
+        """
+        names = formula_names(columns)
+        given = {names[h]: np.asarray(of, dtype=np.float64) for h, of in columns.items()}
+        known = {} if fitted is None else {formula_names(fitted)[h]: of for h, of in fitted.items()}
+        read = parse(self.text)
+        values = {}
+        for name in read.columns:
+            plain = name.removeprefix(RANK_OF)
+            if plain not in given:
+                raise InputError(f"the rows have no column {plain}, which {self.text} reads")
+            values[name] = given[plain]
+            if name != plain:
+                among = np.sort(known.get(plain, given[plain]))
+                values[name] = np.searchsorted(among, given[plain], "right") / len(among)
+        whole = Values(columns=values).score(read)
+        if not isinstance(whole, Rejected):
+            return whole
+        scores = np.full(len(next(iter(given.values()))), np.nan)
+        for row in range(len(scores)):
+            one = Values(columns={k: v[row : row + 1] for k, v in values.items()}).score(read)
+            if not isinstance(one, Rejected):
+                scores[row] = one[0]
+        return scores
+
+    def score(self, data: Data, *, space: SpaceLike | None = None, **options: Any) -> float:
+        """Spearman's rho of the scores with the targets of the data: a table, file or frame."""
         from lpzero.proxies.ranking import Ranking, rank, rank_columns
 
-        loaded = load_table(table) if isinstance(table, str) else table
+        names = ("target", "smaller_is_better", "ids", "task")
+        reading = {name: options.pop(name) for name in names if name in options}
+        loaded = load_table(data, space=space, **reading)
         if loaded.space is None:
             from lpzero.proxies.lookup import column_proxy
 

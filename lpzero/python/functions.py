@@ -1,212 +1,270 @@
-"""The verbs as functions: their options are those of the command line, results print as tables.
+"""The verbs as functions: they take objects, and give what prints and shows as a table.
 
-`Rows` is a list of rows that prints as a table, is shown as one in a notebook, and becomes a
-DataFrame.
+Their options are those of the command line (`lpzero.python.signatures`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+import logging
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.options import make
-from lpzero.verbs import Screen
-from lpzero.verbs.call import call, request_of
+from lpzero.options import Names, Repeated, SomeOf, make, options
+from lpzero.python.inputs import (
+    AnyTable,
+    Data,
+    ProxyLike,
+    SpaceLike,
+    listed,
+    plain_proxy,
+    proxy_texts,
+    space_name,
+    table_of,
+)
+from lpzero.python.rows import Exhausted, Rows, SearchResult, TrainedTable
+from lpzero.python.signatures import of_verb
+from lpzero.verbs import Outcome, Screen, module
+from lpzero.verbs.call import call
 from lpzero.verbs.groups import TableFile
 from spaces.minibatch import Minibatch
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
     from lpzero.proxies import Context
-    from spaces.base import Space
-    from spaces.tables import ColumnTable, Table
+    from lpzero.proxies.model_scores import Scores
+    from lpzero.python.discovery import Discovery
+    from lpzero.python.formula import FormulaObject
+    from lpzero.statistics.layout import Layout
+    from lpzero.statistics.objective import Loss
 
+FUNCTIONS = ("exhaust", "load", "load_table", "rank", "score", "search", "train")
 _RANKED = ("proxy", "n", "rho", "rho_ci", "tau", "rho_given_params", "rho_within")
+_FILE = ("target", "smaller_is_better", "ids", "task")
+logger = logging.getLogger("lpzero")
 
 
-def load_table(name: str | Path, *, data: str | Path | None = None, **options: Any) -> Any:
-    """The table of that name, or in that file: CSV, JSON lines, Parquet, or a trained table.
+def load_table(
+    data: Data,
+    *,
+    space: SpaceLike | None = None,
+    target: str | None = None,
+    smaller_is_better: bool = False,
+    ids: str | None = None,
+    task: str | None = None,
+    tables_folder: str | Path | None = None,
+) -> AnyTable:
+    """The table of that name, in that file (CSV, JSON lines, Parquet, a trained table) or frame.
 
-    A file's rows are architectures of `space` (a name or my_module:SPACE); without one, columns of
-    numbers. `target` is the column to rank by. Options: space, target, smaller_is_better, ids,
-    task.
+    Rows are architectures of `space`; without one, columns of numbers. `target` is the column to
+    rank by, `ids` that of names; the released tables are in `tables_folder`.
     """
-    return make(TableFile, options).load(name, None if data is None else str(data))
+    given = {"target": target, "smaller_is_better": smaller_is_better, "ids": ids, "task": task}
+    chosen = {name: value for name, value in given.items() if value}
+    table = table_of(data, space, **chosen)
+    if isinstance(table, str):
+        reading = make(TableFile, chosen | flat(TableFile, {"space": space_name(space)}))
+        table = reading.load(table, None if tables_folder is None else str(tables_folder))
+    for remark in getattr(table, "remarks", ()):
+        logger.warning("%s", remark)
+    return table
 
 
 def context(**options: Any) -> Context:
     """How networks are run, from the options that `rank` and `predict` share."""
-    made: Context = request_of("rank", None, **flat(options)).context()
+    kind = module("rank").Request
+    made: Context = make(kind, {"table": None, **flat(kind, options)}).context()
     return made
 
 
+@of_verb("rank", "proxies")
 def rank(
-    table: str | Path | Table | ColumnTable,
-    proxies: str | Sequence[str] | None = None,
+    data: Data,
+    proxies: ProxyLike | Sequence[ProxyLike] | None = None,
+    *,
+    space: SpaceLike | None = None,
+    progress: bool | None = None,
     **options: Any,
 ) -> Rows:
-    """A row per proxy against the table's targets, best first.
+    """A row per proxy against the targets of the data, best first.
 
     Without proxies all that apply are ranked, but for released recipes and those that run on more
-    inputs than the others (see docs/proxies.md). A proxy is a name, a formula, an exported file or
-    a run's directory. Options: those of `lpzero rank`, such as seed, loss, device, cache, jobs,
-    out; and progress.
+    inputs than the others (see docs/proxies.md). A proxy is a name, a formula, an exported file, a
+    run's directory, a fitted `Discovery` or a function of a network.
     """
-    texts = [proxies] if isinstance(proxies, str) else list(proxies or ())
-    return Rows(_result("rank", table, proxies=tuple(map(str, texts)), **options), _RANKED)
+    given = {"proxies": proxy_texts(proxies), **_data(data, space, options)}
+    return Rows(result("rank", progress, given, options), _RANKED)
 
 
-def exhaust(table: str | Path | Table, **options: Any) -> dict[str, Any]:
-    """Every formula of the paper's space on the table, as `lpzero exhaust --format json` prints it.
-
-    Options: those of `lpzero exhaust`, such as unaries, terms, by, top, out; and progress.
-    """
-    return dict(_result("exhaust", table, **options))
-
-
-def train(space: str, **options: Any) -> dict[str, Any]:
-    """A table trained from architectures of the space, or with `supernet=True` one supernet.
-
-    What `lpzero train --format json` prints; its options, such as n_archs, seeds, steps, out; and
-    progress.
-    """
-    return dict(_result("train", space, **options))
-
-
-def search(
-    space: str | Space[Any],
-    proxy: str | None = None,
-    loop: str | None = None,
+@of_verb("exhaust")
+def exhaust(
+    data: Data,
     *,
-    bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+    space: SpaceLike | None = None,
+    progress: bool | None = None,
+    **options: Any,
+) -> Exhausted:
+    """Every formula of the paper's space on the data: chosen on train, reported on test."""
+    return Exhausted(result("exhaust", progress, _data(data, space, options), options))
+
+
+@of_verb("train", "quiet")
+def train(space: SpaceLike, *, progress: bool | None = None, **options: Any) -> TrainedTable:
+    """A table trained from architectures of the space, or with `supernet=True` one supernet."""
+    return TrainedTable(result("train", progress, {"space": space_name(space)}, options))
+
+
+@of_verb("search", "proxies", "loops", "hf", "quiet")
+def search(
+    space: SpaceLike,
+    proxy: ProxyLike | Sequence[ProxyLike] | None = None,
+    loop: str | Sequence[str] | None = None,
+    *,
+    table: Data | None = None,
+    target: str | None = None,
+    progress: bool | None = None,
     **options: Any,
 ) -> SearchResult:
-    """The best architecture that a loop finds, guided by a proxy.
+    """The best architecture of the space that a loop finds, guided by a proxy.
 
-    `bounds` are the least and most of parameters, flops, ...; the other options are those of
-    `lpzero search`, the constants of the loop among them.
+    The constants of the loop and the bounds of costs, such as `max_parameters`, are options. With
+    `table` (and the `target` of a frame or a file) a surrogate that is fitted to it is the
+    evaluator. Several proxies or loops need `compare=True`.
     """
-    from lpzero.search.constraints import COSTS
-    from spaces.user_modules import address_of
+    from lpzero.search import evaluators
 
-    for cost, pair in (bounds or {}).items():
-        if cost not in COSTS:
-            raise InputError(f"{cost!r} cannot be bounded; use one of {', '.join(COSTS)}")
-        for word, value in zip(("min", "max"), pair, strict=True):
-            options |= {} if value is None else {f"{word}_{cost.replace('-', '_')}": value}
-    options |= {} if proxy is None else {"proxies": (proxy,)}
-    options |= {} if loop is None else {"loops": (loop,)}
-    name = space if isinstance(space, str) else address_of(space)
-    return SearchResult(_result("search", name, **options))
+    loops = (loop,) if isinstance(loop, str) else tuple(loop or ())
+    home = space_name(space)
+    given: dict[str, Any] = {"space": home, "proxies": proxy_texts(proxy), "loops": loops}
+    if table is not None:
+        is_text = isinstance(table, (str, Path)) and target is None
+        read = str(table) if is_text else load_table(table, space=home, target=target)
+        given["table"] = read if isinstance(read, str) else evaluators.remember(read)
+    return SearchResult(result("search", progress, given, options))
 
 
-def _result(verb: str, *arguments: Any, progress: bool = False, **options: Any) -> Any:
-    return call(verb, request_of(verb, *arguments, **flat(options)), Screen(progress)).result
+@of_verb("score", "hf", "inputs", "show_layout", "corpus", "tokenizer", "memory", "length")
+def score(
+    model: nn.Module | Mapping[str, nn.Module],
+    batch: Tensor | Mapping[str, Tensor] | None = None,
+    proxies: ProxyLike | Sequence[ProxyLike] | None = None,
+    *,
+    loss: str | Loss = "auto",
+    layout: Layout | None = None,
+    released: bool = False,
+    **options: Any,
+) -> Scores:
+    """The scores of a torch transformer on a batch: a row for each proxy; larger is better.
+
+    `model` may be several models by name; then proxies that rank models can be used too. `batch` is
+    token ids (B, T), images (B, channels, H, W), or tensors by the names of the model's arguments;
+    by default random ones that the model reads. `proxies` are names, formulas, exported files or
+    functions of a `Network`; by default every proxy but the released recipes. `loss(output, batch)`
+    gives one number or one per sample; by default it is the model's own if it returns one,
+    next-token for a causal model with word logits, else a random cotangent. `layout` names what
+    cannot be found by running the model. The models are left as they were.
+    """
+    from lpzero import hf
+    from lpzero.proxies.model_scores import default_proxies, given_network, score_networks
+    from lpzero.statistics.isolation import resolve_device
+
+    kind = module("score").Request
+    asked = make(kind, flat(kind, options))
+    models = dict(model) if isinstance(model, Mapping) else {"model": model}
+    networks = {}
+    for name, network in models.items():
+        if options.get("device") is not None:
+            network.to(resolve_device(asked.device))
+        read = hf.batch(network, seed=asked.seed) if batch is None else batch
+        networks[name] = given_network(network, read, loss, layout, asked.seed, asked.chunk)
+    given = [plain_proxy(proxy) for proxy in listed(proxies)]
+    return score_networks(networks, given or default_proxies(released), asked.definitions)
 
 
-def flat(options: Mapping[str, Any]) -> dict[str, Any]:
+def load(path: str | Path) -> Discovery | FormulaObject | SearchResult | Rows | Exhausted:
+    """What is in a run's directory, as the function gives it that made the run, or in a file.
+
+    A campaign is a `Discovery`, a search a `SearchResult`, a ranking `Rows`; an exported formula is
+    as `lpzero.formula` makes one. A table is read by `load_table`.
+    """
+    from lpzero.python.discovery import Discovery
+    from lpzero.python.formula import FormulaObject
+
+    if not Path(path).expanduser().is_dir():
+        return FormulaObject.read(path)
+    from lpzero.runs.run import open_run
+
+    run = open_run(Path(path).expanduser())
+    if run.kind == "campaign":
+        return Discovery.load(path)
+    shows: dict[str, Any] = {"search": SearchResult, "ranking": Rows, "exhaustive run": Exhausted}
+    found = run.result
+    if found is None or run.kind not in shows:
+        reason = "it has no result yet" if found is None else f"it is a {run.kind}"
+        raise InputError(f"{path} cannot be loaded: {reason}")
+    if run.kind == "ranking":
+        return Rows(found["rows"], _RANKED)
+    loaded: SearchResult | Exhausted = shows[run.kind](found)
+    return loaded
+
+
+def _data(data: Data, space: SpaceLike | None, options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a verb for the data, without what only says how they are read."""
+    reading = {name: options[name] for name in _FILE if options.get(name)}
+    table = table_of(data, space, **reading)
+    name = space_name(space)
+    if isinstance(table, str):
+        return {"table": table, **({} if name is None else {"space": name})}
+    for option in _FILE:
+        options.pop(option, None)
+    return {"table": table}
+
+
+def result(
+    verb: str, progress: bool | None, given: Mapping[str, Any], options: Mapping[str, Any]
+) -> Any:
+    """What the verb gives, as JSON values."""
+    return run_verb(verb, progress, given, options).result
+
+
+def run_verb(
+    verb: str,
+    progress: bool | None,
+    given: Mapping[str, Any],
+    options: Mapping[str, Any],
+    watch: Sequence[Any] = (),
+) -> Outcome:
+    """The outcome of a verb; `progress` None is a bar where somebody looks."""
+    kind = module(verb).Request
+    shown = is_watched() if progress is None else progress
+    screen = Screen(shown, say=logger.info, watch=watch)
+    return call(verb, make(kind, {**flat(kind, options), **given}), screen)
+
+
+def is_watched() -> bool:
+    """Whether there is a terminal or a notebook to show progress in."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
+
+def flat(kind: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The options as a request has them: without None, lists as tuples, the fields of a batch."""
-    given = {name: value for name, value in options.items() if value is not None}
-    batch = given.get("batch")
+    values = {name: value for name, value in given.items() if value is not None}
+    batch = values.get("batch")
     if isinstance(batch, Minibatch):
-        del given["batch"]
+        del values["batch"]
         fields: dict[str, Any] = {"batch": batch.inputs, "length": batch.length}
         fields["corpus"] = None if batch.corpus is None else batch.corpus.path
         fields["tokenizer"] = None if batch.tokenizer is None else batch.tokenizer.path
-        given |= {name: value for name, value in fields.items() if value is not None}
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-
-
-class SearchResult(dict[str, Any]):
-    """What a search found, as `lpzero search --format json` prints it."""
-
-    @property
-    def best_(self) -> dict[str, Any]:
-        return dict(self["best"])
-
-    @property
-    def history_(self) -> Rows:
-        """The trace: a row per architecture observed."""
-        return Rows(self["trace"], ("step", "scored", "evaluations", "score", "target", "best"))
-
-    def __repr__(self) -> str:
-        best = self["best"]
-        shown = {
-            key: best[key] for key in ("target", "score", "parameters", "depth") if key in best
-        }
-        facts = ", ".join(f"{key} {value}" for key, value in shown.items())
-        return f"{self['loop']} with {self['proxy']} on {self['space']}: {best['arch']} ({facts})"
-
-    def _repr_html_(self) -> str:
-        return Rows([self["best"]])._repr_html_()
-
-
-_WIDEST = 60  # letters of a cell
-_MOST = 20  # rows that are printed
-
-
-class Rows(list[dict[str, Any]]):
-    """A list of rows, each a dict; `shown` are the columns that are printed, by default all.
-
-    >>> Rows([{"proxy": "depth", "rho": 0.3019}, {"proxy": "snip", "rho": 0.9}])
-    proxy    rho
-    depth  0.302
-    snip   0.900
-    """
-
-    def __init__(self, rows: Iterable[Mapping[str, Any]] = (), shown: Sequence[str] = ()) -> None:
-        super().__init__(dict(row) for row in rows)
-        self.shown = tuple(shown)
-
-    def to_pandas(self) -> Any:
-        """The rows as a pandas DataFrame, with every column."""
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            raise InputError("pandas is not installed: pip install 'lpzero[pandas]'") from None
-        return DataFrame(list(self))
-
-    def __repr__(self) -> str:
-        names = self._names
-        lines = [names, *([_cell(row.get(name)) for name in names] for row in self[:_MOST])]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        is_text = [any(isinstance(row.get(name), str) for row in self) for name in names]
-        text = [
-            "  ".join(
-                cell.ljust(width) if left else cell.rjust(width)
-                for cell, width, left in zip(line, widths, is_text, strict=True)
-            ).rstrip()
-            for line in lines
-        ]
-        more = [f"... and {len(self) - _MOST} more"] if len(self) > _MOST else []
-        return "\n".join([*text, *more]) if self else "no rows"
-
-    def _repr_html_(self) -> str:
-        names = self._names
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(row.get(name)))}</td>" for name in names) + "</tr>"
-            for row in self[:_MOST]
-        )
-        more = f"<p>… and {len(self) - _MOST} more</p>" if len(self) > _MOST else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
-
-    @property
-    def _names(self) -> list[str]:
-        all_of_them = list(dict.fromkeys(key for row in self for key in row))
-        return [name for name in self.shown if name in all_of_them] or all_of_them
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.3f}" if abs(value) < 1e4 else f"{value:.4g}"
-    if isinstance(value, Mapping):
-        value = ", ".join(f"{key} {_cell(one)}" for key, one in value.items())
-    elif isinstance(value, (list, tuple)):
-        value = "[" + ", ".join(map(_cell, value)) + "]"
-    text = str(value)
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+        values |= {name: value for name, value in fields.items() if value is not None}
+    for entry in options(kind):
+        value = values.get(entry.name)
+        if isinstance(value, str) and isinstance(entry.kind, (Names, SomeOf)):
+            values[entry.name] = entry.kind.read(value)
+        elif isinstance(value, str) and isinstance(entry.kind, Repeated):
+            values[entry.name] = (value,)
+        elif isinstance(value, Path):
+            values[entry.name] = str(value)
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}

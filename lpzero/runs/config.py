@@ -26,7 +26,7 @@ from typing import Any
 from lpzero import files, plugins
 from lpzero.errors import EnvelopeError, InputError, RunError
 from lpzero.judgement.table import space_name
-from lpzero.options import chosen, options
+from lpzero.options import chosen, options, renamed
 from lpzero.runs.layout import COMMAND, CONFIG, place
 from lpzero.version import VERSION
 from primitives.errors import did_you_mean
@@ -315,4 +315,5 @@ def stored_command(config: StoredConfig) -> Command | None:
         or not given.keys().isdisjoint(_NOT_STORED)
     ):
         return None
-    return Command(config.kind, str(name), given)
+    request = import_module(VERBS).module(name).Request
+    return Command(config.kind, str(name), renamed(request, given))

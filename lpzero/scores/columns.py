@@ -32,9 +32,10 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Values (A,) by the column's name in formulas, all finite."""
+    """Values (A,) by the column's name in formulas, all finite; some may be counters."""
 
     values: Mapping[str, FloatArray] = field(default_factory=dict)
+    counters: frozenset[str] = frozenset()
 
     @cached_property
     def positive(self) -> frozenset[str]:
@@ -45,6 +46,11 @@ class Columns:
     def without_zero(self) -> frozenset[str]:
         """The columns whose magnitude has a logarithm in every row."""
         return frozenset(name for name, of in self.values.items() if (of != 0).all())
+
+    @property
+    def beside_counters(self) -> dict[str, FloatArray]:
+        """The columns that are not counters."""
+        return {name: of for name, of in self.values.items() if name not in self.counters}
 
     def at(self, rows: IntArray | Sequence[int] | None) -> dict[str, FloatArray]:
         """The values of these rows, all if None."""
@@ -59,6 +65,7 @@ class ColumnFacts:
     names: tuple[str, ...] = ()
     positive: frozenset[str] = frozenset()
     without_zero: frozenset[str] = frozenset()
+    counters: frozenset[str] = frozenset()
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -67,8 +74,12 @@ class ColumnFacts:
 
     @property
     def summands(self) -> tuple[Formula, ...]:
-        """What sums are made of: the columns under the operations that put them on one scale."""
-        return tuple(part for name in self.names for part in self._summands(name))
+        """What sums are made of: the columns under the operations that put them on one scale.
+
+        Counters are left to products: their logarithms add up to one.
+        """
+        names = [name for name in self.names if name not in self.counters]
+        return tuple(part for name in names for part in self._summands(name))
 
     def _summands(self, name: str) -> list[Formula]:
         plain = Formula.of_base(Column(name))
@@ -85,13 +96,16 @@ NO_COLUMNS = ColumnFacts()
 
 
 def common_facts(columns: Sequence[Columns]) -> ColumnFacts:
-    """What holds for the columns on every table; they must have the same names."""
+    """What holds for the columns that every table has."""
     if not columns:
         return NO_COLUMNS
+    first, *others = columns
+    names = tuple(name for name in first.values if all(name in of.values for of in others))
     return ColumnFacts(
-        tuple(columns[0].values),
+        names,
         frozenset.intersection(*(of.positive for of in columns)),
         frozenset.intersection(*(of.without_zero for of in columns)),
+        frozenset.intersection(*(of.counters for of in columns)),
     )
 
 

@@ -1,8 +1,8 @@
 """The winner's rivals on a table: the best count and the published formulas, with their scores.
 
 The best count is the product of at most four sizes that ranks a table best, without any network:
-sizes of blocks under `sum`, `inner` and `last`, sizes of the ends and the depth, found by the same
-search on the same rows as a formula. Only what a formula adds to it comes from the network.
+sizes of blocks under `sum`, `inner` and `last`, sizes of the ends and the counters, found by the
+same search on the same rows as a formula. Only what a formula adds to it comes from the network.
 
 Every campaign and every exhaustive run sets its winner beside the same published formulas, whose
 scores depend on the sketch and the chain set alone: they are stored when they are first computed. A
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,14 +49,20 @@ logger = logging.getLogger(__name__)
 
 
 def formula_rivals(
-    table: BranchTable, count: str | None, workers: Workers | None = None
+    table: BranchTable,
+    count: str | None,
+    counted: Mapping[str, FloatArray],
+    workers: Workers | None = None,
 ) -> list[Rival]:
-    """The best count, if its formula is given, and every published formula that has scores here."""
+    """The best count, if its formula is given, and every published formula that has scores here.
+
+    `counted` (A,) are the counters that the best count may name.
+    """
     classics = [(classic, classic.text) for classic in CLASSICS if classic.text is not None]
     published = stored_scores(table, [parse(text) for _, text in classics], workers)
     rivals = []
-    if count is not None:  # a product of sizes and of the depth
-        scores = Values(table).scores([parse(count)])[0]
+    if count is not None:  # a product of sizes and counters
+        scores = Values(table, counted).scores([parse(count)])[0]
         rivals.append(Rival(BEST_COUNT, BEST_COUNT, scores, count))
     for (classic, text), scores in zip(classics, published, strict=True):
         rivals.append(Rival(_name(classic), PUBLISHED, scores, text))
@@ -151,7 +157,7 @@ def count_terms(table: Table) -> TermTable:
     )
     n_blocks = np.array([space.depth(arch) for arch in table.archs], dtype=np.int64)
     branches = BranchTable(bare_chains(), n_blocks, {}, {}, {}, {}, sizes, end_sizes)
-    return term_table(Values(branches, {"depth": counters.score("depth", table)}), COUNTS)
+    return term_table(Values(branches, counters.factors(table)), COUNTS)
 
 
 def best_count(

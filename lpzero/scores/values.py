@@ -26,7 +26,15 @@ from lpzero.sketches.sketch import Sketch
 from primitives.errors import NON_FINITE, Rejected
 from primitives.expressions import Apply, Combine, Expression, Leaf, chain_of, drop_dead, walk
 from primitives.facts import facts
-from primitives.formula import Atom, Formula, Power, Term, chains, fold_base
+from primitives.formula import (
+    AtomOrConstant,
+    Constant,
+    Formula,
+    Power,
+    Term,
+    chains,
+    fold_base,
+)
 from primitives.naive import block_values
 from primitives.outer import OUTER
 from primitives.properties import Kind
@@ -180,9 +188,11 @@ class Values:
     def _not_finite(self) -> Rejected:
         return _UNDEFINED if self._table is None else _OVERFLOW
 
-    def _atom(self, atom: Atom) -> FloatArray:
+    def _atom(self, atom: AtomOrConstant) -> FloatArray:
         if isinstance(atom, Term):
             return self._term(atom)
+        if isinstance(atom, Constant):
+            return np.full(self.n_archs, atom.value)
         columns = self.columns
         if self._table is not None:  # every network has a depth
             columns = {"depth": self._table.n_blocks.astype(np.float64), **columns}

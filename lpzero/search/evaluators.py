@@ -94,12 +94,28 @@ def make(
     return _of_table(name, space, table, data)
 
 
+_GIVEN: dict[str, tables.Table] = {}  # tables that the user gave as values
+
+
+def remember(table: tables.Table | tables.ColumnTable) -> str:
+    """The name by which a table that was given as a value is known in this process."""
+    if table.space is None:
+        raise InputError(f"table {table.name} has no networks: a search needs architectures")
+    name = f"{table.name}-{table.digest[:8]}"
+    _GIVEN[name] = table
+    return name
+
+
 @lru_cache(maxsize=2)
 def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Evaluator:
     """Cached, because a comparison runs many searches with the same surrogate."""
     path = Path(table).expanduser()
-    is_written = is_trained(path)
-    loaded = read_trained(path, space.name) if is_written else _read(name, space, table, data)
+    if table in _GIVEN:
+        loaded = _GIVEN[table].in_space(space)
+    elif is_trained(path):
+        loaded = read_trained(path, space.name)
+    else:
+        loaded = _read(name, space, table, data)
     if name != SURROGATE:
         return LookUp(loaded)
     from lpzero.search.surrogate import Surrogate

@@ -17,7 +17,7 @@ from typing import Any
 import spaces
 from lpzero import files
 from lpzero.errors import InputError
-from lpzero.options import SEED, OneOf, Real, Whole, check, from_json, option, to_json
+from lpzero.options import SEED, SUPERNET, OneOf, Real, Whole, check, from_json, option, to_json
 from lpzero.runs.config import SCHEMA, RunConfig, read_config
 from lpzero.runs.directory import RunDirectory, file_digest
 from lpzero.runs.layout import RESULT
@@ -35,27 +35,42 @@ class SupernetSettings:
         "Which architecture a step trains: uniform or balanced over the preferred ones, resampled"
         " from their choices, or redundant (any of the space)",
         OneOf("sampler", tuple(SAMPLERS)),
+        panel=SUPERNET,
     )
     steps: int = option(3000, "The number of training steps", Whole(1))
-    batch: int = option(64, "The number of images or windows in a step", Whole(1))
+    batch: int = option(64, "The number of images or windows in a step", Whole(1), panel=SUPERNET)
     sandwich: int = option(
         0,
         "Train the largest, the smallest and this many drawn architectures in every step (BigNAS);"
         " 0 trains one drawn architecture",
         Whole(0),
+        panel=SUPERNET,
     )
-    learning_rate: float = option(4e-3, "The learning rate of AdamW after warm-up", Real(0))
-    final_rate: float = option(2e-5, "The learning rate at the end of the cosine", Real(0))
-    warmup: float = option(0.05, "The share of the steps in which the rate rises", Real(0, 1))
-    weight_decay: float = option(0.05, "The weight decay of AdamW", Real(0))
-    smoothing: float = option(0.1, "The label smoothing of classes", Real(0, 1))
-    drop_path: float = option(0.1, "The stochastic depth of the last block", Real(0, 1))
-    clip: float = option(1.0, "The largest norm of a step's gradient", Real(0))
+    learning_rate: float = option(
+        4e-3, "The learning rate of AdamW after warm-up", Real(0), panel=SUPERNET
+    )
+    final_rate: float = option(
+        2e-5, "The learning rate at the end of the cosine", Real(0), panel=SUPERNET
+    )
+    warmup: float = option(
+        0.05, "The share of the steps in which the rate rises", Real(0, 1), panel=SUPERNET
+    )
+    weight_decay: float = option(0.05, "The weight decay of AdamW", Real(0), panel=SUPERNET)
+    smoothing: float = option(0.1, "The label smoothing of classes", Real(0, 1), panel=SUPERNET)
+    drop_path: float = option(
+        0.1, "The stochastic depth of the last block", Real(0, 1), panel=SUPERNET
+    )
+    clip: float = option(1.0, "The largest norm of a step's gradient", Real(0), panel=SUPERNET)
     every: int = option(
-        250, "Steps between checkpoints, at which preferred networks are measured", Whole(1)
+        250,
+        "Steps between checkpoints, at which preferred networks are measured",
+        Whole(1),
+        panel=SUPERNET,
     )
-    images: int = option(1500, "The number of held-out inputs that measure a network", Whole(2))
-    seed: int = option(0, "The seed of weights, batches and architectures", SEED)
+    images: int = option(
+        1500, "The number of held-out inputs that measure a network", Whole(2), panel=SUPERNET
+    )
+    seed: int = option(0, "The seed of weights, batches and architectures", SEED, panel=SUPERNET)
 
     def __post_init__(self) -> None:
         check(self)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from lpzero.verbs import Outcome, Screen
 
+EXAMPLES = ("lpzero classics --wide",)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:

@@ -9,6 +9,11 @@ from typing import Any
 from lpzero.options import argument, group
 from lpzero.verbs import Outcome, Screen, groups
 
+EXAMPLES = (
+    "lpzero counters nano-gpt2",
+    "lpzero counters my.csv --target accuracy --space my_space.py:SPACE",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -23,7 +28,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     """A row per counter."""
     from lpzero.judgement.table import ALL, TableJudge
 
-    table = request.file.load_networks(request.table, request.where.data)
+    table = request.file.load_networks(request.table, request.where.tables_folder)
     lines = TableJudge(table).counters()
     rows = [{"proxy": line["proxy"], **judged_columns(line["judged"][ALL])} for line in lines]
     ceiling = "" if table.ceiling is None else f", noise ceiling {table.ceiling:.3f}"

@@ -17,6 +17,7 @@ from lpzero.verbs import Outcome, Screen
 
 _NICE = 5  # a run that works has the processor first
 logger = logging.getLogger(__name__)
+EXAMPLES = ("lpzero dashboard runs --open",)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from lpzero.discover.settings import PRESETS, Settings
 from lpzero.errors import InputError
 from lpzero.options import (
+    CLUSTER,
     FOLDER,
+    FORMER,
+    JUDGEMENT,
+    NETWORKS,
+    PAPERS,
     SEED,
     OneOf,
     Option,
@@ -64,17 +69,20 @@ def _settings_options() -> list[Option]:
     return with_presets(Settings, PRESETS)
 
 
+EXAMPLES = (
+    "lpzero discover nano-gpt2",
+    "lpzero discover my.csv --target accuracy --columns-only",
+    "lpzero discover my.csv --target accuracy --space my_space.py:SPACE",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """Search for the formula that best ranks the architectures of TABLE.
 
-    Fitness is measured on the training rows only. The valid rows help to choose the winner at the
-    end (--choose), and the test rows are read once, for the report. Give several tables to search
-    for one formula that ranks all of them.
-
-    TABLE may be a file of your own: CSV, JSON lines or Parquet, a row per architecture of --space,
-    with a --target. Without networks (--columns-only, or a zero-cost file of NASLib and its --task)
-    formulas combine the columns of the file.
+    TABLE is one of `lpzero tables`, several, or a file of your own (CSV, JSON lines, Parquet): a
+    row per architecture, with a --target. Formulas read untrained networks of --space or, with
+    --columns-only, the other columns. Test rows are read once, for the report.
     """
 
     tables: tuple[Any, ...] = argument("TABLE...", ())
@@ -87,25 +95,31 @@ class Request:
         "The settings to start from; other options override them. paper is Algorithm 1 of LPZero."
         "  [default: default]",
         OneOf("preset", PRESETS),
+        panel=PAPERS,
     )
     settings: dict[str, Any] = given_of(_settings_options)
     file: groups.NetworkTable = group(groups.NetworkTable)
     forward_only: bool = option(
-        False, "Exclude the statistics that need gradients, G and J.", Switch()
+        False, "Exclude the statistics that need gradients, G and J.", Switch(), panel=FORMER
     )
-    is_random: bool = option(False, "Same as --method random.", Switch(), "--random")
+    is_random: bool = option(False, "Same as --method random.", Switch(), "--random", panel=FORMER)
     time_limit: float | None = groups.time_limit()
     split_seed: int | None = option(
-        None, "The seed of the train/valid/test split.  [default: 0]", SEED
+        None, "The seed of the train/valid/test split.  [default: 0]", SEED, panel=JUDGEMENT
     )
-    sketch_seed: int | None = option(
-        None, "The seed of untrained networks and batches.  [default: 0]", SEED
+    weights_seed: int | None = option(
+        None,
+        "The seed of untrained networks and batches.  [default: 0]",
+        SEED,
+        panel=NETWORKS,
+        former=("sketch_seed",),
     )
     splits: int | None = option(
         None,
         "A table without networks: also search on this many splits, and print the medians over"
         " their test rows.  [default: 20 for at most 2,000 rows, else 0]",
         Whole(0),
+        panel=JUDGEMENT,
     )
     permutations: int = permutations()
     track: tuple[str, ...] = option(
@@ -113,6 +127,7 @@ class Request:
         "Write every generation for another tool, tensorboard or mlflow; repeatable.",
         Repeated("TOOL:FOLDER"),
         is_local=True,
+        panel=CLUSTER,
     )
     work: groups.LongRun = group(groups.LongRun)
     networks: groups.Statistics = group(groups.Statistics)
@@ -142,21 +157,21 @@ def run(request: Request, screen: Screen) -> Outcome:
     from lpzero.discover.discovery import Campaign
 
     start = time.perf_counter()
-    folder, running = out(request), request.running
+    running = request.running
     _check_files(request)
     with _trackers(request.track) as trackers:
         campaign = Campaign(
             list(request.tables) or None,
             preset=request.preset,
-            out=folder,
+            out=request.out,
             resume=request.resume,
-            data=running.data,
+            data=running.tables_folder,
             space=request.file.chosen_space,
             cache=running.cache,
             device=running.device,
             jobs=running.workers,
             split_seed=request.split_seed,
-            sketch_seed=request.sketch_seed,
+            sketch_seed=request.weights_seed,
             batch=request.networks.minibatch,
             definitions=request.networks.definitions,
             reading=request.file.reading,
@@ -173,9 +188,10 @@ def run(request: Request, screen: Screen) -> Outcome:
             logger.warning("%s", remark)
         if screen.stops():
             raise KeyboardInterrupt  # the generation is finished and saved
-        result = {**campaign.judge().result_, "out": folder}
+        result = {**campaign.judge().result_, "out": request.out}
         result |= _held_out(campaign, request, screen)
-    return Outcome(result | {"seconds": round(time.perf_counter() - start, 3)})
+    seconds = round(time.perf_counter() - start, 3)
+    return Outcome(result | {"seconds": seconds}, {"campaign": campaign})
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.exhaust.results import Query
 from lpzero.exhaust.run import KIND as NAME
 from lpzero.exhaust.run import ExhaustSettings
-from lpzero.options import FOLDER, Switch, Whole, argument, group, option
+from lpzero.options import FOLDER, FORMER, JUDGEMENT, Switch, Whole, argument, group, option
 from lpzero.runs.layout import RESULT, SHARDS
 from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, n_files, read_file, tables, test_rho
 from lpzero.scores.floor import PERMUTATIONS
@@ -36,7 +36,14 @@ def permutations() -> int:
         "How often the search of products is repeated on permuted targets, to show what it fits to"
         " noise; 0 turns it off.",
         Whole(0),
+        panel=JUDGEMENT,
     )
+
+
+EXAMPLES = (
+    "lpzero exhaust nano-gpt2 --unaries 1 --jobs 2",
+    "lpzero exhaust nano-gpt2 --terms 2",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,19 +63,19 @@ class Request:
     )
     query: Query = group(Query)
     forward_only: bool = option(
-        False, "Same as --without GJ: no statistics that need gradients.", Switch()
+        False, "Same as --without GJ: no statistics that need gradients.", Switch(), panel=FORMER
     )
     permutations: int = permutations()
     file: groups.NetworkTable = group(groups.NetworkTable)
     networks: groups.Statistics = group(groups.Statistics)
     running: groups.Running = group(groups.Running)
     directory: groups.Directory = group(groups.Directory)
-    seed: int = groups.seed()
+    weights_seed: int = groups.weights_seed()
 
 
 def run(request: Request, screen: Screen) -> Outcome:
     """The best formulas and what they are compared with; also in the run's directory."""
-    from lpzero import exhaust as engine
+    import lpzero.exhaust as engine
     from lpzero.exhaust.report import floors
     from lpzero.exhaust.run import exhaustive_config
     from lpzero.runs.directory import RunDirectory
@@ -91,8 +98,8 @@ def run(request: Request, screen: Screen) -> Outcome:
         lock=request.directory.lock,
         memory=running.memory or request.settings.memory,
     )
-    table = request.file.load_networks(request.table, running.data)
-    sketch = request.networks.sketch(request.seed)
+    table = request.file.load_networks(request.table, running.tables_folder)
+    sketch = request.networks.sketch(request.weights_seed)
     builder = Builder(
         sketch,
         Store(running.folder),
@@ -135,7 +142,7 @@ def _default_folder(request: Request, table: str) -> Path:
     name += f"-{Path(networks.tokenizer).stem}" if networks.tokenizer else ""
     name += "" if networks.definitions in (None, OURS) else f"-{networks.definitions}"
     name += f"-split{request.split_seed}"
-    return Path("runs", name + (f"-seed{request.seed}" if request.seed else ""))
+    return Path("runs", name + (f"-seed{request.weights_seed}" if request.weights_seed else ""))
 
 
 def line(config: StoredConfig) -> Line:

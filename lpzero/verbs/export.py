@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.errors import InputError
 from lpzero.export.record import EXPORTERS
 from lpzero.options import (
+    NETWORKS,
     OneOf,
     Option,
     Place,
@@ -33,6 +34,12 @@ logger = logging.getLogger(__name__)
 def _form_options() -> list[Option]:
     """The options of every form."""
     return shared_options({name: form.options for name, form in EXPORTERS.items()})
+
+
+EXAMPLES = (
+    "lpzero export runs/nano-gpt2 --to python --out proxy.py",
+    "lpzero export 'sum(abs(W))' --to latex",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +69,7 @@ class Request:
         Switch(),
     )
     exact: bool = option(
-        False, "Score on whole tensors instead of the engine's sketches.", Switch()
+        False, "Score on whole tensors instead of the engine's sketches.", Switch(), panel=NETWORKS
     )
     settings: dict[str, Any] = given_of(_form_options)
 

@@ -10,8 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.options import FOLDER, SEED, Bytes, OneOf, Place, Real, Switch, Text, Whole, option
+from lpzero.options import (
+    CLUSTER,
+    FOLDER,
+    FORMER,
+    JUDGEMENT,
+    NETWORKS,
+    SEED,
+    TABLE_FILE,
+    Bytes,
+    OneOf,
+    Place,
+    Real,
+    Switch,
+    Text,
+    Whole,
+    option,
+)
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
+from lpzero.version import documentation
 from spaces.memory import VARIABLE
 
 if TYPE_CHECKING:
@@ -33,6 +50,7 @@ def device() -> str:
         "The device that networks run on; auto is CUDA if available.",
         OneOf("device", ("auto", "cpu", "cuda")),
         is_local=True,
+        panel=CLUSTER,
     )
 
 
@@ -45,6 +63,7 @@ def memory() -> int | None:
         Bytes(),
         is_local=True,
         variable=VARIABLE,
+        panel=CLUSTER,
     )
 
 
@@ -53,15 +72,21 @@ class TableFile:
     """How a user's file is read as a table, and the space of its rows."""
 
     target: str | None = option(None, "A file as table: the column to rank by.", Text("COLUMN"))
-    smaller_is_better: bool = option(False, "A file as table: a small target is good.", Switch())
+    smaller_is_better: bool = option(
+        False, "A file as table: a small target is good.", Switch(), panel=TABLE_FILE
+    )
     ids: str | None = option(
         None,
         "A file as table: the column of ids.  [default: one called id or name, else lines]",
         Text("COLUMN"),
         "--id",
+        panel=TABLE_FILE,
     )
     task: str | None = option(
-        None, "A zero-cost file of NASLib: the task.  [default: the only one]", Text()
+        None,
+        "A zero-cost file of NASLib: the task.  [default: the only one]",
+        Text(),
+        panel=TABLE_FILE,
     )
     space: str | None = option(
         None,
@@ -112,6 +137,7 @@ class NetworkTable(TableFile):
         False,
         "Build every FlexiBERT model with hidden 256 and FFN 1024, as published.",
         Switch(),
+        panel=FORMER,
     )
 
     @property
@@ -129,9 +155,13 @@ class Corpus:
         "A text file to draw sequences from, read as bytes or through --tokenizer."
         "  [default: random tokens]",
         Place(),
+        panel=NETWORKS,
     )
     tokenizer: str | None = option(
-        None, "A tokenizer.json of Hugging Face that reads --corpus.  [default: bytes]", Place()
+        None,
+        "A tokenizer.json of Hugging Face that reads --corpus.  [default: bytes]",
+        Place(),
+        panel=NETWORKS,
     )
 
 
@@ -143,9 +173,13 @@ class Batch(Corpus):
         None,
         "The number of sequences or images in the batch.  [default: the space's]",
         Whole(2),
+        panel=NETWORKS,
     )
     length: int | None = option(
-        None, "The number of tokens of a sequence.  [default: the space's]", Whole(2)
+        None,
+        "The number of tokens of a sequence.  [default: the space's]",
+        Whole(2),
+        panel=NETWORKS,
     )
 
     @property
@@ -162,7 +196,10 @@ class Statistics(Batch):
     """The batch, and what the statistics of formulas are."""
 
     definitions: str | None = option(
-        None, f"{DEFINITIONS_HELP}  [default: {OURS}]", OneOf("definitions", DEFINITIONS)
+        None,
+        f"{DEFINITIONS_HELP}  [default: {OURS}]",
+        OneOf("definitions", DEFINITIONS),
+        panel=NETWORKS,
     )
 
     def sketch(self, seed: int) -> SketchOptions:
@@ -192,13 +229,15 @@ class Where:
         "Where processes run: loky is this machine, dask and ray are clusters.",
         OneOf("backend", ("loky", "dask", "ray")),
         is_local=True,
+        panel=CLUSTER,
     )
     scheduler: str | None = option(
         None,
         "The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT (Ray);"
-        " see docs/cluster.md.",
+        f" see {documentation('cluster')}.",
         Text("ADDRESS"),
         is_local=True,
+        panel=CLUSTER,
     )
 
     @property
@@ -213,10 +252,11 @@ class Where:
 class Data:
     """Where the released tables are."""
 
-    data: str | None = option(
+    tables_folder: str | None = option(
         None,
         "The data root: the folder of the released tables.",
         FOLDER,
+        "--data",
         is_local=True,
         variable="LPZERO_DATA",
     )
@@ -234,6 +274,7 @@ class Running(Where, Data):
         FOLDER,
         is_local=True,
         variable="LPZERO_CACHE",
+        panel=CLUSTER,
     )
 
     @property
@@ -254,6 +295,7 @@ class Directory:
         " process uses it.",
         Switch(),
         is_local=True,
+        panel=CLUSTER,
     )
 
     @property
@@ -281,17 +323,20 @@ def time_limit() -> float | None:
         "Stop after this many seconds; --resume continues.  [default: no limit]",
         Real(0, is_open=True),
         is_local=True,
+        panel=CLUSTER,
     )
 
 
-def seed() -> int:
+def weights_seed() -> int:
     """The field of the seed of networks."""
-    return option(0, "The seed of untrained networks and batches.", SEED)
+    return option(
+        0, "The seed of untrained networks and batches.", SEED, panel=NETWORKS, former=("seed",)
+    )
 
 
 def split_seed() -> int:
     """The field of the seed of the split."""
-    return option(0, "The seed of the train/valid/test split.", SEED)
+    return option(0, "The seed of the train/valid/test split.", SEED, panel=JUDGEMENT)
 
 
 def loss() -> str:
@@ -300,6 +345,7 @@ def loss() -> str:
         "auto",
         "The loss to differentiate; auto is next-token for language models, else cotangent.",
         OneOf("loss", LOSSES),
+        panel=NETWORKS,
     )
 
 
@@ -309,4 +355,5 @@ def chunk() -> int | None:
         None,
         "The number of sequences per pass; fewer need less memory.  [default: all]",
         Whole(1),
+        panel=NETWORKS,
     )

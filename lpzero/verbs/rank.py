@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lpzero.options import FOLDER, Repeated, Switch, Whole, argument, group, option
+from lpzero.options import (
+    FOLDER,
+    JUDGEMENT,
+    PAPERS,
+    Repeated,
+    Switch,
+    Whole,
+    argument,
+    group,
+    option,
+)
 from lpzero.runs.run import Kind
 from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
@@ -23,6 +33,11 @@ KIND = Kind(
     page="lpzero.report.ranking_page:content",
 )
 logger = logging.getLogger(__name__)
+EXAMPLES = (
+    "lpzero rank nano-gpt2 --proxy snip --proxy depth",
+    "lpzero rank nano-gpt2 --proxy 'sum(abs(mul(W, G)))' --seeds 3",
+    "lpzero rank my.csv --target accuracy",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +57,17 @@ class Request:
         "--proxy",
     )
     released: bool = option(
-        False, "Without --proxy: also rank the authors' released recipes.", Switch()
+        False, "Without --proxy: also rank the authors' released recipes.", Switch(), panel=PAPERS
     )
     seeds: int = option(1, "The number of weight seeds to compare.", Whole(1))
     batches: int = option(1, "The number of batches to compare.", Whole(1))
     loss: str = groups.loss()
     split_seed: int = groups.split_seed()
     exact: bool = option(
-        False, "Also score formulas on whole tensors, and correlate both scores.", Switch()
+        False,
+        "Also score formulas on whole tensors, and correlate both scores.",
+        Switch(),
+        panel=JUDGEMENT,
     )
     chunk: int | None = groups.chunk()
     out: str | None = option(None, "Save the ranking and its page here.", FOLDER)
@@ -57,15 +75,15 @@ class Request:
     networks: groups.Statistics = group(groups.Statistics)
     file: groups.NetworkTable = group(groups.NetworkTable)
     running: groups.Running = group(groups.Running)
-    seed: int = groups.seed()
+    weights_seed: int = groups.weights_seed()
 
     def context(self, label: str | None = None) -> Context:
         """How networks are run."""
         from lpzero.proxies import Context
 
         return Context(
-            self.seed,
-            self.seed,
+            self.weights_seed,
+            self.weights_seed,
             self.loss,
             self.running.device,
             self.chunk,
@@ -88,7 +106,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     # Columns of a table without networks are proxies by name, too.
     has_networks = not (is_named and has_no_networks(str(request.table), request.file.chosen_space))
     proxies: Sequence[Proxy] = [find(text) for text in request.proxies] if has_networks else []
-    table = request.file.load(request.table, request.running.data)
+    table = request.file.load(request.table, request.running.tables_folder)
     ranking, scores = None, dict[str, Any]()
     if table.space is None:
         columns = [column_proxy(text, table) for text in request.proxies]
@@ -124,8 +142,8 @@ def _saved(
     from lpzero.runs.run import open_run
 
     batch, definitions = request.networks.minibatch, request.networks.definitions
-    names = ("seed", "split_seed", "seeds", "batches", "loss", "exact", "chunk", "released")
-    options = {name: getattr(request, name) for name in names}
+    names = ("split_seed", "seeds", "batches", "loss", "exact", "chunk", "released")
+    options = {"seed": request.weights_seed} | {name: getattr(request, name) for name in names}
     options |= {} if definitions in (None, OURS) else {"definitions": definitions}
     space = request.file.chosen_space if table.space is not None else None
     asked = str(request.table) if isinstance(request.table, (str, Path)) else table.name

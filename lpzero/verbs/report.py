@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.options import Place, Repeated, Switch, argument, group, option
+from lpzero.options import JUDGEMENT, Place, Repeated, Switch, argument, group, option
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LARGEST_RANKING = 64 << 20  # bytes
 logger = logging.getLogger(__name__)
+EXAMPLES = ("lpzero report runs/nano-gpt2 --open",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,17 +35,22 @@ class Request:
     )
     open: bool = option(False, "Open the page in a browser.", Switch())
     beside: tuple[str, ...] = option(
-        (), "Another run of the same kind, for the convergence figure; repeatable.", Repeated("DIR")
+        (),
+        "Another run of the same kind, for the convergence figure; repeatable.",
+        Repeated("DIR"),
+        panel=JUDGEMENT,
     )
     ranking: str | None = option(
         None,
         "A ranking (`lpzero rank --out DIR`, or its JSON output), to show its proxies too.",
         Place("FILE|DIR"),
+        panel=JUDGEMENT,
     )
     transfer: bool = option(
         False,
         "Score the winners of DIR and --beside on each other's tables; may run networks.",
         Switch(),
+        panel=JUDGEMENT,
     )
     running: groups.Running = group(groups.Running)
 
@@ -82,7 +88,9 @@ def _transferred(runs: Sequence[Any], running: groups.Running) -> Transfer:
             raise InputError(
                 f"{run.folder} is a {run.kind}: --transfer needs runs that found formulas"
             )
-    return transfer.measure(runs, running.data, running.cache, running.device, running.workers)
+    return transfer.measure(
+        runs, running.tables_folder, running.cache, running.device, running.workers
+    )
 
 
 def _rows(path: Path, run: Any) -> list[dict[str, Any]]:

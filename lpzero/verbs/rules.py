@@ -8,6 +8,8 @@ from typing import Any
 from lpzero.options import Repeated, Switch, Whole, option
 from lpzero.verbs import Outcome, Screen
 
+EXAMPLES = ("lpzero rules --unaries 1",)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:

@@ -7,7 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.options import FILE, OneOf, Repeated, Switch, Text, Whole, argument, group, option
+from lpzero.options import (
+    FILE,
+    NETWORKS,
+    PAPERS,
+    OneOf,
+    Repeated,
+    Switch,
+    Text,
+    Whole,
+    argument,
+    group,
+    option,
+)
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from lpzero.verbs import Outcome, Screen, groups
 
@@ -18,6 +30,10 @@ if TYPE_CHECKING:
     from lpzero.statistics.layout import Layout
 
 _LARGEST_LAYOUT = 1 << 20  # bytes
+EXAMPLES = (
+    "lpzero score my_model.py:MODEL --proxy snip",
+    "lpzero score --hf config.json",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,19 +59,25 @@ class Request:
         Repeated("NAME|FORMULA|FILE"),
         "--proxy",
     )
-    released: bool = option(False, "Without --proxy: also the authors' released recipes.", Switch())
+    released: bool = option(
+        False, "Without --proxy: also the authors' released recipes.", Switch(), panel=PAPERS
+    )
     inputs: str | None = option(
         None,
         "The batch: a tensor, or tensors by the names of the model's arguments.  [default: random"
         " tokens or images]",
         Text("MODULE:BATCH"),
         is_code=True,
+        panel=NETWORKS,
     )
-    batch: int | None = option(None, "The number of inputs.  [default: 8; images: 4]", Whole(2))
+    batch: int | None = option(
+        None, "The number of inputs.  [default: 8; images: 4]", Whole(2), panel=NETWORKS
+    )
     length: int | None = option(
         None,
         "The number of tokens of an input.  [default: 64, or what the model reads]",
         Whole(2),
+        panel=NETWORKS,
     )
     text: groups.Corpus = group(groups.Corpus)
     loss: str = option(
@@ -64,18 +86,22 @@ class Request:
         " one number or one per sample.",
         Text("NAME|MODULE:LOSS"),
         is_code=True,
+        panel=NETWORKS,
     )
     layout: str | None = option(
         None,
         "Where statistics are read.  [default: found by running the model]",
         FILE,
+        panel=NETWORKS,
     )
     show_layout: bool = option(
         False, "Print where statistics are read, as --layout takes it.", Switch()
     )
-    chunk: int | None = option(None, "Inputs per pass.  [default: all]", Whole(1))
-    definitions: str = option(OURS, groups.DEFINITIONS_HELP, OneOf("definitions", DEFINITIONS))
-    seed: int = groups.seed()
+    chunk: int | None = option(None, "Inputs per pass.  [default: all]", Whole(1), panel=NETWORKS)
+    definitions: str = option(
+        OURS, groups.DEFINITIONS_HELP, OneOf("definitions", DEFINITIONS), panel=NETWORKS
+    )
+    weights_seed: int = groups.weights_seed()
     device: str = groups.device()
     memory: int | None = groups.memory()
 
@@ -94,7 +120,9 @@ def run(request: Request, screen: Screen) -> Outcome:
     for name, model in models.items():
         model.to(resolve_device(request.device))
         read = _batch(model, request) if batch is None else batch
-        networks[name] = given_network(model, read, loss, layout, request.seed, request.chunk)
+        networks[name] = given_network(
+            model, read, loss, layout, request.weights_seed, request.chunk
+        )
     if request.show_layout:
         layouts = {name: network.layout.to_json() for name, network in networks.items()}
         return Outcome(layouts if len(layouts) > 1 else next(iter(layouts.values())))
@@ -125,7 +153,9 @@ def _models(request: Request) -> dict[str, nn.Module]:
     for path in request.hf:
         is_folder = Path(path).is_dir()
         size = request.batch, request.length
-        models[path] = hf.load(path, *size) if is_folder else hf.build(path, request.seed, *size)
+        models[path] = (
+            hf.load(path, *size) if is_folder else hf.build(path, request.weights_seed, *size)
+        )
     return models
 
 
@@ -158,7 +188,7 @@ def _batch(model: nn.Module, request: Request) -> Any:
     from spaces.minibatch import Minibatch
 
     text = Minibatch.chosen(None, None, request.text.corpus, request.text.tokenizer)
-    return batch(model, request.batch, request.length, request.seed, text)
+    return batch(model, request.batch, request.length, request.weights_seed, text)
 
 
 def _table(scores: Scores) -> dict[str, Any]:

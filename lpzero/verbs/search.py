@@ -6,15 +6,19 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero import plugins
 from lpzero.errors import InputError
 from lpzero.options import (
+    BOUNDS,
     FILE,
     FOLDER,
+    JUDGEMENT,
+    LOOP,
+    NETWORKS,
     SEED,
     OneOf,
     Option,
@@ -41,7 +45,8 @@ from lpzero.runs.run import (
     read_file,
     whole,
 )
-from lpzero.search import NETWORKS, evaluators
+from lpzero.search import NETWORKS as KINDS_OF_NETWORKS
+from lpzero.search import evaluators
 from lpzero.search.constraints import COSTS, bound_option
 from lpzero.search.loops import LOOPS
 from lpzero.verbs import Outcome, Screen, groups
@@ -69,7 +74,7 @@ _BY_PROXY = ", ".join(name for name, loop in LOOPS.items() if loop.by_proxy)
 
 def constants() -> list[Option]:
     """The constants of every loop."""
-    return shared_options(LOOPS)
+    return [replace(entry, panel=LOOP) for entry in shared_options(LOOPS)]
 
 
 def bounds() -> list[Option]:
@@ -81,8 +86,14 @@ def bounds() -> list[Option]:
             flag = bound_option(word, cost)
             name = flag.removeprefix("--").replace("-", "_")
             help = f"{text} this many {unit.replace('-', ' ')}."
-            entries.append(Option(name, help, Real(0), flag, None))
+            entries.append(Option(name, help, Real(0), flag, None, panel=BOUNDS))
     return entries
+
+
+EXAMPLES = (
+    "lpzero search nano-gpt2 --proxy runs/nano-gpt2",
+    "lpzero search nano-gpt2 --loop random --max-parameters 3e5",
+)
 
 
 @dataclass(frozen=True)
@@ -102,15 +113,15 @@ class Running(groups.Running):
 class Request:
     """Search SPACE for the best architecture, guided by a proxy.
 
-    The default constants of a loop are those of its paper, where it gives them: see
-    docs/search.md. The evaluator gives the target of an architecture; with `proxy`, only the
-    proxy's score is used. SPACE alone is enough: `lpzero search nano-gpt2`.
+    The default constants of a loop are those of its paper, where it gives them. The evaluator
+    gives the target of an architecture; with `proxy`, only the proxy's score is used. SPACE alone
+    is enough: `lpzero search nano-gpt2`.
     """
 
     space: str | None = argument("SPACE", None, is_code=True)
     hf: str | None = option(
         None,
-        "Search Hugging Face configurations: a file with choices for fields (see docs/search.md).",
+        "Search Hugging Face configurations: a file with choices for fields.",
         FILE,
     )
     loops: tuple[str, ...] = option(
@@ -134,39 +145,46 @@ class Request:
         Text(),
     )
     table: str | None = option(
-        None, "The table of the evaluator.  [default: the space's own]", Text()
+        None, "The table of the evaluator.  [default: the space's own]", Text(), panel=LOOP
     )
     beyond_table: bool = option(
         False,
         "Let a surrogate predict outside the ranges of its table too.  [default: the search stays"
         " inside; with --compare it does not]",
         Switch(),
+        panel=LOOP,
     )
     training_steps: int | None = option(
-        None, "The number of training steps.  [default: the recipe's]", Whole(1)
+        None, "The number of training steps.  [default: the recipe's]", Whole(1), panel=LOOP
     )
     bounds: dict[str, Any] = given_of(bounds)
     constants: dict[str, Any] = given_of(constants)
     compare: bool = option(
-        False, "Run every --loop with every --proxy over several seeds.", Switch()
+        False, "Run every --loop with every --proxy over several seeds.", Switch(), panel=JUDGEMENT
     )
-    seeds: int | None = option(None, "The number of seeds for --compare.  [default: 20]", Whole(2))
+    seeds: int | None = option(
+        None, "The number of seeds for --compare.  [default: 20]", Whole(2), panel=JUDGEMENT
+    )
     time_limit: float | None = groups.time_limit()
     watts: float | None = option(
         None,
         "Also print the energy and the CO2 of these seconds on a machine that draws this many.",
         Real(0, is_open=True),
         is_local=True,
+        panel=JUDGEMENT,
     )
     out: str | None = option(None, "Save the search in this directory.", FOLDER)
     resume: bool = groups.resume()
     seed: int | None = option(None, "The seed of the loop.  [default: 0]", SEED)
-    weights_seed: int | None = option(None, "The seed of untrained networks.  [default: 0]", SEED)
+    weights_seed: int | None = option(
+        None, "The seed of untrained networks.  [default: 0]", SEED, panel=NETWORKS
+    )
     networks: str | None = option(
         None,
         "Networks that are quick to draw and score, or as `lpzero rank` has them, with the same"
         " scores.  [default: quick; those of a table as-ranked]",
-        OneOf("kind of networks", NETWORKS),
+        OneOf("kind of networks", KINDS_OF_NETWORKS),
+        panel=NETWORKS,
     )
     work: groups.LongRun = group(groups.LongRun)
     inputs: groups.Batch = group(groups.Batch)
@@ -225,8 +243,6 @@ def _continues(request: Request) -> list[str]:
 @contextmanager
 def _display(request: Request, asked: SearchRequest, screen: Screen) -> Iterator[Resources]:
     """What the search runs on, and one bar or, where stderr is not a terminal, a line per step."""
-    from dataclasses import replace
-
     from lpzero.parallel import whole_bar
     from lpzero.search.cost import most_scored
     from lpzero.search.scorer import n_passes
@@ -278,7 +294,7 @@ def resources(request: Request, label: str | None) -> Resources:
 
     running = request.running
     return Resources(
-        data=running.data,
+        data=running.tables_folder,
         cache=running.folder,
         device=running.device,
         jobs=running.jobs,
@@ -355,7 +371,7 @@ def complete(asked: dict[str, Any], request: Request, screen: Screen) -> SearchR
     if "evaluator" not in asked:
         table = asked.get("table")
         alone = loop.by_proxy and table is None and not request.compare
-        data = None if request.running.data is None else str(request.running.data)
+        data = None if request.running.tables_folder is None else str(request.running.tables_folder)
         asked["evaluator"] = evaluators.PROXY if alone else evaluators.default(space, table, data)
     is_inside = not (request.compare or request.beyond_table)
     if asked["evaluator"] == evaluators.SURROGATE and is_inside:

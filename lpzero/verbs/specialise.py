@@ -11,6 +11,8 @@ from lpzero.errors import InputError
 from lpzero.options import FILE, Real, Text, argument, option
 from lpzero.verbs import Outcome, Screen
 
+EXAMPLES = ("lpzero specialise runs/supernet --max-parameters 5e6 --out small.safetensors",)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:

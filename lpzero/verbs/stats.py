@@ -6,12 +6,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.options import Switch, Text, Whole, argument, group, option
+from lpzero.options import NETWORKS, Switch, Text, Whole, argument, group, option
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.verbs import Outcome, Screen, groups
 
 if TYPE_CHECKING:
     from lpzero.sketches.store import Store
+EXAMPLES = (
+    "lpzero stats nano-gpt2 --jobs 2",
+    "lpzero stats --list",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,9 +24,14 @@ class Request:
 
     table: Any = argument("TABLE", None)
     elements: int = option(
-        SketchOptions().limit or 0, "The number of elements kept per matrix.", Whole(1)
+        SketchOptions().limit or 0,
+        "The number of elements kept per matrix.",
+        Whole(1),
+        panel=NETWORKS,
     )
-    exact: bool = option(False, "Keep whole matrices; needs much disk space.", Switch())
+    exact: bool = option(
+        False, "Keep whole matrices; needs much disk space.", Switch(), panel=NETWORKS
+    )
     loss: str = groups.loss()
     file: groups.TableFile = group(groups.TableFile)
     chunk: int | None = groups.chunk()
@@ -33,7 +42,7 @@ class Request:
     )
     networks: groups.Statistics = group(groups.Statistics)
     running: groups.Running = group(groups.Running)
-    seed: int = groups.seed()
+    weights_seed: int = groups.weights_seed()
 
 
 def run(request: Request, screen: Screen) -> Outcome:
@@ -55,7 +64,7 @@ def _extract(request: Request, store: Store, screen: Screen) -> Outcome:
     from lpzero.sketches.builder import Builder, build
 
     sketch = replace(
-        request.networks.sketch(request.seed),
+        request.networks.sketch(request.weights_seed),
         limit=None if request.exact else request.elements,
         loss=request.loss,
     )
@@ -68,7 +77,7 @@ def _extract(request: Request, store: Store, screen: Screen) -> Outcome:
         request.retry_failed,
         label=screen.label(str(request.table)),
     )
-    table = request.file.load_networks(request.table, request.running.data)
+    table = request.file.load_networks(request.table, request.running.tables_folder)
     report, _ = build(table.space, table.archs, builder)
     failed = [{"id": table.ids[i], "reason": reason} for i, reason in report.failed.items()]
     row: dict[str, Any] = {

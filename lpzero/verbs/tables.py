@@ -8,6 +8,11 @@ from lpzero.errors import InputError
 from lpzero.options import Switch, argument, group, option
 from lpzero.verbs import Outcome, Screen, groups
 
+EXAMPLES = (
+    "lpzero tables",
+    "lpzero tables fetch gpt2-wt103 --data ~/tables",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -27,7 +32,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     from spaces.tables import describe
 
     if not request.words and not request.force:
-        return Outcome([asdict(entry) for entry in describe(request.where.data)])
+        return Outcome([asdict(entry) for entry in describe(request.where.tables_folder)])
     if len(request.words) != 2 or request.words[0] != "fetch":
         raise InputError("expected `lpzero tables` or `lpzero tables fetch NAME`")
     name = request.words[1]
@@ -36,7 +41,7 @@ def run(request: Request, screen: Screen) -> Outcome:
         for watch in screen.watch:
             watch((done, total))
 
-    fetched = fetch(name, request.where.data, force=request.force, progress=progress)
+    fetched = fetch(name, request.where.tables_folder, force=request.force, progress=progress)
     state = "downloaded and verified" if fetched.downloaded else "already present and complete"
     return Outcome(
         {"name": name, "path": str(fetched.path), "downloaded": fetched.downloaded},

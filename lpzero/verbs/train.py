@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
 from lpzero.options import (
+    SUPERNET,
     Option,
     Place,
     Switch,
@@ -51,12 +52,18 @@ def _supernet_options() -> list[Option]:
     return entries
 
 
+EXAMPLES = (
+    "lpzero train nano-gpt2 --n 32 --out table.json --jobs 2",
+    "lpzero train nano-autoformer --supernet --out runs/supernet",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """Train architectures of SPACE and write them as a table.
 
     SPACE is a nano space, or one of your own with a `train` function, my_module:SPACE. With
-    --supernet, train one supernet of the SPACE: see docs/supernet.md. The same command continues a
+    --supernet, train one supernet of the SPACE. The same command continues a
     run that was stopped.
     """
 
@@ -84,19 +91,24 @@ class Request:
     )
     supernet: bool = option(False, "Train one supernet of the SPACE instead.", Switch())
     dataset: str | None = option(
-        None, "characters, digits (needs scikit-learn) or text.  [for --supernet]", Text()
+        None,
+        "characters, digits (needs scikit-learn) or text.  [for --supernet]",
+        Text(),
+        panel=SUPERNET,
     )
     weights: str | None = option(
         None,
         "Start from this file of weights: safetensors, or a checkpoint of AutoFormer's or PreNAS's"
         " code.  [for --supernet]",
         Place(),
+        panel=SUPERNET,
     )
     select: str | None = option(
         None,
         "The preferred architectures: the JSON output of `lpzero search SPACE --loop prenas`, or a"
         " list.  [default: selected here; for --supernet]",
         Place(),
+        panel=SUPERNET,
     )
     settings: dict[str, Any] = given_of(_supernet_options)
     work: groups.LongRun = group(groups.LongRun)
@@ -140,10 +152,10 @@ def run(request: Request, screen: Screen) -> Outcome:
 def _plan(request: Request) -> Plan:
     """The space's own training, or the recipe of the nano table of that name."""
     from spaces.training.recipes import own_plan, plan_named
-    from spaces.user_modules import is_address
+    from spaces.user_modules import is_address, named_space
 
     seeds = request.seeds
-    if is_address(request.space):
+    if is_address(request.space) or named_space(request.space) is not None:
         own = own_plan(request.space, request.n_archs, seeds)
         if own is None:
             raise InputError(

@@ -26,28 +26,22 @@ INIT_STD = 0.02
 PROJECTION_STD = 0.01
 
 
-class Gpt2(nn.Module):
-    """Token ids (B, T) to the final hidden state (B, T, d)."""
+class AdaptiveDecoder(nn.Module):
+    """A decoder whose word tables are shared by an adaptive embedding and an adaptive softmax.
+
+    A subclass has the blocks, and makes the head after them: the order in which weights are drawn.
+    """
+
+    head: AdaptiveSoftmax
 
     def __init__(self, space: Gpt2Space, arch: Gpt2Arch) -> None:
         super().__init__()
-        d = arch.d_model
         self.embedding = AdaptiveEmbedding(
-            space.cluster_sizes(), d, space.embedding_widths(arch), space.is_projected(arch)
+            space.cluster_sizes(),
+            arch.d_model,
+            space.embedding_widths(arch),
+            space.is_projected(arch),
         )
-        self.position = nn.Embedding(space.context, d)
-        layers = zip(arch.n_head, arch.d_inner, strict=True)
-        self.blocks = nn.ModuleList(Block(d, heads, inner) for heads, inner in layers)
-        self.norm = nn.LayerNorm(d, eps=LAYER_NORM_EPS)
-        self.head = AdaptiveSoftmax(self.embedding)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        positions = torch.arange(tokens.shape[1], device=tokens.device)
-        x = self.embedding(tokens) + self.position(positions)
-        for block in self.blocks:
-            x = block(x)
-        hidden: Tensor = self.norm(x)
-        return hidden
 
     def token_losses(self, hidden: Tensor, tokens: Tensor) -> Tensor:
         """Cross-entropy of each next token given the hidden states so far: (B, T - 1)."""
@@ -63,10 +57,33 @@ class Gpt2(nn.Module):
         """Tables and projections; the head has its own weights and the tables it shares."""
         tables = [table(words) for words in self.embedding.tables]
         projections = [EndWeight(projection) for projection in self.embedding.projections]
-        return {
-            EMBEDDING: [*tables, *projections, table(self.position.weight)],
-            HEAD: [*tables, *self.head.weights()],
-        }
+        return {EMBEDDING: [*tables, *projections], HEAD: [*tables, *self.head.weights()]}
+
+
+class Gpt2(AdaptiveDecoder):
+    """Token ids (B, T) to the final hidden state (B, T, d)."""
+
+    def __init__(self, space: Gpt2Space, arch: Gpt2Arch) -> None:
+        super().__init__(space, arch)
+        d = arch.d_model
+        self.position = nn.Embedding(space.context, d)
+        layers = zip(arch.n_head, arch.d_inner, strict=True)
+        self.blocks = nn.ModuleList(Block(d, heads, inner) for heads, inner in layers)
+        self.norm = nn.LayerNorm(d, eps=LAYER_NORM_EPS)
+        self.head = AdaptiveSoftmax(self.embedding)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        positions = torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.embedding(tokens) + self.position(positions)
+        for block in self.blocks:
+            x = block(x)
+        hidden: Tensor = self.norm(x)
+        return hidden
+
+    def ends(self) -> dict[str, list[EndWeight]]:
+        """The table of positions belongs to the embedding, too."""
+        ends = super().ends()
+        return ends | {EMBEDDING: [*ends[EMBEDDING], table(self.position.weight)]}
 
 
 class Affine(nn.Module):
@@ -247,8 +264,12 @@ class AdaptiveSoftmax(nn.Module):
 def build(space: Gpt2Space, arch: Gpt2Arch, seed: int) -> Gpt2:
     """The untrained decoder: output projections of a block shrink with depth."""
     residual_std = INIT_STD / math.sqrt(2 * len(arch.d_inner))
-    stds = {"c_proj.weight": residual_std, "head.projection": PROJECTION_STD}
-    stds |= {
-        f"embedding.projections.{i}": PROJECTION_STD for i in range(len(space.cluster_sizes()))
-    }
+    stds = {"c_proj.weight": residual_std, **projection_stds(space)}
     return allocate(lambda: Gpt2(space, arch), seed, INIT_STD, stds)
+
+
+def projection_stds(space: Gpt2Space) -> dict[str, float]:
+    """The spread of the projections of embedding and softmax, by the ends of their names."""
+    clusters = range(len(space.cluster_sizes()))
+    names = ("head.projection", *(f"embedding.projections.{i}" for i in clusters))
+    return dict.fromkeys(names, PROJECTION_STD)

@@ -12,7 +12,7 @@ from spaces.base import Sizes
 from spaces.choices import Choice, ChoiceSpace, Columns, Layers
 
 if TYPE_CHECKING:
-    from spaces.gpt2.model import Gpt2
+    from spaces.gpt2.model import AdaptiveDecoder
     from spaces.gpt2.sharing import Gpt2Sharing
 
 EMBED_LIKE_MODEL = -1
@@ -115,7 +115,7 @@ class Gpt2Space(ChoiceSpace[Gpt2Arch]):
     def takes_block(self, arch: Gpt2Arch, block: Gpt2Layer) -> bool:
         return block.d_inner in self.inner_choices(arch.d_model)
 
-    def build(self, arch: Gpt2Arch, seed: int) -> Gpt2:
+    def build(self, arch: Gpt2Arch, seed: int) -> AdaptiveDecoder:
         from spaces.gpt2.model import build
 
         self.validate(arch)
@@ -127,6 +127,10 @@ class Gpt2Space(ChoiceSpace[Gpt2Arch]):
 
         is_plain = tuple(self.d_embed) == (EMBED_LIKE_MODEL,) and tuple(self.div_val) == (1,)
         return Gpt2Sharing(self) if is_plain and not self.cutoffs else None
+
+    def released_settings(self) -> dict[str, Any]:
+        """What every released configuration of the space's networks must say."""
+        return {"n_token": self.vocabulary, "tgt_len": self.context}
 
     def cluster_sizes(self) -> tuple[int, ...]:
         """The number of words in each cluster of the adaptive embedding, frequent ones first."""
@@ -148,7 +152,7 @@ class Gpt2Space(ChoiceSpace[Gpt2Arch]):
         d = arch.d_model
         return {
             "AdaEmb": self._embedding_parameters(arch),
-            "Attn": len(arch.d_inner) * attention_parameters(d),
+            "Attn": self.attention_parameters(arch),
             "FFN": sum(feed_forward_parameters(d, inner) for inner in arch.d_inner),
             "nonembedding": self.decoder_parameters(arch),
             "total": self.parameters(arch),
@@ -175,11 +179,14 @@ class Gpt2Space(ChoiceSpace[Gpt2Arch]):
         }
 
     def _embedding_parameters(self, arch: Gpt2Arch) -> int:
+        return self._word_parameters(arch) + self.context * arch.d_model
+
+    def _word_parameters(self, arch: Gpt2Arch) -> int:
         widths = self.embedding_widths(arch)
         sizes = self.cluster_sizes() if arch.div_val > 1 else (self.vocabulary,)
         tables = sum(size * width for size, width in zip(sizes, widths, strict=True))
         projections = arch.d_model * sum(widths) if self.is_projected(arch) else 0
-        return tables + projections + self.context * arch.d_model
+        return tables + projections
 
     def _softmax_parameters(self, arch: Gpt2Arch) -> int:
         e = self.embedding_widths(arch)[0]

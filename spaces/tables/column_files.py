@@ -20,6 +20,7 @@ from spaces.tables.row_files import (
     ENDINGS,
     MOST_BYTES,
     MOST_ROWS,
+    Rows,
     check_distinct,
     check_size,
     finite_or_nan,
@@ -58,8 +59,12 @@ def read_number_rows(path: Path, reading: ReadOptions) -> ColumnTable:
     """The table of a file of rows."""
     if reading.target is None:
         refuse(str(path), "no target is named; use --target COLUMN")
-    rows = read_rows(path)
-    target = reading.target
+    return column_table(read_rows(path), reading, plain_name(path))
+
+
+def column_table(rows: Rows, reading: ReadOptions, name: str) -> ColumnTable:
+    """The table of these rows."""
+    target = str(reading.target)
     rows.require(target, "--target")
     if reading.ids is not None:
         rows.require(reading.ids, "--id")
@@ -71,8 +76,7 @@ def read_number_rows(path: Path, reading: ReadOptions) -> ColumnTable:
         check_distinct(rows, named, ids)
     hint = "; a column of ids is named with --id"
     numbers = {h: rows.numbers(h, hint) for h in rows.headings if h != named}
-    name = plain_name(path)
-    return _made(path, name, ids, numbers.pop(target), numbers, reading, target)
+    return _made(rows.path, name, ids, numbers.pop(target), numbers, reading, target)
 
 
 def read_naslib(path: Path, reading: ReadOptions) -> ColumnTable:
@@ -98,7 +102,7 @@ def read_naslib(path: Path, reading: ReadOptions) -> ColumnTable:
     proxies = list(dict.fromkeys(name for scores in found for name in scores))
     columns = {name: [scores.get(name, math.nan) for scores in found] for name in proxies}
     name = f"{plain_name(path)}-{plain(task)}"
-    return _made(path, name, list(records), targets, columns, reading, target)
+    return _made(str(path), name, list(records), targets, columns, reading, target)
 
 
 Records = dict[str, dict[str, Any]]
@@ -159,7 +163,7 @@ def _scores(where: str, record: Mapping[str, Any], target: str) -> dict[str, flo
 
 
 def _made(
-    path: Path,
+    path: str,
     name: str,
     ids: Sequence[str],
     targets: Sequence[float],
@@ -168,9 +172,9 @@ def _made(
     target: str,
 ) -> ColumnTable:
     if not columns:
-        refuse(str(path), f"there is no column beside {target}")
+        refuse(path, f"there is no column beside {target}")
     if len(columns) > MOST_COLUMNS:
-        refuse(str(path), f"{len(columns):,} columns, at most {MOST_COLUMNS} are read")
+        refuse(path, f"{len(columns):,} columns, at most {MOST_COLUMNS} are read")
     if reading.smaller_is_better:
         return make_column_table(name, ids, [-y for y in targets], columns, f"minus {target}")
     return make_column_table(name, ids, targets, columns, target)

@@ -39,6 +39,10 @@ class ColumnTable:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        told = "".join(f"; {remark}" for remark in self.remarks)
+        return f"ColumnTable({self.name}: {len(self)} rows, {self.target}){told}"
+
     def twins(self) -> Sequence[tuple[float, ...]]:
         """A key for each row; rows that agree in every column are the same to any formula."""
         return [tuple(row) for row in np.stack(list(self.columns.values()), axis=1).tolist()]

@@ -1,4 +1,4 @@
-"""The LTS tables: GPT-2 decoders with perplexities (Javaheripi et al., 2022).
+"""The LTS tables: GPT-2 and Transformer-XL decoders with perplexities (Javaheripi et al., 2022).
 
 A folder contains one `model_config.yaml` per architecture and summaries that map names to
 results. Parameter counts in `params_summary.yaml` are never read: the space computes them, and
@@ -97,39 +97,40 @@ def _config_path(folder: Path, row: str) -> Path:
 
 
 def _architecture(space: Gpt2Space, path: Path) -> Any:
-    """The architecture of a configuration whose vocabulary and context are the space's."""
+    """The architecture of a configuration whose vocabulary and lengths are the space's."""
     where = str(path)
     config = read_yaml(path)
-    n_token = field(config, "n_token", int, where)
+    for name, expected in space.released_settings().items():
+        _expect(name, field(config, name, type(expected), where), expected, space, where)
     ends = field(config, "cutoffs", list, where)
     if not all(type(end) is int for end in ends):
         refuse(where, f"cutoffs = {shown(ends)}, expected a list of integers")
     # The released code cuts the list at the first entry beyond the vocabulary.
-    beyond = next((i for i, end in enumerate(ends) if end >= n_token), len(ends))
-    for name, given, expected in (
-        ("n_token", n_token, space.vocabulary),
-        ("tgt_len", field(config, "tgt_len", int, where), space.context),
-        ("cutoffs below n_token", tuple(ends[:beyond]), space.cutoffs),
-        ("n_layer", field(config, "n_layer", int, where), len(_list(config, "d_inner", where))),
-    ):
-        if given != expected:
-            refuse(
-                where, f"{name} = {shown(given)}, expected {shown(expected)} in space {space.name}"
-            )
+    beyond = next((i for i, end in enumerate(ends) if end >= space.vocabulary), len(ends))
+    _expect("cutoffs below n_token", tuple(ends[:beyond]), space.cutoffs, space, where)
     with architecture_of(where):
         return space.from_json(
             {
                 "d_model": field(config, "d_model", int, where),
-                "n_head": _list(config, "n_head", where),
-                "d_inner": _list(config, "d_inner", where),
+                "n_head": _layers(config, "n_head", where),
+                "d_inner": _layers(config, "d_inner", where),
                 "d_embed": field(config, "d_embed", int, where),
                 "div_val": field(config, "div_val", int, where),
             }
         )
 
 
-def _list(config: Any, name: str, where: str) -> list[Any]:
-    return field(config, name, list, where)
+def _expect(name: str, given: Any, expected: Any, space: Gpt2Space, where: str) -> None:
+    if given != expected:
+        refuse(where, f"{name} = {shown(given)}, expected {shown(expected)} in space {space.name}")
+
+
+def _layers(config: Any, name: str, where: str) -> list[Any]:
+    """The list's values of the layers that there are: released lists may be longer."""
+    values, n = field(config, name, list, where), field(config, "n_layer", int, where)
+    if not 0 < n <= len(values):
+        refuse(where, f"n_layer = {shown(n)}, expected 1 to {len(values)}, the length of {name}")
+    return values[:n]
 
 
 SOURCES = (
@@ -148,6 +149,23 @@ SOURCES = (
             COMMIT,
             "archai/nlp/nas/saved_logs/random_GPT2_wt103",
             "796231ac978c5e7555e2ac6c54ec54529b0b19b024bfc33efebcacdd0286ca98",
+            r"(ppl|params)_summary\.yaml|config_\d+/j\d+/model_config\.yaml",
+        ),
+    ),
+    Source(
+        name="transformer-xl",
+        space="transformer-xl",
+        n=200,
+        target="minus valid_ppl",
+        licence="MIT",
+        path=Path("lts/random_TransXL_wt103"),
+        read=read_random,
+        count=count,
+        origin=Origin(
+            ARCHAI,
+            COMMIT,
+            "archai/nlp/nas/saved_logs/random_TransXL_wt103",
+            "b16b09bd323044454ecde6c1e066fb460003f60a0e82bb7f4e5f5066011c939a",
             r"(ppl|params)_summary\.yaml|config_\d+/j\d+/model_config\.yaml",
         ),
     ),

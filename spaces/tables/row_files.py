@@ -70,11 +70,29 @@ def read_rows(path: Path) -> Rows:
     return _parquet(path) if ending in PARQUET else _csv(path)
 
 
+def is_frame(value: Any) -> bool:
+    """Whether the value is a DataFrame: of pandas, or of the dataframe interchange protocol."""
+    return hasattr(value, "iloc") or hasattr(value, "__dataframe__")
+
+
 def rows_of_frame(frame: Any, name: str) -> Rows:
-    """The rows of a pandas DataFrame."""
-    headings = [str(heading) for heading in frame.columns]
-    _check_counts(name, len(frame), len(headings))
-    columns = [frame.iloc[:, place].tolist() for place in range(len(headings))]
+    """The rows of a DataFrame of pandas, or of another library by way of pyarrow."""
+    if hasattr(frame, "iloc"):
+        headings = [str(heading) for heading in frame.columns]
+        _check_counts(name, len(frame), len(headings))
+        columns = [frame.iloc[:, place].tolist() for place in range(len(headings))]
+    else:
+        try:
+            from pyarrow.interchange import from_dataframe
+        except ImportError:
+            raise TableError(
+                f"{name}: a DataFrame of {type(frame).__module__.partition('.')[0]} is read by"
+                " pyarrow, which is not installed: pip install 'lpzero[pandas]'"
+            ) from None
+        table = from_dataframe(frame)
+        headings = list(table.column_names)
+        _check_counts(name, table.num_rows, len(headings))
+        columns = [table.column(heading).to_pylist() for heading in headings]
     cells = list(zip(*columns, strict=True))
     return _checked(Rows(name, headings, list(cells), [f"row {i}" for i in range(len(cells))]))
 

@@ -82,6 +82,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.archs)
 
+    def __repr__(self) -> str:
+        return f"Table({self.name}: {len(self)} architectures of {self.space.name}, {self.target})"
+
     @property
     def groupings(self) -> tuple[str, ...]:
         """What rows can be grouped by: depth, width or both, or an extra column."""

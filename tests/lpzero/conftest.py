@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
+from lpzero.discover import record
+from lpzero.report import page, style
+from lpzero.scores import branch_table
+from lpzero.scores.chains import ChainSet
+from lpzero.scores.tabulation import Tabulated
+from lpzero.sketches.sketch import Sketch
 from tests.lpzero.report import headless_browser
 from tests.lpzero.report.headless_browser import Browser
+from tests.lpzero.small_campaign import discovery
+
+_EMPTY = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+Drawing = Callable[[], AbstractContextManager[None]]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     path = headless_browser.find()
     if path is None:
@@ -21,3 +35,61 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         except (OSError, RuntimeError) as error:
             pytest.skip(f"{path} does not start: {error}")
         yield running
+
+
+@pytest.fixture(scope="session")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished campaign on the made-up table; whoever changes a file of it makes a copy."""
+    out = tmp_path_factory.mktemp("finished") / "campaign"
+    discovery(out).run()
+    return out
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tabulated_once() -> Iterator[None]:
+    """Tabulate a made-up sketch once in a process: it was two thirds of a small campaign's time."""
+    tabulate, most = branch_table.tabulate, 400
+    tables: dict[tuple[str, bytes, str], Tabulated] = {}
+
+    def tabulate_once(sketches: Sequence[Sketch], chains: ChainSet) -> list[Tabulated]:
+        if len(sketches) > 1:  # as the workers of stored sketches do
+            return tabulate(sketches, chains)
+        [sketch] = sketches
+        header = json.dumps(sketch.header, sort_keys=True, default=str)
+        key = header, sketch.numbers.tobytes(), chains.digest
+        if key not in tables:
+            while len(tables) >= most:
+                del tables[next(iter(tables))]
+            [tables[key]] = tabulate(sketches, chains)
+        return [tables[key]]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(branch_table, "tabulate", tabulate_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sized_once() -> Iterator[None]:
+    """Count the formulas of a language, which a campaign's page states, once in a process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record, "measure", lru_cache(record.measure))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawing() -> Iterator[Drawing]:
+    """Pages have empty pictures, but for those written `with drawing():`.
+
+    To draw them was most of a page's time.
+    """
+    draw = page._encoded
+
+    @contextmanager
+    def drawn() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(page, "_encoded", draw)
+            yield
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "_encoded", lambda chart: dict.fromkeys(style.FORMATS, _EMPTY))
+        yield drawn

@@ -111,6 +111,40 @@ def turned(x: Array, heads: int) -> Array:
     return out
 
 
+def transformer_xl(
+    parameters: Parameters, arch: Any, tokens: Array, segment: int, memory: int
+) -> Array:
+    """Token by token: each sees its segment up to itself, and the memory before the segment."""
+    p, d = Named(parameters), arch.d_model
+    x = np.stack([word(p, token) for token in tokens]) * math.sqrt(d)
+    for index, heads in enumerate(arch.n_head):
+        block, w = p.at(f"blocks.{index}"), d // heads
+        of = block.at("attention")
+        q, k, v = np.split(x @ of["input.weight"].T, 3, axis=1)
+        mixed = np.zeros_like(x)
+        for t, head in itertools.product(range(len(x)), range(heads)):
+            part = slice(head * w, (head + 1) * w)
+            seen = range(max(0, t // segment * segment - memory), t + 1)
+            scores = [
+                (q[t] + of["content_bias"])[part] @ k[s, part]
+                + (q[t] + of["distance_bias"])[part]
+                @ (of["distance.weight"] @ wave(t - s, d))[part]
+                for s in seen
+            ]
+            weights = softmax(np.array(scores) / math.sqrt(w))
+            mixed[t, part] = sum(a * v[s, part] for a, s in zip(weights, seen, strict=True))
+        x = norm(x + linear(mixed, of.at("output")), block.at("attention_norm"), 1e-5)
+        y = np.maximum(linear(x, block.at("feed_forward.input")), 0)
+        y = linear(y, block.at("feed_forward.output"))
+        x = norm(x + y, block.at("feed_forward_norm"), 1e-5)
+    return x
+
+
+def wave(distance: int, d: int) -> Array:
+    angles = [distance / 10_000 ** (2 * i / d) for i in range(d // 2)]
+    return np.concatenate([np.sin(angles), np.cos(angles)])
+
+
 def word(p: Named, token: int) -> Array:
     """A token's vector from the table of its cluster, projected where there are projections."""
     index = 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.base import Space
@@ -17,6 +19,7 @@ from spaces.gpt2 import Gpt2Space
 from spaces.gpt2.space import EMBED_LIKE_MODEL, Gpt2Arch
 from spaces.openlm import OpenLmArch, OpenLmSpace
 from spaces.pit import PitArch, PitSpace
+from spaces.transformer_xl import TransformerXlSpace
 from tests.spaces import plain_models
 
 GPT2 = Gpt2Space(
@@ -32,6 +35,21 @@ GPT2 = Gpt2Space(
     vocabulary=23,
     cutoffs=(7, 15),
     context=9,
+)
+TRANSFORMER_XL = TransformerXlSpace(
+    name="tiny-transformer-xl",
+    n_layers=(2,),
+    d_model=(8,),
+    d_inner=(16, 24),
+    accepted_d_model=(8,),
+    accepted_d_inner=(12, 20),
+    n_head=(2, 4),
+    d_embed=(4, 8),
+    div_val=(1, 2),
+    vocabulary=23,
+    cutoffs=(7, 15),
+    context=5,
+    memory=2,
 )
 OPENLM = OpenLmSpace(
     name="tiny-openlm", widths=(12,), depths=(2,), heads=(2, 4, 5), vocabulary=23, context=9
@@ -92,6 +110,40 @@ def test_gpt2_is_the_plain_decoder(d_embed: int, div_val: int) -> None:
     check(model(torch.tensor(TOKENS[None])), plain_models.gpt2(parameters, arch, TOKENS))
 
 
+@pytest.mark.parametrize(("d_embed", "div_val"), [(4, 2), (EMBED_LIKE_MODEL, 1)])
+@pytest.mark.parametrize("memory", [0, 2, 4])
+def test_transformer_xl_is_the_plain_decoder_over_several_segments(
+    memory: int, d_embed: int, div_val: int
+) -> None:
+    space = replace(TRANSFORMER_XL, context=3 + memory, memory=memory)
+    arch = Gpt2Arch(8, (2, 4), (12, 20), d_embed, div_val)
+    model, parameters = model_and_parameters(space, arch)
+    expected = plain_models.transformer_xl(parameters, arch, TOKENS, 3, memory)
+    check(model(torch.tensor(TOKENS[None])), expected)
+
+
+def test_the_memory_of_transformer_xl_is_not_differentiated() -> None:
+    model, _ = model_and_parameters(TRANSFORMER_XL, Gpt2Arch(8, (2, 4), (12, 20), 4, 1))
+    block = model.blocks[0]
+    x = torch.randn(1, 7, 8, dtype=torch.float64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(block(x)[0, 4].square().sum(), x)  # of the second segment
+    assert gradient[0].abs().sum(-1).ne(0).tolist() == [False] * 3 + [True] * 2 + [False] * 2
+    changed = x.detach().clone()
+    changed[0, 1] += 1  # in the memory of the second segment, but not of the third
+    moved = (block(changed) - block(x)).abs().sum(-1)[0] > 1e-6
+    assert moved.tolist() == [False, True, True, True, True, True, False]
+
+
+def test_segments_are_counted_in_the_flops_of_transformer_xl() -> None:
+    arch = Gpt2Arch(8, (2, 4), (12, 20), 4, 2)
+    model = TRANSFORMER_XL.build(arch, 0)
+    for tokens in (2, 3, 7, 11):
+        counter = FlopCounterMode(display=False)
+        with counter, torch.no_grad():
+            model(torch.zeros(1, tokens, dtype=torch.int64))
+        assert TRANSFORMER_XL.flops(arch, tokens) == counter.get_total_flops()
+
+
 @pytest.mark.parametrize("heads", [2, 4, 5])  # of widths 6, 3 (odd) and 2 (less than the model)
 def test_openlm_is_the_plain_decoder_and_its_head_is_its_own(heads: int) -> None:
     model, parameters = model_and_parameters(OPENLM, OpenLmArch(12, 2, heads))
@@ -135,10 +187,13 @@ def test_autoformer_is_the_plain_model_and_the_mean_of_patches_has_the_logits() 
     check(model.logits(hidden), logits)
 
 
+@pytest.mark.parametrize("space", [GPT2, TRANSFORMER_XL], ids=lambda space: space.name)
 @pytest.mark.parametrize(("d_embed", "div_val"), [(4, 2), (4, 1), (EMBED_LIKE_MODEL, 1)])
-def test_the_adaptive_softmax_is_a_distribution_over_words(d_embed: int, div_val: int) -> None:
+def test_the_adaptive_softmax_is_a_distribution_over_words(
+    d_embed: int, div_val: int, space: Gpt2Space
+) -> None:
     """Of each next token, -log of its cluster's share and of its share in the cluster."""
-    model, p = model_and_parameters(GPT2, Gpt2Arch(8, (2, 4), (12, 20), d_embed, div_val))
+    model, p = model_and_parameters(space, Gpt2Arch(8, (2, 4), (12, 20), d_embed, div_val))
     everything = [np.array([0, word]) for word in range(GPT2.vocabulary)]
     losses = []
     for pair in everything:

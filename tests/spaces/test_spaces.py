@@ -42,6 +42,8 @@ from spaces.pit.model import Pit
 from spaces.shunted import ShuntedSpace
 from spaces.shunted.model import Shunted
 from spaces.taps import Tap
+from spaces.transformer_xl import TransformerXlSpace
+from spaces.transformer_xl.model import TransformerXl
 
 TINY_FLEXIBERT = FlexiBertSpace(
     name="tiny-flexibert", hidden=(8, 16), n_layers=(1, 2), operations=("sdp", "dft"), ffn=(8,)
@@ -79,6 +81,8 @@ def layout(space: Space[Any], arch: Any) -> nn.Module:
             return RecurrentModel(space, arch)
         if isinstance(space, OpenLmSpace):
             return OpenLm(space, arch)
+        if isinstance(space, TransformerXlSpace):
+            return TransformerXl(space, arch)
         assert isinstance(space, Gpt2Space)
         return Gpt2(space, arch)
 
@@ -303,7 +307,7 @@ def embedding_width(model: nn.Module) -> int:
     """The width of the word vectors, or of the patches' projections."""
     if isinstance(model, FlexiBert):
         return int(model.embeddings.word.weight.shape[1])
-    if isinstance(model, Gpt2):
+    if isinstance(model, (Gpt2, TransformerXl)):
         return int(model.embedding.tables[0].shape[1])
     if isinstance(model, (RecurrentModel, OpenLm)):
         return int(model.embedding.weight.shape[1])

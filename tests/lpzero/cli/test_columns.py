@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from lpzero.cli import main as cli
-from lpzero.report import style
 from tests.lpzero.column_file import write_csv
 
 SMALL = ["--population", "20", "--offspring", "10", "--generations", "2", "--quiet"]
@@ -56,10 +55,9 @@ def test_a_file_is_discovered_ranked_exported_and_resumed(
 
 @pytest.mark.slow
 def test_the_page_shows_the_columns_and_the_command_that_repeats_the_run(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path, out, _ = discovered(capsys, tmp_path)
-    monkeypatch.setattr(style, "encode", lambda figure, form: b"<svg></svg>")  # drawing takes long
     assert run(capsys, "report", out)[0] == 0
     page = Path(out, "report", "index.html").read_text(encoding="utf-8")
     assert "model_size" in page

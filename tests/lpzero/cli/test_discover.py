@@ -6,15 +6,18 @@ import json
 import os
 import shlex
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lpzero.cli import main as cli
 from lpzero.discover import evolution as steps
 from lpzero.discover.objective import Objective
 from lpzero.errors import InputError
+from lpzero.judgement import counters
 from lpzero.judgement.rivals import headline
 from lpzero.runs import layout
 from spaces.tables.table import Table
@@ -30,14 +33,19 @@ def _made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables by name come from the tests, and no network is run."""
 
     def load(name: str, data: Any = None, space: Any = None) -> Table:
-        names = {"made-up": 40, "small": 12, "tiny": 8}
+        names = {"made-up": 40, "small": 12, "tiny": 8, "noise": 40}
         if name not in names:
             raise InputError(f"unknown table {name}")
-        return table(names[name], name)
+        made = table(names[name], name)
+        if name != "noise":
+            return made
+        drawn = np.random.default_rng(11).permutation(len(made))
+        return replace(made, targets=made.targets[drawn])
 
     monkeypatch.setattr("lpzero.discover.discovery.load", load)
     monkeypatch.setattr(
-        "lpzero.sketches.builder.sketches", lambda table, builder: sketches(len(table))
+        "lpzero.sketches.builder.sketches",
+        lambda table, builder: [sketches()[int(name)] for name in table.ids],
     )
 
 
@@ -61,7 +69,8 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert result["out"] == out
     assert set(result["count"]["rho"]) == {"train", "valid", "test"}
     # Every seed has the same made-up sketches here, so that all scores repeat.
-    assert result["stability"] == {"table": "made-up", "n": 1, "median": 1.0, "least": 1.0}
+    repeats = {"table": "made-up", "n": 1, "median": 1.0, "least": 1.0}
+    assert result["stability"] == pytest.approx(repeats)
     assert result["ensemble"]["members"][0] == result["best"]["formula"]
     assert set(result["ensemble"]["judged"]) == {"made-up"}
     assert result["verdict"].startswith("It ")
@@ -71,6 +80,20 @@ def test_json_keeps_the_contract(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert low <= result["difference"]["rho"] <= high
     names = {path.name for path in Path(out).iterdir()}
     assert {layout.CONFIG, layout.JOURNAL, layout.CHECKPOINT, layout.HALL, layout.HALL_CSV} <= names
+
+
+@pytest.mark.slow
+def test_of_40_rows_of_noise_it_says_that_nothing_holds(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = str(tmp_path / "c")
+    code, _, err = run(capsys, "noise", "--out", out, *SMALL)
+    assert code == 0
+    assert "warning: nothing holds: the cross-validated rho" in " ".join(err.split())
+    result = json.loads((Path(out) / layout.RESULT).read_text())
+    assert result["levels"]["chosen"] == "counter"
+    assert result["best"]["formula"].lstrip("-") in counters.names()
+    assert result["best"]["id"] is None  # fitted to train and valid, not tried by a generation
 
 
 @pytest.mark.slow

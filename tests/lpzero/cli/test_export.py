@@ -28,13 +28,6 @@ from tests.lpzero.small_campaign import discovery, sketches, table
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("campaign") / "run"
-    discovery(out).run()
-    return out
-
-
 def result(campaign: Path) -> Any:
     return json.loads((campaign / "result.json").read_text())
 
@@ -299,7 +292,7 @@ def test_the_ensemble_of_a_campaign_has_the_members_it_reports(
 def test_an_ensemble_of_one_or_of_none_is_refused(
     campaign: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "has no ensemble, which only campaigns with --choose stable have" in refused(
+    assert "has no ensemble, which only campaigns with --choose nested or stable have" in refused(
         capsys, campaign, "--to", "json", "--ensemble"
     )
     one = refused(capsys, campaign, "--to", "json", "--ensemble", "--formula", "1")

@@ -260,7 +260,9 @@ def test_a_traceback_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SEEDED = [
-    verb for verb in cli.commands() if any(e.name == "seed" for e in options(module(verb).Request))
+    verb
+    for verb in cli.commands()
+    if any("seed" in (entry.name, *entry.former) for entry in options(module(verb).Request))
 ]
 
 

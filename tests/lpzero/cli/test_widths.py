@@ -143,7 +143,9 @@ def test_what_a_verb_prints_fits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if name == "discover":
-        monkeypatch.setattr("lpzero.sketches.builder.sketches", lambda t, b: sketches(len(t)))
+        monkeypatch.setattr(
+            "lpzero.sketches.builder.sketches", lambda t, b: [sketches()[int(i)] for i in t.ids]
+        )
     words = [str(_FILES[word](folder)) if word in _FILES else word for word in LINES[name].split()]
     printed = printed_at([name, *words], capsys, monkeypatch)
     everything = set(_NUMBER.findall(printed[None] or ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -91,9 +92,11 @@ def test_a_campaign_is_watched_through_kill_and_resume(browser: Browser, tmp_pat
         working.wait()
 
 
-def test_a_hostile_run_runs_nothing_in_the_page(browser: Browser, tmp_path: Path) -> None:
+def test_a_hostile_run_runs_nothing_in_the_page(
+    browser: Browser, campaign: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "runs" / "<img src=x onerror=alert(1)>\x1b[31m"
-    discovery(folder).run()
+    shutil.copytree(campaign, folder, ignore=shutil.ignore_patterns("report"))
     poison(folder)
     with serving(tmp_path / "runs") as served:
         (line,) = served.runs().values()
@@ -102,7 +105,8 @@ def test_a_hostile_run_runs_nothing_in_the_page(browser: Browser, tmp_path: Path
         for page in ("", f"run/{line['id']}", f"compare?run={line['id']}"):
             go(tab, f"{served.address}{page}")
             wait(lambda: tab.run("document.body.innerText").count("onerror=alert(1)"))
-            time.sleep(1.5)  # the page asks again
+            asked = len(tab.requests())  # the page asks again twice, and shows the first answer
+            wait(lambda least=asked + 2: tab.run("true") and len(tab.requests()) >= least)
             assert (
                 tab.run("document.querySelectorAll('img, body script:not([src],[type])').length")
                 == 0
@@ -115,10 +119,10 @@ def test_a_hostile_run_runs_nothing_in_the_page(browser: Browser, tmp_path: Path
 
 
 def test_two_runs_are_chosen_in_the_list_and_shown_beside_each_other(
-    browser: Browser, tmp_path: Path
+    browser: Browser, campaign: Path, tmp_path: Path
 ) -> None:
-    for name, seed in (("first", 3), ("second", 4)):
-        discovery(tmp_path / "runs" / name, seed=seed).run()
+    shutil.copytree(campaign, tmp_path / "runs" / "first", ignore=shutil.ignore_patterns("report"))
+    discovery(tmp_path / "runs" / "second", seed=4).run()
     with serving(tmp_path / "runs") as served:
         tab = Tab(browser, 320)
         go(tab, served.address)

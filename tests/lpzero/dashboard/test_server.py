@@ -26,17 +26,11 @@ pytestmark = pytest.mark.slow
 SECRET = "nobody may read this"
 
 
-@pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("one") / "campaign"
-    discovery(out).run()
-    return out
-
-
 @pytest.fixture
 def runs(campaign: Path, tmp_path: Path) -> Path:
     """A folder with one run, `good`, and a secret outside it."""
-    shutil.copytree(campaign, tmp_path / "runs" / "good")
+    ignored = shutil.ignore_patterns("report")
+    shutil.copytree(campaign, tmp_path / "runs" / "good", ignore=ignored)
     (tmp_path / "secret.txt").write_text(SECRET)
     return tmp_path / "runs"
 
@@ -294,7 +288,8 @@ def test_a_supernet_beside_a_campaign_is_compared_without_its_curve(
     words = ["train", "nano-autoformer", "--supernet", "--steps", "1", "--batch", "2"]
     out = tmp_path / "runs" / "supernet"
     assert run([*words, "--images", "2", "--quiet", "--out", str(out)]) == 0
-    shutil.copytree(campaign, tmp_path / "runs" / "good")
+    ignored = shutil.ignore_patterns("report")
+    shutil.copytree(campaign, tmp_path / "runs" / "good", ignore=ignored)
     with serving(tmp_path / "runs") as served:
         asked = "&".join(f"run={id_of(served, name)}" for name in ("supernet", "good"))
         answer = served.ask(f"compare?{asked}")

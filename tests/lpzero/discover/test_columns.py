@@ -184,7 +184,8 @@ def test_columns_are_terms_beside_those_of_networks() -> None:
         population=24,
     ).run()
     (fitness,) = found.objective.tables_fitness
-    assert set(fitness.columns.values) == {"latency", "depth", "parameters"}
+    assert set(fitness.columns.beside_counters) == {"latency", "depth", "parameters"}
+    assert {"flops", "sept"} <= fitness.columns.counters
     tried = [canonical(c.formula) for c in found.outcome_.hall.entries]
     assert any("depth" in formula.columns for formula in tried)
     assert {"latency", "-latency"} & {line["proxy"] for line in found.result_["counters"]}

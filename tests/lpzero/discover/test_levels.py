@@ -13,6 +13,7 @@ from lpzero.discover.levels import (
     COUNTER,
     LEVELS,
     RELIABLE,
+    SIZE,
     STABLE,
     LearningCurve,
     Level,
@@ -45,7 +46,8 @@ def terms_of(seed: int = 0, n: int = N, noise: float = 0.05) -> tuple[ReliableTe
     assert all(isinstance(term, (Column, Term)) for term in terms)
     table = TermTable(tuple(terms), np.exp(logs), frozenset({"parameters"}))
     again = logs + rng.normal(size=logs.shape) * np.array([0, 0, 0, 0, noise, noise, 5])[:, None]
-    return ReliableTerms.of(table, np.exp(again), frozenset({"parameters"})), logs
+    of = ReliableTerms.of(table, np.exp(again), np.arange(n), frozenset({"parameters"}))
+    return of.averaged_with([np.exp(again)]), logs
 
 
 def names(level: Level) -> list[str]:
@@ -71,6 +73,19 @@ def test_values_are_means_of_logarithms_over_seeds() -> None:
     assert np.allclose(product, one * two**1.5)
     changing = np.stack([logs[:1], logs[1:2]])
     assert np.array_equal(mean_over_seeds(changing), changing.mean(axis=0))
+
+
+def test_few_rows_of_a_second_seed_tell_which_terms_repeat() -> None:
+    both, logs = terms_of(n=400)
+    rng = np.random.default_rng(7)
+    rows = np.sort(rng.permutation(400)[:30])
+    noise = np.array([0, 0, 0, 0, 0.05, 0.05, 5])[:, None]
+    again = np.exp(logs[:, rows] + rng.normal(size=(7, 30)) * noise)
+    table = TermTable(both.table.terms, np.exp(logs), both.table.positive)
+    few = ReliableTerms.of(table, again, rows, both.counters)
+    assert np.array_equal(few.table.logs, np.log(np.exp(logs)))  # one seed: nothing is averaged
+    assert names(few.level(RELIABLE)) == names(both.level(RELIABLE))
+    assert few.reliability == pytest.approx(both.reliability, abs=0.35)
 
 
 def test_of_terms_that_correlate_the_first_is_kept() -> None:
@@ -192,13 +207,17 @@ def test_what_a_level_admits() -> None:
     rng = np.random.default_rng(2)
     logs = rng.normal(size=(3, N))
     again = logs + rng.normal(size=(3, N)) * np.array([0, 0.2, 2.0])[:, None]
-    scores = np.exp(np.stack([logs, again]))
-    admitted = {name: terms.level(name).admits(formulas, scores).tolist() for name in LEVELS}
-    assert admitted[COUNT] == [True, False, False]
+    scores = np.exp(logs), np.exp(again)
+    admitted = {name: terms.level(name).admits(formulas, *scores).tolist() for name in LEVELS}
+    assert admitted[COUNTER] == [False, False, False]
+    assert admitted[SIZE] == admitted[COUNT] == [True, False, False]
     assert admitted[STABLE] == [True, False, False]
     assert admitted[RELIABLE] == [True, True, False]
-    assert terms.level(RELIABLE).admits(formulas, -scores).tolist() == [True, True, False]
-    assert terms.level(RELIABLE).admits(formulas, scores[:1]).all()
+    negated = -scores[0], -scores[1]
+    assert terms.level(RELIABLE).admits(formulas, *negated).tolist() == [True, True, False]
+    counts = [parse(t) for t in ("parameters", "mul(parameters, sum(heads))", "latency")]
+    for name, inside in ((COUNTER, [True, False, False]), (COUNT, [True, True, False])):
+        assert terms.level(name).admits(counts, *scores).tolist() == inside
 
 
 def test_a_learning_curve_reads_fewer_rows_and_the_same_test_rows() -> None:

@@ -11,6 +11,7 @@ from lpzero.discover.candidate import Candidate, Verdict
 from lpzero.discover.objective import Objective
 from lpzero.discover.settings import preset
 from lpzero.judgement.measures import Measures
+from lpzero.scores.columns import Columns
 from primitives.errors import Rejected
 from primitives.parser import parse
 
@@ -22,6 +23,7 @@ def objective(*results: Any, valid: tuple[float, ...] = (), **settings: Any) -> 
     tables = [
         SimpleNamespace(
             measure=lambda formulas, found=found: [found],
+            columns=Columns(),
             on_valid=lambda formula, measure, found=rho: found,
         )
         for found, rho in zip(results, valid or (0.0,) * len(results), strict=True)

@@ -22,6 +22,8 @@ from lpzero.scores.gaussian import NormalScale
 from lpzero.scores.predictor import ProcessOfRows
 from tests.lpzero.small_campaign import discovery, table
 
+pytestmark = pytest.mark.slow
+
 NESTED = {"choose": "nested", "terms": 4, "generations": 0, "permutations": 5}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from lpzero.discover.language import Language
 from lpzero.discover.report import choose_stable
 from lpzero.discover.settings import preset
 from lpzero.discover.variation import as_global_rng
+from lpzero.judgement import counters
 from lpzero.judgement.correlation import agreement
 from lpzero.judgement.ranks import rank
 from lpzero.runs import layout
@@ -61,10 +62,15 @@ def other_seed() -> list[Sketch]:
     ]
 
 
+def of_rows(make: Callable[[], Sequence[Sketch]], rows: Sequence[int]) -> list[Sketch]:
+    made = make()
+    return [made[row] for row in rows]
+
+
 @pytest.fixture
 def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Campaigns have sketches of a second seed."""
-    sources = (sketches, other_seed)
+    sources = [partial(of_rows, make) for make in (sketches, other_seed)]
     monkeypatch.setattr(Campaign, "_sketch_sources", lambda self, index, on: sources)
 
 
@@ -219,26 +225,45 @@ def test_a_killed_campaign_resumes_to_the_same_bytes(
 
 
 @pytest.mark.usefixtures("repeated")
+def test_a_killed_nested_campaign_resumes_to_the_same_bytes_with_more_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(progress: running.Progress) -> None:
+        if progress.generation == 1:
+            raise Killed
+
+    given = {"choose": "nested", "permutations": 3}
+    whole = products(tmp_path / "whole", **given).run()
+    assert whole.result_["chosen_on"] == "nested"
+    monkeypatch.setattr(running, "_SAVE_SECONDS", 1e9)
+    with pytest.raises(Killed):
+        products(tmp_path / "killed", callbacks=[kill], **given).run()
+    products(tmp_path / "killed", resume=True, jobs=2, **given).run()
+    assert_equal(tmp_path / "killed", tmp_path / "whole")
+
+
+@pytest.mark.usefixtures("repeated")
 @pytest.mark.parametrize("threshold", [0.1, 1.0])
 def test_the_winner_is_the_best_known_among_those_that_repeat(threshold: float) -> None:
     found = products(stable=threshold).run()
     (fitness,) = found.objective.tables_fitness
     pool = {*found.outcome_.hall.entries, *found.outcome_.state.population}
     chosen = choose_stable(found.objective, pool)
-    measured = {c.id: repeats(str(canonical(c.formula))) for c in pool}
+    text = {c.id: str(found.objective.canonical(c.formula)) for c in pool}
+    measured = {c.id: repeats(text[c.id]) for c in pool}
     least = min(threshold, max(measured.values()))
     # Correlations of 1 differ in their last digit here and there.
     stable = {i for i, value in measured.items() if value >= least - 1e-12}
     assert {c.id for c in chosen} == stable
-    rhos = [train_valid_rho(found, str(canonical(c.formula))) for c in chosen]
+    rhos = [train_valid_rho(found, text[c.id]) for c in chosen]
     assert rhos == sorted(rhos, reverse=True)
     result = found.result_
-    assert result["best"]["formula"] == str(canonical(chosen[0].formula))
+    assert result["best"]["formula"] == text[chosen[0].id]
     assert result["stability"]["least"] == pytest.approx(measured[chosen[0].id])
     if len(chosen) < 2:
         assert result["ensemble"] is None
     else:
-        members = [str(canonical(c.formula)) for c in chosen[:20]]
+        members = [text[c.id] for c in chosen[:20]]
         assert result["ensemble"]["members"] == members
         assert set(result["ensemble"]["judged"][fitness.table.name]) >= {"train", "test"}
 
@@ -253,7 +278,7 @@ def test_without_a_second_seed_stability_is_not_known(whole: tuple[Path, Campaig
 
 @lru_cache(maxsize=2)
 def evaluator(make: Callable[[], Sequence[Sketch]]) -> Values:
-    return Values(branch_table(make(), bare_chains()))
+    return Values(branch_table(make(), bare_chains()), counters.factors(table()))
 
 
 def score(text: str, make: Callable[[], Sequence[Sketch]]) -> Any:
@@ -316,7 +341,8 @@ def test_the_best_count_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> Non
         Sketch({**one.header, "sizes": sizes}, one.numbers)
         for one, sizes in zip(sketches(), stated, strict=True)
     ]
-    scores = Values(branch_table(with_sizes, bare_chains())).score(formula)
+    branches = branch_table(with_sizes, bare_chains())
+    scores = Values(branches, counters.factors(made)).score(formula)
     assert not isinstance(scores, Rejected)
     assert np.array_equal(
         rank(np.round(np.log(np.abs(scores)), 9) * np.sign(scores)), rank(np.round(found.scores, 9))

@@ -13,6 +13,8 @@ from lpzero.discover.candidate import Candidate
 from lpzero.discover.report import _ScoredCandidate, choose, choose_stable, passed_over
 from lpzero.judgement.measures import Across
 from lpzero.scores import formula_rivals
+from primitives.canonical import canonical
+from primitives.parser import parse
 
 TEXTS = ("sum(W)", "sum(A)", "sum(G)")
 
@@ -35,12 +37,13 @@ def test_a_line_has_the_lowest_rho_of_each_part_and_those_of_each_table() -> Non
         judged("one", train=0.9, valid=0.5, test=0.7),
         judged("two", train=0.8, valid=0.6, test=0.4),
     ]
-    line = _ScoredCandidate(candidate(1, 0.3), [(one, np.zeros(3)) for one in tables]).line()
+    of_tables = [(one, np.zeros(3)) for one in tables]
+    line = _ScoredCandidate(candidate(1, 0.3), parse("sum(A)"), of_tables).line()
     assert line["rho"] == {"train": 0.8, "valid": 0.5, "test": 0.4}
     assert line["rho_by_table"]["one"] == {"train": 0.9, "valid": 0.5, "test": 0.7}
     assert line["judged"] == {"one": {"test": {"of": "one"}}, "two": {"test": {"of": "two"}}}
     assert (line["fitness"], line["id"], line["generation"], line["sign"]) == ([0.3], 1, 4, 1)
-    alone = _ScoredCandidate(candidate(1, 0.3), [(tables[0], np.zeros(3))]).line()
+    alone = _ScoredCandidate(candidate(1, 0.3), parse("sum(A)"), of_tables[:1]).line()
     assert "rho_by_table" not in alone
     assert alone["rho"]["test"] == 0.7
 
@@ -69,6 +72,7 @@ def objective(*tables: Any, valid: dict[int, float] | None = None, how: str = "s
     return SimpleNamespace(
         settings=settings,
         rule=how,
+        canonical=canonical,
         scores=lambda formulas, on: on.values.scores(formulas),
         tables_fitness=tables,
         across_known=Across("min"),
@@ -100,7 +104,7 @@ def test_the_winner_is_chosen_on_the_rows_that_were_asked_for(how: str, order: l
         hall=SimpleNamespace(entries=entries, front=entries), state=SimpleNamespace(population=())
     )
     asked = objective(valid={0: 0.4, 1: 0.3, 2: 0.5}, how=how)
-    assert [c.id for c in choose(asked, outcome)] == order
+    assert [c.id for c in choose(asked, outcome).candidates] == order
 
 
 def test_published_rivals_are_scored_some_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +123,7 @@ def test_published_rivals_are_scored_some_rows_at_a_time(monkeypatch: pytest.Mon
     on_table = SimpleNamespace(values=whole, workers=None)
     table = SimpleNamespace(table=SimpleNamespace(name="one", space="nano"), parts={})
     monkeypatch.setattr(report, "_opened", lambda tables, objective: [table])
+    monkeypatch.setattr(report.counters, "factors", lambda table: {})
     monkeypatch.setattr(report, "rival_lines", lambda judged, values, rivals: rivals)
     monkeypatch.setattr(report, "column", lambda table, parts, values, lines: lines)
     result = {"best": {"formula": "sum(W)"}}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 import pytest
 
 from lpzero.discover.settings import preset
-from lpzero.discover.table_fitness import TableFitness, fitness_rows
+from lpzero.discover.table_fitness import REPEATED_ROWS, TableFitness, fitness_rows
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.measures import RHO, RHO_WITHIN
 from lpzero.scores.branch_table import branch_table
@@ -22,10 +23,15 @@ from tests.lpzero.small_campaign import sketches, table
 FORMULA = parse("sum(add(exp(W), A))")
 
 
+def of_rows(rows: Sequence[int]) -> list[Sketch]:
+    made = sketches()
+    return [made[row] for row in rows]
+
+
 @pytest.fixture(scope="module")
 def fitness() -> TableFitness:
     settings = preset("default", unaries=1, terms=1, choose="valid")
-    return TableFitness(table(), split(table(), 0), sketches, settings)
+    return TableFitness(table(), split(table(), 0), of_rows, settings)
 
 
 @cache
@@ -80,12 +86,36 @@ def test_fewer_rows_are_a_sample_of_the_training_rows() -> None:
 def test_the_sketches_of_the_second_seed_are_looked_up_once() -> None:
     calls = []
 
-    def second_seed() -> list[Sketch]:
+    def second_seed(rows: Sequence[int]) -> list[Sketch]:
         calls.append(1)
-        return sketches()
+        return of_rows(rows)
 
-    settings = preset("default", unaries=1, terms=2)
-    fitness = TableFitness(table(), split(table(), 0), sketches, settings, second_seed=second_seed)
+    settings = preset("default", unaries=1, terms=2, choose="stable")
+    fitness = TableFitness(table(), split(table(), 0), of_rows, settings, other_seeds=[second_seed])
     assert fitness.two_seeds == (fitness.values, fitness.second_seed)
     assert fitness.second_seed is not None
     assert len(calls) == 1
+
+
+@pytest.mark.slow
+def test_few_rows_of_a_second_seed_tell_how_far_values_repeat() -> None:
+    asked: list[list[int]] = []
+
+    def second_seed(rows: Sequence[int]) -> list[Sketch]:
+        asked.append(list(rows))
+        return of_rows(rows)
+
+    given = {"unaries": 1, "terms": 2}
+    for n_seeds in (1, 2):
+        settings = preset("default", weights_seeds=n_seeds, **given)
+        fitness = TableFitness(
+            table(), split(table(), n_seeds), of_rows, settings, other_seeds=[second_seed]
+        )
+        assert len(fitness.levels) > 0
+        assert len(fitness.seeds) == n_seeds
+        first, second = fitness.repeated_scores([FORMULA])
+        assert np.array_equal(first, second)
+    few, every = asked
+    assert len(few) == min(REPEATED_ROWS, len(table()))
+    assert few == sorted(set(few))
+    assert every == list(range(len(table())))

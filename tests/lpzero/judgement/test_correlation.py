@@ -27,6 +27,25 @@ def test_spearman_equals_scipys(seed: int, n: int) -> None:
         assert constant == (np.ptp(row) == 0)
 
 
+@given(seed=Seed, n=st.integers(2, 200), digits=st.integers(3, 9))
+def test_scores_are_sorted_as_if_rounded(seed: int, n: int, digits: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = score_rows(seed, n=n)
+    rows = np.vstack([rows, np.round(rng.standard_normal((20, n)), digits) * 10.0 ** (digits - 3)])
+    rows[-1, rng.random(n) < 0.5] *= -0.0
+    rows[-2] = 1.000005 + rng.integers(-3, 3, n) * 2.0**-48  # around a border of rounding
+    rows[-3] = 1.000005 + rng.integers(-3, 3, n) * 2.0**-51
+    rows[-4] *= 1e-310
+    target = ranks.rank_targets(rng.integers(0, n, n) / 7)
+    found = correlation.spearman_many(rows, target)
+    naive = ranks.rank_many(rows) - (n + 1) / 2
+    centred = target - (n + 1) / 2
+    size = np.sqrt((naive**2).sum(axis=1) * (centred @ centred))
+    expected = np.divide(naive @ centred, size, out=np.zeros(len(rows)), where=size > 0)
+    assert np.abs(found.values - expected).max() <= 1e-12
+    assert found.constant.tolist() == (np.ptp(naive, axis=1) == 0).tolist()
+
+
 @pytest.mark.parametrize("n_values", [2, 3, 8])
 def test_untied_rho_is_the_mean_over_ways_of_breaking_ties(n_values: int) -> None:
     rng = np.random.default_rng(n_values)

@@ -34,10 +34,12 @@ from lpzero.proxies.families.supernet import SupernetProxy
 from spaces.autoformer import AutoFormerArch, AutoFormerLayer, AutoFormerSpace
 from spaces.bignas import BigNasArch, BigNasSpace
 from spaces.flexibert import FlexiBertArch, FlexiBertSpace, Layer
+from spaces.gpt2 import Gpt2Arch
 from spaces.nlp_rnn import RnnSpace
 from spaces.openlm import OpenLmArch, OpenLmSpace
 from spaces.pit import PitArch, PitSpace
 from spaces.shunted import ShuntedArch, ShuntedBlock, ShuntedSpace
+from spaces.transformer_xl import TransformerXlSpace
 
 pytestmark = pytest.mark.slow
 
@@ -135,6 +137,21 @@ TINY_GATES = OpenLmSpace(
     batch_shape=(3, 10),
 )
 GATES = OpenLmArch(10, 2, 4)
+# Segments of six tokens with a memory, so that a block attends twice.
+TINY_SEGMENTS = TransformerXlSpace(
+    name="tiny-segments",
+    n_layers=(2,),
+    d_model=(8,),
+    d_inner=(16, 24),
+    accepted_d_model=(8,),
+    accepted_d_inner=(12, 20),
+    vocabulary=60,
+    cutoffs=(20, 40),
+    context=10,
+    memory=4,
+    batch_shape=(3, 10),
+)
+SEGMENTS = Gpt2Arch(8, (2, 4), (12, 20), 128, 2)
 MEASURES = {m.name: m for name in names() for m in get(name).measures}
 EVERYWHERE = [name for name in names() if get(name).applies_to(spaces.get("nano-gpt2"))]
 IN_COMPANY = [name for name in names() if getattr(get(name), "how", "").startswith("rank")]
@@ -176,6 +193,10 @@ def gated(chunk: int | None = None) -> Network:
     return Network(TINY_GATES.build(GATES, 0).double(), TINY_GATES.batch(0), chunk=chunk)
 
 
+def segmented(chunk: int | None = None) -> Network:
+    return Network(TINY_SEGMENTS.build(SEGMENTS, 0).double(), TINY_SEGMENTS.batch(0), chunk=chunk)
+
+
 def decoder(chunk: int | None = None) -> Network:
     space = spaces.get("nano-gpt2")
     model = space.build(archs(1)[0], 0).double()
@@ -191,6 +212,7 @@ NETWORKS = {
     convolved: TINY_CONVOLUTIONS,
     recurrent: TINY_CELLS,
     gated: TINY_GATES,
+    segmented: TINY_SEGMENTS,
 }
 
 
@@ -284,6 +306,7 @@ TINY_PAIRS: dict[Any, list[Any]] = {
     TINY_VISION: [IMAGES, AutoFormerArch(12, IMAGES.layers[::-1])],
     TINY_STAGES: [STAGES, PitArch(4, 2, (1, 1, 1), (2, 2, 4))],
     TINY_GATES: [GATES, OpenLmArch(10, 3, 2)],
+    TINY_SEGMENTS: [SEGMENTS, Gpt2Arch(8, (4, 2), (20, 20), 128, 1)],
     TINY_CELLS: [
         CELL,
         TINY_CELLS.from_json(
@@ -319,9 +342,12 @@ def test_every_proxy_scores_blocks_of_unlike_width_and_length(
     assert np.isfinite(scores).all()
 
 
+@pytest.mark.parametrize("space", [TINY_GATES, TINY_SEGMENTS], ids=lambda space: space.name)
 @pytest.mark.parametrize("name", [n for n in EVERYWHERE if get(n).applies_to(TINY_GATES)])
-def test_every_proxy_scores_decoders_with_gates(name: str, tiny_measurements: Measurements) -> None:
-    scores = get(name).score(TINY_GATES, TINY_PAIRS[TINY_GATES], tiny_measurements)
+def test_every_proxy_scores_other_decoders(
+    name: str, space: Any, tiny_measurements: Measurements
+) -> None:
+    scores = get(name).score(space, TINY_PAIRS[space], tiny_measurements)
     assert np.isfinite(scores).all()
 
 

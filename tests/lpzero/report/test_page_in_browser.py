@@ -18,24 +18,19 @@ from lpzero.training.table_build import build_config, is_training
 from primitives.latex import to_latex
 from primitives.parser import parse
 from spaces.training.recipes import plan_named
+from tests.lpzero.conftest import Drawing
 from tests.lpzero.report.headless_browser import Browser, Tab
 from tests.lpzero.report.test_report import HOSTILE, poison
-from tests.lpzero.small_campaign import discovery
 
 pytestmark = pytest.mark.slow
 ROWS = "[...document.querySelector('#hall').tBodies[0].rows]"
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("page") / "campaign"
-    discovery(out).run()
-    return out
-
-
-@pytest.fixture(scope="module")
-def page(campaign: Path) -> Path:
-    return write(open_run(campaign)).page
+def page(campaign: Path, drawing: Drawing) -> Path:
+    with drawing(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "FORMATS", ("svg",))  # the page has no other
+        return write(open_run(campaign)).page
 
 
 @pytest.fixture
@@ -438,12 +433,8 @@ def test_the_policy_stops_what_is_not_ours(browser: Browser, page: Path, tmp_pat
     tab.close()
 
 
-def test_hostile_labels_stay_text(
-    browser: Browser, campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_labels_stay_text(browser: Browser, campaign: Path, tmp_path: Path) -> None:
     # The browser draws from the page's data; the files beside it have a test in test_report.py.
-    empty = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
-    monkeypatch.setattr(style, "encode", lambda figure, form: empty)
     copy = shutil.copytree(campaign, tmp_path / "copy", ignore=shutil.ignore_patterns("report"))
     poison(copy)
     tab = Tab(browser).open(write(open_run(copy)).page)

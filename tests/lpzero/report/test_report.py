@@ -41,6 +41,7 @@ from lpzero.search import run as run_search
 from lpzero.search.search_run import SearchRun
 from spaces.tables import split
 from tests.lpzero.column_file import write_csv
+from tests.lpzero.conftest import Drawing
 from tests.lpzero.sealed_runs import content, rewrite, rewrite_hall, rewrite_journal
 from tests.lpzero.small_campaign import discovery, sketches, table
 
@@ -48,20 +49,6 @@ pytestmark = pytest.mark.slow
 
 EARLIER = '{"schema": 1, "version": "0.1.0"}'
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&$\\frac$"
-
-
-@pytest.fixture(autouse=True)
-def _undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are made and not drawn, which takes most of the time, unless a test needs them."""
-    if "drawn" not in request.keywords:
-        monkeypatch.setattr(style, "encode", lambda figure, form: f"<svg>{form}</svg>".encode())
-
-
-@pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("report") / "campaign"
-    discovery(out).run()
-    return out
 
 
 @pytest.fixture
@@ -105,7 +92,9 @@ def read(path: Path) -> _Checker:
 
 
 def test_the_page_is_well_formed_and_has_every_section(campaign: Path) -> None:
-    found = read(write(open_run(campaign)).page)
+    written = write(open_run(campaign))
+    assert len(written.figures) == 6 * len(style.FORMATS) == 18
+    found = read(written.page)
     titles = ["Did it find something?", "Does it hold?", "What else?", "How was it searched?"]
     places = [found.text.index(title) for title in (*titles, "Reproduce The command")]
     assert places == sorted(places)
@@ -141,13 +130,16 @@ def test_the_winner_and_every_counter_stand_with_all_their_numbers(campaign: Pat
         assert counter["proxy"] in text
 
 
-@pytest.mark.drawn
-def test_equal_campaigns_give_equal_pages_and_figures(campaign: Path, copy: Path) -> None:
-    first, second = write(open_run(campaign)), write(open_run(copy))
+def test_equal_campaigns_give_equal_pages_and_figures(
+    campaign: Path, copy: Path, drawing: Drawing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(style, "FORMATS", ("svg",))  # test_figures.py has the others
+    with drawing():
+        first, second = write(open_run(campaign)), write(open_run(copy))
     shown = [path.read_text().replace(str(folder), "DIR")
              for path, folder in ((first.page, campaign), (second.page, copy))]  # fmt: skip
     assert shown[0] == shown[1]
-    assert len(first.figures) == len(second.figures) == 18
+    assert len(first.figures) == len(second.figures) == 6
     for one, other in zip(first.figures, second.figures, strict=True):
         assert one.read_bytes() == other.read_bytes()
 
@@ -346,16 +338,14 @@ def poison(folder: Path) -> None:
     rewrite(folder, layout.SCORES, sheet)
 
 
-@pytest.mark.drawn
 def test_names_from_files_lead_nowhere_and_are_drawn_as_they_are(
-    copy: Path, monkeypatch: pytest.MonkeyPatch
+    copy: Path, monkeypatch: pytest.MonkeyPatch, drawing: Drawing
 ) -> None:
-    encode = style.encode  # one form is enough: both draw the same labels
-    monkeypatch.setattr(style, "encode", lambda figure, form: encode(figure, "svg")
-                        if form == "svg" else b"")  # fmt: skip
+    monkeypatch.setattr(style, "FORMATS", ("svg",))  # enough: all draw the same labels
     poison(copy)
     before = {path for path in copy.parent.rglob("*") if path.is_file()}
-    written = write(open_run(copy))
+    with drawing():
+        written = write(open_run(copy))
     assert all(path.parent == copy / "report" / "figures" for path in written.figures)
     after = {path for path in copy.parent.rglob("*") if path.is_file()}
     assert after - before == {written.page, *written.figures}

@@ -130,9 +130,9 @@ def test_a_cache_that_cannot_be_written_costs_a_warning(
 
 
 def test_rivals_are_the_same_with_and_without_a_store(stored: Sketches) -> None:
-    plain = formula_rivals(branch_table(list(stored), surviving(1)), "sum(W)")
+    plain = formula_rivals(branch_table(list(stored), surviving(1)), "sum(W)", {})
     for _ in range(2):
-        found = formula_rivals(branch_table(stored, surviving(1)), "sum(W)")
+        found = formula_rivals(branch_table(stored, surviving(1)), "sum(W)", {})
         assert [one.name for one in found] == [one.name for one in plain]
         assert len(found) == len(TEXTS) + 1
         for one, other in zip(found, plain, strict=True):

@@ -14,7 +14,6 @@ import pytest
 import spaces
 from lpzero import verbs
 from lpzero.cli.main import run as command
-from lpzero.report import style
 from lpzero.report.page import commands
 from lpzero.runs import layout
 from lpzero.runs.run import open_run
@@ -38,7 +37,7 @@ SMALLEST = (
     (
         "exhaustive run",
         "exhaust ROWS --space nano-gpt2 --target accuracy --smaller-is-better --batch 2 --length 8"
-        " --permutations 0 --top 3 --by within --split-seed 1 --seed 1",
+        " --permutations 0 --top 3 --by within --split-seed 1 --weights-seed 1",
     ),
     ("ranking", "rank COLUMNS --target accuracy --smaller-is-better --proxy cost"),
     (
@@ -76,12 +75,9 @@ def test_every_kind_of_run_has_a_smallest_one() -> None:
         for row in SMALLEST
     ],
 )
-def test_the_printed_command_makes_the_same_run(
-    kind: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_printed_command_makes_the_same_run(kind: str, line: str, tmp_path: Path) -> None:
     if "--hf" in line:
         pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
-    monkeypatch.setattr(style, "encode", lambda figure, form: b"<svg></svg>")
     words = [str(FILES[word](tmp_path)) if word in FILES else word for word in line.split()]
     first, second = tmp_path / "first", tmp_path / "second"
     assert command([*words, "--out", str(first), "--jobs", "1", "--format", "json"]) == 0

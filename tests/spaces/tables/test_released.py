@@ -23,6 +23,8 @@ from spaces.gpt2.model import Gpt2
 from spaces.openlm import OpenLmSpace
 from spaces.openlm.model import OpenLm
 from spaces.tables.openlm import runs_by_architecture
+from spaces.transformer_xl import TransformerXlSpace
+from spaces.transformer_xl.model import TransformerXl
 
 
 def laid_out_parameters(space: Space[Any], arch: Any) -> int:
@@ -31,6 +33,8 @@ def laid_out_parameters(space: Space[Any], arch: Any) -> int:
             model: torch.nn.Module = FlexiBert(space, space.as_built(arch))
         elif isinstance(space, OpenLmSpace):
             model = OpenLm(space, arch)
+        elif isinstance(space, TransformerXlSpace):
+            model = TransformerXl(space, arch)
         else:
             assert isinstance(space, Gpt2Space)
             model = Gpt2(space, arch)
@@ -48,7 +52,13 @@ def described(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("name", "n"),
-    [("flexibert", 500), ("gpt2-wt103", 200), ("gpt2-lm1b-corei7-pareto", 38), ("openlm", 130)]
+    [
+        ("flexibert", 500),
+        ("gpt2-wt103", 200),
+        ("gpt2-lm1b-corei7-pareto", 38),
+        ("openlm", 130),
+        ("transformer-xl", 200),
+    ]
     + [(name, 100) for name in VISION],
 )
 def test_the_tables_are_whole(real_data: Path, name: str, n: int) -> None:
@@ -64,6 +74,7 @@ def test_the_tables_are_whole(real_data: Path, name: str, n: int) -> None:
         "gpt2-wt103",
         "gpt2-lm1b-corei7-pareto",
         "openlm",
+        "transformer-xl",
         "autoformer-c100-kd",
         "pit-c100-kd",
     ],
@@ -85,8 +96,8 @@ def test_every_flexibert_count_is_the_models(real_data: Path, space: FlexiBertSp
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["gpt2-wt103", "gpt2-lm1b-corei7-pareto"])
-def test_every_gpt2_count_is_the_released_one_and_the_models(real_data: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["gpt2-wt103", "gpt2-lm1b-corei7-pareto", "transformer-xl"])
+def test_every_lts_count_is_the_released_one_and_the_models(real_data: Path, name: str) -> None:
     table = tables.load(name, real_data)
     assert isinstance(table.space, Gpt2Space)
     path = real_data / tables.source(name).path / "params_summary.yaml"

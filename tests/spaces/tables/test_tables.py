@@ -61,14 +61,19 @@ def gpt2_config() -> dict[str, Any]:
     }
 
 
-def write_gpt2(root: Path, config: dict[str, Any], **summary: Any) -> Path:
-    folder = root / "lts" / "random_GPT2_wt103"
+def write_gpt2(root: Path, config: dict[str, Any], family: str = "GPT2", **summary: Any) -> Path:
+    folder = root / "lts" / f"random_{family}_wt103"
     for place in ("config_0/j1", "config_3/j10"):
         (folder / place).mkdir(parents=True, exist_ok=True)
         (folder / place / "model_config.yaml").write_text(yaml.safe_dump(config))
     rows = {"config_0_j1": {"valid_ppl": 30.0}, "config_3_j10": {"valid_ppl": 40.5}} | summary
     (folder / "ppl_summary.yaml").write_text(yaml.safe_dump(rows))
     return folder
+
+
+def transformer_xl_config() -> dict[str, Any]:
+    lengths = {"n_token": 267736, "mem_len": 192, "attn_type": 0, "pre_lnorm": False}
+    return gpt2_config() | lengths | {"n_layer": 5, "n_head": [2] * 7, "d_inner": [600] * 7}
 
 
 OPENLM_RUNS = {
@@ -116,6 +121,33 @@ def test_flexibert_rows_become_architectures(tmp_path: Path) -> None:
     assert table.targets.tolist() == [60.0, 67.0]
     assert [layer.operation for layer in table.archs[0].layers] == ["dsc9", "dft"]
     assert table.extra["rte"].tolist() == [60.0, 67.0]
+
+
+def test_transformer_xl_lists_end_at_the_number_of_layers(tmp_path: Path) -> None:
+    config = transformer_xl_config() | {"cutoffs": [19997, 39997, 199997, 267736]}
+    write_gpt2(tmp_path, config, "TransXL")
+    table = tables.load("transformer-xl", tmp_path)
+    assert table.space.name == "transformer-xl"
+    assert table.targets.tolist() == [-30.0, -40.5]
+    assert (table.archs[0].n_head, table.archs[0].d_inner) == ((2,) * 5, (600,) * 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mem_len": 0}, "mem_len = 0, expected 192 in space transformer-xl"),
+        ({"tgt_len": 64}, "tgt_len = 64, expected 192"),
+        ({"pre_lnorm": True}, "pre_lnorm = True, expected False"),
+        ({"attn_type": 2}, "attn_type = 2, expected 0"),
+        ({"n_token": 50264}, "n_token = 50264, expected 267736"),
+    ],
+)
+def test_a_wrong_transformer_xl_configuration_is_named(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    write_gpt2(tmp_path, transformer_xl_config() | change, "TransXL")
+    with pytest.raises(TableError, match=message):
+        tables.load("transformer-xl", tmp_path)
 
 
 def test_openlm_rows_are_architectures_with_the_loss_of_their_best_run(tmp_path: Path) -> None:
@@ -257,7 +289,8 @@ def test_another_json_value_is_refused(tmp_path: Path, content: Any) -> None:
         ({"d_inner": [600, 9000]}, r"d_inner\[1\] = 9000 is outside space gpt2"),
         ({"n_head": [2, 3]}, r"n_head\[1\] = 3 is outside space gpt2"),
         ({"n_head": 2}, "n_head = 2, expected a list"),
-        ({"n_layer": 3}, "n_layer = 3, expected 2"),
+        ({"n_layer": 3}, "n_layer = 3, expected 1 to 2, the length of n_head"),
+        ({"n_layer": 0}, "n_layer = 0, expected 1 to 2"),
         ({"tgt_len": 32}, "tgt_len = 32, expected 192"),
         ({"n_token": 1000}, "n_token = 1000, expected 50264"),
         ({"cutoffs": [59997, 50264]}, r"cutoffs below n_token = \(\), expected \(19997, 39997\)"),

@@ -107,8 +107,10 @@ def test_proxies_with_equal_beginnings_have_rows_of_their_own() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHARTS)
-@pytest.mark.parametrize("form", style.FORMATS)
+@pytest.mark.parametrize(
+    ("name", "form"),  # what makes bytes differ is of a format, or of a chart in any format
+    [*((name, "svg") for name in CHARTS), ("ranks", "pdf"), ("ranks", "png")],
+)
 def test_equal_data_give_equal_bytes(name: str, form: str) -> None:
     first, second = (style.encode(draw(CHARTS[name]()), form) for _ in range(2))
     assert first == second

@@ -1,0 +1,109 @@
+"""Weighted sums of columns: features, fits and the search against plain references."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lpzero.arrays import FloatArray
+from lpzero.judgement.correlation import spearman
+from lpzero.judgement.ranks import rank_targets
+from lpzero.scores.column_features import features_of
+from lpzero.scores.values import Values
+from lpzero.scores.weighted_sums import normal_scores, search
+from primitives.parser import parse
+
+ROWS = np.arange(0, 120)
+
+
+def columns(n: int = 160) -> dict[str, FloatArray]:
+    rng = np.random.default_rng(3)
+    return {
+        "synflow": np.exp(3 * rng.standard_normal(n)),
+        "jacov": -32.2 + 0.01 * rng.standard_normal(n),
+        "grasp": 5 * rng.standard_normal(n),
+        "depth_of": rng.integers(0, 5, n).astype(float),
+        "same": np.ones(n),
+    }
+
+
+def targets(of: dict[str, FloatArray]) -> FloatArray:
+    rng = np.random.default_rng(4)
+    signal = np.log(of["synflow"]) * (of["jacov"] + 32.2) * 100 + of["grasp"]
+    return np.asarray(signal + 0.3 * rng.standard_normal(len(signal)))
+
+
+def test_features_are_the_standardised_values_of_their_formulas() -> None:
+    given = columns()
+    features = features_of(given, ROWS)
+    formulas = [features.formula(at) for at in range(len(features))]
+    raw = Values(columns=given).scores(formulas)[:, ROWS]
+    assert "same" not in {name for of in formulas for name in of.columns}
+    varies = features.values.any(axis=1)
+    expected = stats.zscore(raw[varies], axis=1)
+    assert np.abs(features.values[varies] - expected).max() < 1e-6
+    assert len({str(formula) for formula in formulas}) == len(formulas)
+    assert "mul(log(synflow), inverse(jacov))" not in map(str, formulas)  # it is log(synflow)
+
+
+def test_formulas_are_defined_on_rows_that_made_no_features() -> None:
+    given = columns()
+    features = features_of(given, ROWS)
+    formulas = [features.formula(at) for at in range(len(features))]
+    assert np.isfinite(Values(columns=given).scores(formulas)).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_best_sums_have_the_rho_that_their_formulas_have(size: int) -> None:
+    given = columns()
+    target = targets(given)
+    features = features_of(given, ROWS)
+    found = search(features, rank_targets(target[ROWS]), 4)
+    for best in found.by_size[size - 1][:5]:
+        assert len(best.members) == size
+        formula = features.weighted(best.members, best.weights)
+        assert parse(str(formula)) == formula
+        scores = Values(columns=given).scores([formula])[0]
+        assert spearman(scores[ROWS], target[ROWS]) == pytest.approx(best.rho, abs=2e-3)
+    rhos = [best.rho for best in found.by_size[size - 1]]
+    assert rhos == sorted(rhos, reverse=True)
+
+
+def test_the_search_finds_what_made_the_target() -> None:
+    given = columns()
+    target = targets(given)
+    features = features_of(given, ROWS)
+    best = search(features, rank_targets(target[ROWS]), 3).by_size[2][0]
+    formula = features.weighted(best.members, best.weights)
+    scores = Values(columns=given).scores([formula])[0]
+    unseen = np.arange(120, 160)
+    assert spearman(scores[unseen], target[unseen]) > 0.9
+
+
+def test_weights_are_those_of_least_squares_on_normal_scores() -> None:
+    given = columns()
+    target = targets(given)
+    features = features_of(given, ROWS)
+    ranks = rank_targets(target[ROWS])
+    best = search(features, ranks, 2).by_size[1][0]
+    design = features.values[list(best.members)].T
+    expected = np.linalg.lstsq(design, normal_scores(ranks), rcond=None)[0]
+    assert np.allclose(best.weights, expected, rtol=0.1)
+
+
+def test_the_same_seed_finds_the_same() -> None:
+    given = columns()
+    features = features_of(given, ROWS)
+    ranks = rank_targets(targets(given)[ROWS])
+    assert search(features, ranks, 3, seed=1).by_size == search(features, ranks, 3, seed=1).by_size
+
+
+def test_a_target_of_noise_and_few_columns_are_no_error() -> None:
+    rng = np.random.default_rng(0)
+    only = {"one_column": rng.standard_normal(30)}
+    features = features_of(only, np.arange(20))
+    found = search(features, rank_targets(rng.standard_normal(20)), 8)
+    assert found.by_size
+    nothing = features_of({"same": np.ones(30)}, np.arange(20))
+    assert search(nothing, rank_targets(rng.standard_normal(20)), 8).by_size == ()
