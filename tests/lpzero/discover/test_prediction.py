@@ -20,11 +20,19 @@ from lpzero.export import export, select
 from lpzero.judgement.correlation import spearman
 from lpzero.scores.gaussian import NormalScale
 from lpzero.scores.predictor import ProcessOfRows
+from tests.lpzero.sealed_runs import content
 from tests.lpzero.small_campaign import discovery, table
 
 pytestmark = pytest.mark.slow
 
-NESTED = {"choose": "nested", "terms": 4, "generations": 0, "permutations": 5}
+NESTED: dict[str, Any] = {
+    "choose": "nested",
+    "terms": 4,
+    "generations": 0,
+    "permutations": 0,
+    "statistics": ("W",),
+    "unaries": 0,
+}
 
 
 @lru_cache(maxsize=1)
@@ -141,13 +149,7 @@ def test_the_stored_bytes_do_not_depend_on_the_jobs_or_on_a_stop(tmp_path: Path)
     assert not (tmp_path / "stopped" / "predictor.json").exists()
     discovery(tmp_path / "stopped", **{**NESTED, "generations": 2}, resume=True).run()
     assert files(tmp_path / "one") == files(tmp_path / "two") == files(tmp_path / "stopped")
-
-
-def test_the_reference_is_among_the_rivals_on_the_page(tmp_path: Path) -> None:
-    discovery(tmp_path / "run", **NESTED).run()
-    scores = json.loads((tmp_path / "run" / "scores.json").read_text())
-    content = scores.get("content", scores)
-    [line] = [line for line in content["tables"]["made-up"]["rivals"] if line["proxy"] == REFERENCE]
-    result = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert line["kind"] == "supervised"
-    assert line["rho"] == result.get("content", result)["reference"]["rho"]["test"]
+    scores, result = (content(tmp_path / "one", name) for name in ("scores.json", "result.json"))
+    [line] = [of for of in scores["tables"]["made-up"]["rivals"] if of["proxy"] == REFERENCE]
+    assert line["kind"] == "supervised", "it is among the rivals on the page"
+    assert line["rho"] == result["reference"]["rho"]["test"]
