@@ -259,6 +259,7 @@ class Settings:
         "With --choose nested: over how many seeds of weights and batches the values of networks"
         " are averaged. With 1, how far they repeat is read off 30 rows with a second seed.",
         Whole(1, 16),
+        panel=JUDGEMENT,
     )
     stable: float = option(
         STABLE,

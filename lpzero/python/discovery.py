@@ -413,13 +413,9 @@ class Discovery:
         return self.best_._repr_html_() + said + self.hall_of_fame_._repr_html_()
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags
+        from sklearn.utils import Tags, TargetTags
 
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=True),
-            input_tags=InputTags(allow_nan=True),
-        )
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "run_")

@@ -17,6 +17,8 @@ from primitives.parser import parse
 from spaces.tables.table import make_table
 from tests.lpzero import random_sketches
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def prepared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
@@ -44,7 +46,6 @@ def exhaust(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.slow
 def test_json_holds_what_the_contract_says(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,7 +60,6 @@ def test_json_holds_what_the_contract_says(
     assert (prepared / "runs" / "exhaust-nano-gpt2-1-split0" / "config.json").is_file()
 
 
-@pytest.mark.slow
 def test_a_second_call_answers_another_question_from_the_same_run(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,7 +72,6 @@ def test_a_second_call_answers_another_question_from_the_same_run(
     assert exhaust(capsys, "--reduction", "mean", "--operation", "add", "--using", "S")["top"]
 
 
-@pytest.mark.slow
 def test_the_table_form_shows_formulas_counters_and_the_judgement(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,7 +87,6 @@ def test_the_table_form_shows_formulas_counters_and_the_judgement(
         assert part in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -76,6 +76,7 @@ def test_a_configuration_is_scored(config: str, capsys: pytest.CaptureFixture[st
     assert shown.err.startswith("not scored: dss++: ")
 
 
+@pytest.mark.slow
 def test_the_layout_that_is_shown_can_be_given(
     config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -157,6 +157,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 def test_a_run_without_its_command_says_so(tmp_path: Path) -> None:
     words = ["rank", str(write_csv(tmp_path)), "--target", "accuracy", "--proxy", "cost"]
     out = tmp_path / "run"
