@@ -29,6 +29,7 @@ from lpzero.export.record import (
 )
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
+from lpzero.runs.config import with_article
 from lpzero.runs.formula_run import FormulaRun
 from lpzero.runs.layout import PREDICTOR, RESULT
 from lpzero.runs.run import open_run, report_unexpected_content
@@ -167,7 +168,7 @@ def _run(folder: Path, choice: Choice) -> Selection:
     """The formulas of a campaign or an exhaustive run."""
     run = open_run(folder)
     if not isinstance(run, FormulaRun):
-        raise InputError(f"{folder} is a {run.kind}, which has no formulas to export")
+        raise InputError(f"{folder} is {with_article(run.kind)}, which has no formulas to export")
     is_chosen = choice != Choice()
     if run.result is None and not is_chosen:
         raise InputError(

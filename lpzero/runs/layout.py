@@ -1,7 +1,6 @@
 """The names of the files in a run's directory."""
 
-CONFIG = "config.json"  # the request; written once, see `config`
-COMMAND = "command.json"  # the verb and the options that started the run, see `config`
+CONFIG = "config.json"  # the request and the command that started the run, see `config`
 JOURNAL = "journal.jsonl"  # every step, appended to, see `journal`
 CHECKPOINT = "checkpoint.json"  # the state to resume from
 RESULT = "result.json"  # the result; written last
