@@ -31,6 +31,7 @@ from spaces.own.space import (
     Build,
     Count,
     DrawBatch,
+    Holds,
     MeasuredSizes,
     OwnSpace,
     Train,
@@ -57,6 +58,7 @@ def space(
     parameters: Count | None = None,
     flops: Count | None = None,
     train: Train | None = None,
+    where: Holds | None = None,
     target: str = "target",
     version: int = 1,
 ) -> OwnSpace:
@@ -68,6 +70,7 @@ def space(
     layout: where statistics are read in modules that have no taps. parameters, flops: functions of
     a configuration, for where they are not to be measured. train: from a configuration and a seed
     to the trained quality, larger is better, for `lpzero train`; target: what that is called.
+    where: whether a configuration is one of the space's, `lambda c: c.width % c.heads == 0`.
     version: raise it when code that `build` imports changes what it builds; its own file is
     watched.
     """
@@ -80,7 +83,7 @@ def space(
     draw = batch if callable(batch) else None
     digests = tuple(
         source_digest(function)
-        for function in (build, draw, parameters, flops)
+        for function in (build, draw, parameters, flops, where)
         if function is not None
     )
     try:
@@ -93,6 +96,7 @@ def space(
             version=version,
             make=build,
             measure=measure,
+            operations_of=flops_on_meta,
             draw=draw,
             layout=layout,
             count=parameters,
@@ -100,6 +104,7 @@ def space(
             train=train,
             target=target,
             train_source=None if train is None else source_digest(train),
+            where=where,
         )
     except DeclarationError as error:
         raise InputError(str(error)) from None
@@ -110,18 +115,27 @@ def measure(make: Callable[[], nn.Module], inputs: Tensor, layout: Any = None) -
 
     `layout` is the user's, for a module without taps.
     """
-    flops = None
     # A module that needs real numbers gets them below, or fails there by its own error.
     with suppress(Exception), torch.device("meta"):
         model = make().eval()
         if _has_taps(model):
             return _measured(model, inputs.to("meta"))
-        flops = _flops(model, inputs.to("meta"))  # here no kernel of a processor hides some
     model = make().eval()
     if _has_taps(model):
         return _measured(model, inputs)
     found = _without_taps(model, inputs, layout)
+    flops = flops_on_meta(make, inputs)
     return found if flops is None else replace(found, flops=flops)
+
+
+def flops_on_meta(make: Callable[[], nn.Module], inputs: Tensor) -> int | None:
+    """The flops of a pass of `inputs` without numbers, where no kernel of a processor hides some.
+
+    None if the module needs numbers.
+    """
+    with suppress(Exception), torch.device("meta"):
+        return _flops(make().eval(), inputs.to("meta"))
+    return None
 
 
 def _has_taps(model: nn.Module) -> bool:

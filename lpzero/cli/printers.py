@@ -23,7 +23,8 @@ def show_discover(outcome: Outcome, request: Any) -> None:
     result = outcome.result
     is_brief = output.width() is not None
     _print_headlines(result)
-    output.say(f"formula (chosen by --choose {result['chosen_on']}): {result['best']['formula']}")
+    told = f"formula (chosen by --choose {result['chosen_on']}): {result['best']['formula']}"
+    output.say(told, indent="  ")
     output.say()
     output.print_rows(
         [row for table in result["tables"] for row in _parts(result, table["name"])], "table"
@@ -89,8 +90,23 @@ def _print_expectation(result: Fields) -> None:
         )
         if expected["warning"] is not None:
             output.note(f"warning: {expected['warning']}")
+    _print_predictor(result)
     if learning is not None:
         output.say(learning["sentence"])
+
+
+def _print_predictor(result: Fields) -> None:
+    """Say what the predictor beside the formula reaches: the best guess, but not a formula."""
+    found = result.get("predictor")
+    if found is not None:
+        [judged] = found["judged"].values()
+        low, high = judged["test"]["rho_ci"]
+        expected = found["expected"]
+        output.say(
+            f"predictor (best guess, not a formula): test rho {judged['test']['rho']:.3f}"
+            f" [{low:.3f}, {high:.3f}]"
+        )
+        output.say(f"  expected {expected['rho']:.3f} ± {expected['error']:.3f}")
 
 
 def _print_rivals(result: Fields) -> None:
@@ -300,7 +316,7 @@ def _print_ranking(table: Any, rows: list[dict[str, Any]], ranking: Any) -> None
     title = f"{table.name}: {table.target}, space {table.space.name}{ceiling}{failed}"
     output.print_rows([_proxy_row(row) for row in rows], "table", title=title)
     named = {row["proxy"] for row in rows}
-    others = [get(name) for name in counters.names() if name not in named]
+    others = [get(name) for name in counters.defined(table.space) if name not in named]
     if others:
         counted = [
             _proxy_row(row) for row in compare(table, others, replace(ranking, is_brief=True))
@@ -330,6 +346,7 @@ def _proxy_row(row: dict[str, Any]) -> dict[str, Any]:
     shown["ms"] = None if cost is None else round(cost * _MILLI, 1)
     shown |= {f"rho {part}": row[part]["rho"] for part in SPLIT_PARTS if part in row}
     shown |= {"top 10%": row["top_precision"], "rho_within": row["rho_within"]}
+    shown["pairs_within"] = row["pairs_within"]
     shown["rho_untied"] = row["rho_untied"]
     printed = [f"{figure['source']}: {_figure(figure)}" for figure in row["published"]]
     return {**shown, "published": "; ".join(printed) or None}

@@ -8,6 +8,7 @@ SPACE.yaml:
       n_layer: [2, 3, 4]
       n_embd: {from: 32, to: 128, step: 32}
     batch: [8, 64]
+    where: n_embd % 64 == 0 or n_layer > 2
 
 Combinations that transformers refuses (a width that the heads do not divide) are not architectures
 of the space: they are drawn again.
@@ -16,29 +17,27 @@ of the space: they are drawn again.
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch import nn
 
 from lpzero.errors import InputError
 from lpzero.hf.configuration import checked_fields, make_configuration, transformers_offline
 from lpzero.hf.models import build_unmeasured, image_shape
-from lpzero.own import space
-from spaces.errors import ArchitectureError, as_text, shown
+from lpzero.own import space as own_space
+from spaces.errors import DeclarationError, as_text, shown
 from spaces.own.configuration import DEPTHS, MOST_VALUES, Configuration
-from spaces.own.space import OwnSpace, laid_out_fits
-from spaces.untrusted import UntrustedError, read_regular
+from spaces.own.space import Holds, OwnSpace, laid_out_fits
+from spaces.own.where import Where
+from spaces.tables.readers import read_yaml
 
 _LARGEST = 1 << 16  # bytes of a space; the YAML reader takes a second for so many
-_KEYS = ("model_type", "fields", "search", "batch")
-_DRAWS = 1000  # until a space counts as one without architectures
+_KEYS = ("model_type", "fields", "search", "batch", "where")
 _TEXT, _IMAGES = (8, 64), 4
 
 
@@ -65,49 +64,23 @@ class HfSpace(OwnSpace):
     """Configurations that transformers can build; `stated` is what all of them have, as JSON."""
 
     stated: str = ""
+    where_text: str | None = None
 
     def identity(self) -> dict[str, Any]:
         import transformers
 
         own = {"stated": self.stated, "transformers": transformers.__version__}
+        own |= {} if self.where_text is None else {"where": self.where_text}
         return {**super().identity(), **own}
 
-    def sample(self, rng: random.Random) -> Configuration:
-        draw = super().sample
-        return self._buildable(lambda: draw(rng))
+    def refusal(self, arch: Configuration) -> str | None:
+        return super().refusal(arch) or _refused(self, arch, self.inputs)
 
-    def mutate(self, arch: Configuration, probability: float, rng: random.Random) -> Configuration:
-        draw = super().mutate
-        return self._buildable(lambda: draw(arch, probability, rng), arch)
-
-    def crossover(
-        self, first: Configuration, second: Configuration, rng: random.Random
-    ) -> Configuration:
-        draw = super().crossover
-        return self._buildable(lambda: draw(first, second, rng), first)
-
-    def validate(self, arch: Configuration) -> None:
-        super().validate(arch)
-        reason = _refused(self, arch, self.inputs)
-        if reason is not None:
-            raise ArchitectureError(reason)
+    def shown_to_where(self, arch: Configuration) -> Configuration:
+        return Configuration(tuple({**json.loads(self.stated), **arch}.items()))
 
     def check_size(self, arch: Configuration, shape: tuple[int, ...]) -> None:
         _refused(self, arch, shape)
-
-    def _buildable(
-        self, draw: Callable[[], Configuration], otherwise: Configuration | None = None
-    ) -> Configuration:
-        """The first draw that can be built; `otherwise` if there is none in many."""
-        reason: str | None = None
-        for _ in range(_DRAWS):
-            drawn = draw()
-            reason = _refused(self, drawn, self.inputs)
-            if reason is None:
-                return drawn
-        if otherwise is not None:
-            return otherwise
-        raise InputError(f"space {self.name}: no draw in {_DRAWS:,} can be built: {reason}")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -120,25 +93,14 @@ def _refused(of: HfSpace, arch: Configuration, shape: tuple[int, ...]) -> str | 
     try:
         laid_out_fits(of, arch, shape)
     except InputError as error:
-        return str(error)
+        return f"{arch}: {error}"
     return None
 
 
 def read_space(path: str | Path) -> HfSpace:
     """The space that a YAML file describes."""
     place = Path(path)
-    try:
-        given = yaml.safe_load(read_regular(place, _LARGEST))
-    except FileNotFoundError:
-        raise InputError(f"there is no file {place}") from None
-    except (UntrustedError, PermissionError, IsADirectoryError) as error:
-        raise InputError(f"{place}: {error.strerror}") from None
-    except (
-        # A value that its tag does not fit, such as `!!bool x`, is an error of Python.
-        *(yaml.YAMLError, ValueError, RecursionError),
-        *(OverflowError, AttributeError, LookupError, TypeError),
-    ) as error:
-        raise InputError(f"{place} is not YAML: {' '.join(str(error).split())[:200]}") from None
+    given = read_yaml(place, _LARGEST)
     if not isinstance(given, dict) or not set(given) <= set(_KEYS):
         raise InputError(f"{place} holds {shown(given)}, expected the keys {', '.join(_KEYS)}")
     return make_space(place.stem, given, str(place))
@@ -149,13 +111,15 @@ def space_of(
     *,
     name: str | None = None,
     batch: Sequence[int] | None = None,
+    where: str | Holds | None = None,
     **choices: Sequence[Any] | Mapping[str, int],
 ) -> HfSpace:
     """The space of configurations that differ from one in these fields.
 
     `configuration` is an object of transformers, `LlamaConfig(...)`, its fields with `model_type`,
     or what a SPACE.yaml holds, with its choices under `search`. A choice is a list of values or a
-    range, `{"from": 32, "to": 128, "step": 32}`.
+    range, `{"from": 32, "to": 128, "step": 32}`. `where` says whether a configuration is one of the
+    space's: a function of it, or an expression as in the file.
     """
     fields = dict(configuration) if isinstance(configuration, Mapping) else _fields(configuration)
     if "search" in fields:
@@ -164,6 +128,7 @@ def space_of(
         kind = fields.pop("model_type", None)
         given = {"model_type": kind, "fields": fields, "search": choices}
     given |= {} if batch is None else {"batch": list(batch)}
+    given |= {} if where is None else {"where": where}
     return make_space(name or f"{given.get('model_type')}-space", given)
 
 
@@ -194,9 +159,24 @@ def make_space(name: str, given: Mapping[str, Any], place: str = "the space") ->
     stated = _text(place, {"model_type": config.model_type, **fields})
     batch, vocabulary = _batch(place, given.get("batch"), config)
     make = BuildModel(stated)
-    made = space(choices, make, name=name, depth=depth, batch=batch, vocabulary=vocabulary)
+    where = given.get("where")
+    if where is not None and not callable(where):
+        where = _where(place, where, {**fields, **example})
+    sizes: dict[str, Any] = {"batch": batch, "vocabulary": vocabulary}
+    made = own_space(choices, make, name=name, depth=depth, where=where, **sizes)
     values = {field: getattr(made, field) for field in made.__dataclass_fields__}
-    return HfSpace(**values, stated=stated)
+    text = where.text if isinstance(where, Where) else None
+    return HfSpace(**values, stated=stated, where_text=text)
+
+
+def _where(place: str, given: Any, example: Mapping[str, Any]) -> Where:
+    """The constraint that the expression states; tried on an example."""
+    try:
+        where = Where(given)
+        where(example)
+    except DeclarationError as error:
+        raise InputError(f"{place}: {error}") from None
+    return where
 
 
 def _text(place: str, fields: Mapping[str, Any]) -> str:

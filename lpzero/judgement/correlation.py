@@ -185,6 +185,35 @@ def within_spearman(
     return GroupedRho(total / n_archs, n_groups, n_archs) if n_groups else None
 
 
+class OrderedPairs(NamedTuple):
+    """The share of pairs that scores order as targets do, ties one half, of how many pairs."""
+
+    share: float
+    n: int
+
+
+def pairs_within(
+    scores: FloatArray, targets: FloatArray, groups: LabelArray
+) -> OrderedPairs | None:
+    """How scores order the pairs of equal labels (n,) whose targets differ; None without such.
+
+    Unlike rho within groups it also reads groups of two.
+    """
+    score_ranks, target_ranks = rank(scores), rank_targets(targets)
+    ordered, n = 0.0, 0
+    for label in np.unique(groups):
+        rows = np.flatnonzero(groups == label)
+        first, second = np.triu_indices(len(rows), 1)
+        of_targets, of_scores = (
+            np.sign(ranks[rows[first]] - ranks[rows[second]])
+            for ranks in (target_ranks, score_ranks)
+        )
+        differ = of_targets != 0
+        ordered += float(np.sum(1 + of_targets[differ] * of_scores[differ])) / 2
+        n += int(differ.sum())
+    return OrderedPairs(ordered / n, n) if n else None
+
+
 def top_precision(scores: FloatArray, targets: FloatArray) -> float:
     """The share of the best tenth by score that is in the best tenth by target.
 

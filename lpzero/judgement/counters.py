@@ -80,6 +80,17 @@ def projections(space: Space[Any], arch: Any) -> float:
     return float(space.projections(arch))
 
 
+def heads(space: Space[Any], arch: Any) -> float:
+    """The number of heads over all blocks."""
+    return float(sum(sizes.get("heads", 0) for sizes in space.block_sizes(arch)))
+
+
+def head_width(space: Space[Any], arch: Any) -> float:
+    """The width per head: that of all blocks over the number of their heads; 0 without heads."""
+    n_heads = heads(space, arch)
+    return sum(space.block_widths(arch)) / n_heads if n_heads else 0.0
+
+
 _COUNTERS: dict[str, Counter] = {
     function.__name__.replace("_", "-"): function
     for function in (
@@ -91,8 +102,11 @@ _COUNTERS: dict[str, Counter] = {
         flops,
         sept,
         projections,
+        heads,
+        head_width,
     )
 }
+_OF_HEADS = ("heads", "head-width")
 
 
 def names() -> list[str]:
@@ -107,9 +121,22 @@ def get(name: str) -> Counter:
     return _COUNTERS[name]
 
 
+def reads(name: str) -> frozenset[str]:
+    """The statistics without which a space's architectures do not have the counter."""
+    return frozenset("S" if name in _OF_HEADS else "")
+
+
+def defined(space: Space[Any]) -> list[str]:
+    """The names of the counters that the space's architectures have."""
+    return [name for name in _COUNTERS if not reads(name) & space.absent_statistics]
+
+
 def factors(table: Table) -> dict[str, FloatArray]:
-    """The counters (n,) that may be factors of a product: above zero everywhere, and varying."""
-    every = {name: score(name, table) for name in _COUNTERS}
+    """The counters (n,) that may be factors of a product: above zero everywhere, and varying.
+
+    Not those of heads: products have them from the sizes of blocks, as `sum(heads)`.
+    """
+    every = {name: score(name, table) for name in _COUNTERS if name not in _OF_HEADS}
     return {name: of for name, of in every.items() if (of > 0).all() and np.ptp(of) > 0}
 
 

@@ -16,6 +16,7 @@ from lpzero.arrays import FloatArray, LabelArray
 from lpzero.judgement.bootstrap import Interval, intervals
 from lpzero.judgement.correlation import (
     kendall_many,
+    pairs_within,
     partial_spearman,
     spearman_many,
     top_precision,
@@ -34,8 +35,10 @@ class Judgement:
     `rho` averages ties, `rho_untied` is its expectation when ties of the scores are broken at
     random, because a search must order everything it is given. `rho_given_params` is None where
     there are no parameters, `rho_within` if no group can be measured; `n_within` architectures are
-    in groups that can be. For a flawed score vector, constant or with a value that is not finite,
-    all numbers are zero and `flaw` names the reason.
+    in groups that can be. `pairs_within` is the share of the `n_pairs` pairs of one group that the
+    scores order as the targets do, ties one half; None if there are none. For a flawed score
+    vector, constant or with a value that is not finite, all numbers are zero, `pairs_within` is one
+    half, and `flaw` names the reason.
     """
 
     n: int
@@ -48,6 +51,8 @@ class Judgement:
     rho_given_params: float | None
     rho_within: float | None
     n_within: int
+    pairs_within: float | None = None
+    n_pairs: int = 0
     flaw: Flaw | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -73,6 +78,7 @@ def judge(
         return _flawed(flaw, targets, groups, has_sizes)
     ci = intervals(scores, targets)
     within = within_spearman(scores, targets, groups)
+    pairs = pairs_within(scores, targets, groups)
     return Judgement(
         n=len(scores),
         rho=float(rho.values[0]),
@@ -86,6 +92,8 @@ def judge(
         else partial_spearman(scores, targets, parameters),
         rho_within=None if within is None else within.rho,
         n_within=0 if within is None else within.n_archs,
+        pairs_within=None if pairs is None else pairs.share,
+        n_pairs=0 if pairs is None else pairs.n,
     )
 
 
@@ -93,6 +101,7 @@ def _flawed(flaw: Flaw, targets: FloatArray, groups: LabelArray, has_sizes: bool
     """The judgement of scores that cannot be ranked."""
     n = len(targets)
     within = within_spearman(np.zeros(n), targets, groups)
+    pairs = pairs_within(np.zeros(n), targets, groups)
     return Judgement(
         n=n,
         rho=0.0,
@@ -104,5 +113,7 @@ def _flawed(flaw: Flaw, targets: FloatArray, groups: LabelArray, has_sizes: bool
         rho_given_params=0.0 if has_sizes else None,
         rho_within=None if within is None else 0.0,
         n_within=0 if within is None else within.n_archs,
+        pairs_within=None if pairs is None else pairs.share,
+        n_pairs=0 if pairs is None else pairs.n,
         flaw=flaw,
     )

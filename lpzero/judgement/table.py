@@ -20,7 +20,7 @@ from lpzero.judgement.bootstrap import Difference, paired_difference
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import Judgement, judge
 from lpzero.judgement.measures import RankMeasures
-from spaces.tables.source import NO_SPACE
+from spaces.tables.source import DEPTH_WIDTH, NO_SPACE
 
 if TYPE_CHECKING:
     from spaces.tables import ColumnTable, Split, Table
@@ -38,12 +38,14 @@ class TableJudge:
     Without a split that is the whole table. With a split it is train and valid; test and the whole
     table are included only `with_test`, which is for the final report. `columns` (n,) by name are
     rivals beside the counters; a table without networks has these alone, no sizes and no groups.
+    Groups are those `within` which is ranked: equal depth and width, or an extra column's value.
     """
 
     table: Table | ColumnTable
     split: Split | None = None
     with_test: bool = False
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
+    within: str = DEPTH_WIDTH
 
     @cached_property
     def parts(self) -> dict[str, IntArray]:
@@ -66,8 +68,8 @@ class TableJudge:
 
     @cached_property
     def groups(self) -> LabelArray | None:
-        """A label for every architecture (n,), the same for equal depth and width; None without."""
-        return None if self.table.space is None else self.table.groups("depth-width")
+        """A label for every architecture (n,), the same inside a group; None without any."""
+        return None if self.table.space is None else self.table.groups(self.within)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -127,7 +129,7 @@ class TableJudge:
         table = self.table
         if table.space is None:
             return {}
-        return {name: counters.score(name, table) for name in counters.names()}
+        return {name: counters.score(name, table) for name in counters.defined(table.space)}
 
     def best_counter(self) -> tuple[str, FloatArray] | None:
         """The counter with the largest absolute rho on train and valid, with its scores (n,).

@@ -233,6 +233,7 @@ class SizeProxy(Proxy):
     count: Callable[[Space[Any], Any], float]
     paper: str = ""
     definition: str = ""
+    reads: frozenset[str] = frozenset()
     only_spaces: str = ""
 
     def score(

@@ -35,6 +35,7 @@ from primitives.errors import FormulaError, Rejected
 from primitives.formula import Column, Formula
 from spaces.base import Space
 from spaces.tables import split
+from spaces.tables.source import DEPTH_WIDTH
 from spaces.tables.splits import MIN_ROWS
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ Row = dict[str, Any]
 class Ranking:
     """How proxies are compared: the first seeds, how many more of each kind, and the split.
 
-    `is_brief`: of the parts of the split rho alone, as a terminal shows it.
+    `is_brief`: of the parts of the split rho alone, as a terminal shows it. `within`: what the rows
+    of a group have in common.
     """
 
     context: Context = field(default_factory=Context)
@@ -57,6 +59,7 @@ class Ranking:
     split_seed: int = 0
     exact: bool = False  # also score formulas on whole tensors, and compare
     is_brief: bool = False
+    within: str = DEPTH_WIDTH
 
     def others(self) -> dict[str, list[Context]]:
         """Contexts with each seed of the weights, and with each batch; the given one first."""
@@ -167,7 +170,7 @@ class _RankedTable:
 
     def __init__(self, table: Table, ranking: Ranking, measurements: Measurements) -> None:
         self.table, self.ranking, self.measurements = table, ranking, measurements
-        self.judged = _judge(table, ranking.split_seed)
+        self.judged = _judge(table, ranking.split_seed, ranking.within)
         self.scores: dict[str, FloatArray] = {}
 
     def row(self, proxy: Proxy) -> Row:
@@ -238,10 +241,10 @@ def rank_columns(
     return sorted(rows, key=lambda row: -row["rho"])
 
 
-def _judge(table: Table | ColumnTable, split_seed: int) -> TableJudge:
+def _judge(table: Table | ColumnTable, split_seed: int, within: str = DEPTH_WIDTH) -> TableJudge:
     """The judge of the whole table, and of the parts of its split if it has enough rows."""
     parts = split(table, split_seed) if len(table) >= MIN_ROWS else None
-    return TableJudge(table, parts, with_test=True)
+    return TableJudge(table, parts, with_test=True, within=within)
 
 
 def _row(

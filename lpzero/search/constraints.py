@@ -83,13 +83,19 @@ class Constraints:
         if not self.to_json():
             return
         rng = random.Random(0)
-        archs = pool if pool is not None else [space.sample(rng) for _ in range(_PROBES)]
-        left = list(archs)
-        for cost in self.to_json():
-            left = left[:_TIMED_PROBES] if cost == LATENCY else left
-            values = [clock(a) if cost == LATENCY else count(cost, space, a) for a in left]
-            left = [a for a, value in zip(left, values, strict=True) if self._within(cost, value)]
-            if not left:
+        probes = pool if pool is not None else (space.sample(rng) for _ in range(_PROBES))
+        seen: dict[str, list[float]] = {cost: [] for cost in self.to_json()}
+        for arch in probes:  # the first that is within every bound is enough
+            for cost, values in seen.items():
+                values.append(clock(arch) if cost == LATENCY else count(cost, space, arch))
+                if not self._within(cost, values[-1]):
+                    break
+            else:
+                return
+            if len(seen.get(LATENCY, ())) == _TIMED_PROBES:
+                break
+        for cost, values in seen.items():
+            if not any(self._within(cost, value) for value in values):
                 raise InputError(self._refusal(cost, space, values))
 
     def _refusal(self, cost: str, space: Space[Any], values: Sequence[float]) -> str:

@@ -140,8 +140,12 @@ def out(request: Request) -> str:
 
     if request.out is not None:
         return str(request.out)
-    if request.resume or not request.tables:
-        raise InputError("no --out given; give a directory for the campaign")
+    if request.resume:
+        raise InputError("no --out given; give the directory of the campaign to continue")
+    if not request.tables:
+        raise InputError(
+            "no table given: lpzero discover TABLE, one of `lpzero tables` or a file of your own"
+        )
     stem = "-".join(plain(Path(name).stem) for name in request.tables)
     stem += f"-{plain(request.file.task)}" if request.file.task else ""
     for number in count(1):
@@ -158,7 +162,6 @@ def run(request: Request, screen: Screen) -> Outcome:
 
     start = time.perf_counter()
     running = request.running
-    _check_files(request)
     with _trackers(request.track) as trackers:
         campaign = Campaign(
             list(request.tables) or None,
@@ -183,6 +186,7 @@ def run(request: Request, screen: Screen) -> Outcome:
             lock=request.work.lock,
             **_settings(request),
         )
+        _note_files(request)
         campaign.search()
         for remark in (*campaign.remarks_, *campaign.table_remarks):
             logger.warning("%s", remark)
@@ -220,16 +224,17 @@ def _held_out(campaign: Any, request: Request, screen: Screen) -> dict[str, Any]
     return {"held_out": held_out(table, campaign.settings, splits, workers, label)}
 
 
-def _check_files(request: Request) -> None:
-    """Raise InputError if a file of rows is given, and neither a space nor that it has none."""
+def _note_files(request: Request) -> None:
+    """Say of files of rows without a space that their columns are combined."""
     from spaces.tables.row_files import ENDINGS
 
     for name in request.tables:
         is_of_rows = str(name).lower().endswith(ENDINGS)
         if is_of_rows and not request.settings.get("columns_only") and request.file.space is None:
-            raise InputError(
-                f"{name} names no space, so there are no networks: give --space my_module:SPACE, or"
-                " --columns-only to combine its columns"
+            logger.warning(
+                "%s names no space, so formulas combine its columns; --space my_module:SPACE builds"
+                " networks",
+                name,
             )
 
 

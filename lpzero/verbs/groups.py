@@ -30,6 +30,7 @@ from lpzero.options import (
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from lpzero.version import documentation
 from spaces.memory import VARIABLE
+from spaces.tables.source import DEPTH_WIDTH
 
 if TYPE_CHECKING:
     from lpzero.parallel import Workers
@@ -357,6 +358,15 @@ def weights_seed() -> int:
 def split_seed() -> int:
     """The field of the seed of the split."""
     return option(0, "The seed of the train/valid/test split.", SEED, panel=JUDGEMENT)
+
+
+def within() -> str:
+    """The field of what rows have in common that are ranked within groups."""
+    return option(
+        DEPTH_WIDTH,
+        "Rank within equal depth, width, depth-width, or an extra column of the table.",
+        Text("GROUPING"),
+    )
 
 
 def loss() -> str:

@@ -23,6 +23,7 @@ from lpzero.options import (
 from lpzero.runs.run import Kind
 from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
+from spaces.tables.source import DEPTH_WIDTH
 
 if TYPE_CHECKING:
     from lpzero.proxies import Context, Proxy
@@ -63,6 +64,7 @@ class Request:
     batches: int = option(1, "The number of batches to compare.", Whole(1))
     loss: str = groups.loss()
     split_seed: int = groups.split_seed()
+    within: str = groups.within()
     exact: bool = option(
         False,
         "Also score formulas on whole tensors, and correlate both scores.",
@@ -122,6 +124,7 @@ def run(request: Request, screen: Screen) -> Outcome:
             request.split_seed,
             request.exact,
             screen.is_brief and request.out is None,
+            request.within,
         )
         rows, scores = rank_with_scores(table, proxies, ranking)
     page = None
@@ -145,6 +148,7 @@ def _saved(
     names = ("split_seed", "seeds", "batches", "loss", "exact", "chunk", "released")
     options = {"seed": request.weights_seed} | {name: getattr(request, name) for name in names}
     options |= {} if definitions in (None, OURS) else {"definitions": definitions}
+    options |= {} if request.within == DEPTH_WIDTH else {"within": request.within}
     space = request.file.chosen_space if table.space is not None else None
     asked = str(request.table) if isinstance(request.table, (str, Path)) else table.name
     options |= {"asked": asked, "space": space, "proxies": list(request.proxies)}

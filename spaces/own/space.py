@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import itertools
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,10 @@ Build = Callable[[Any], Any]  # from a Configuration to a torch module
 DrawBatch = Callable[[int], Any]  # from a seed to a tensor, one input per row
 Count = Callable[[Any], int]  # from a Configuration to a number
 Train = Callable[[Any, int], float]  # from a Configuration and a seed to a target
+Holds = Callable[[Any], bool]  # whether a Configuration is one of the space's
+
+_DRAWS = 1000  # until a space counts as one without architectures
+_MOST_COUNTED = 100_000  # configurations that are counted one by one
 
 _TOKEN_AXES, _IMAGE_AXES = 2, 4
 
@@ -59,6 +64,9 @@ class MeasuredSizes:
 
 # From a function that makes the module, one input and the user's layout to its sizes.
 Measure = Callable[[Callable[[], Any], Any, Any], MeasuredSizes]
+
+# From a function that makes the module and one input to its operations, without numbers.
+CountPass = Callable[[Callable[[], Any], Any], "int | None"]
 
 
 class OwnChoice(Choice):
@@ -91,6 +99,7 @@ class OwnSpace(ChoiceSpace[Configuration]):
     version: int  # type: ignore[misc]
     make: Build = field(compare=False)
     measure: Measure = field(compare=False)
+    operations_of: CountPass = field(compare=False)
     draw: DrawBatch | None = field(compare=False)
     layout: Any = field(compare=False)
     count: Count | None = field(compare=False)
@@ -98,6 +107,7 @@ class OwnSpace(ChoiceSpace[Configuration]):
     train: Train | None = field(compare=False, default=None)
     target: str = field(compare=False, default="target")
     train_source: str | None = field(compare=False, default=None)
+    where: Holds | None = field(compare=False, default=None)
     reads_text: bool = False
 
     def identity(self) -> dict[str, Any]:
@@ -131,6 +141,55 @@ class OwnSpace(ChoiceSpace[Configuration]):
             OwnLayers("per_layer", of.n_layers, partial(_layer, names), layered),  # type: ignore[arg-type]
         )
 
+    def sample(self, rng: random.Random) -> Configuration:
+        draw = super().sample
+        return self._allowed(lambda: draw(rng))
+
+    def mutate(self, arch: Configuration, probability: float, rng: random.Random) -> Configuration:
+        draw = super().mutate
+        return self._allowed(lambda: draw(arch, probability, rng), arch)
+
+    def crossover(
+        self, first: Configuration, second: Configuration, rng: random.Random
+    ) -> Configuration:
+        draw = super().crossover
+        return self._allowed(lambda: draw(first, second, rng), first)
+
+    def _allowed(
+        self, draw: Callable[[], Configuration], otherwise: Configuration | None = None
+    ) -> Configuration:
+        """The first draw that is not refused; `otherwise` if there is none in many."""
+        reason: str | None = None
+        for _ in range(_DRAWS):
+            drawn = draw()
+            reason = self.refusal(drawn)
+            if reason is None:
+                return drawn
+        if otherwise is not None:
+            return otherwise
+        raise DeclarationError(
+            f"space {self.name}: none of {_DRAWS:,} draws is a configuration of it: {reason}"
+        )
+
+    def refusal(self, arch: Configuration) -> str | None:
+        """Why the configuration is none of the space's; None if it is one."""
+        if self.where is None:
+            return None
+        try:
+            holds = self.where(self.shown_to_where(arch))
+        except DeclarationError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise DeclarationError(
+                f"where of space {self.name} fails on {arch}: {reason}"
+            ) from error
+        return None if holds else f"where of space {self.name} refuses {arch}"
+
+    def shown_to_where(self, arch: Configuration) -> Any:
+        """What the constraint is given of an architecture."""
+        return arch
+
     def of_fields(self, fields: Mapping[str, Any]) -> Configuration:
         return self.choices.configuration(fields)
 
@@ -138,9 +197,22 @@ class OwnSpace(ChoiceSpace[Configuration]):
         if not isinstance(arch, Configuration):
             raise ArchitectureError(f"{shown(arch)} is not an architecture of space {self.name}")
         self.choices.read(arch)
+        self._check_allowed(arch)
+
+    def _check_allowed(self, arch: Configuration) -> None:
+        reason = self.refusal(arch)
+        if reason is not None:
+            raise ArchitectureError(reason)
 
     def cardinality(self) -> int:
-        return self.choices.cardinality()
+        """The number of configurations, before the constraint if there are very many."""
+        every = self.choices.cardinality()
+        if self.where is None or self.choices.layered or every > _MOST_COUNTED:
+            return every
+        names = self.choices.names
+        rows = itertools.product(*(values for _, values in self.choices.whole))
+        archs = (self.of_fields(dict(zip(names, row, strict=True))) for row in rows)
+        return sum(OwnSpace.refusal(self, arch) is None for arch in archs)
 
     def blocks(self, arch: Configuration) -> tuple[Layer, ...]:
         return arch.per_layer or (Layer(()),) * self.depth(arch)
@@ -149,12 +221,16 @@ class OwnSpace(ChoiceSpace[Configuration]):
         return super().with_block(arch, index, block) if self.choices.layered else arch
 
     def redraw_block(self, arch: Configuration, index: int, rng: random.Random) -> Configuration:
-        return self.draw_block(arch, index, rng) if self.choices.layered else arch
+        if not self.choices.layered:
+            return arch
+        return self._allowed(lambda: self.draw_block(arch, index, rng), arch)
 
     def from_json(self, fields: Mapping[str, Any]) -> Configuration:
         if not isinstance(fields, Mapping):
             raise ArchitectureError(f"architecture: got {shown(fields)}, expected an object")
-        return self.choices.read(fields)
+        arch = self.choices.read(fields)
+        self._check_allowed(arch)
+        return arch
 
     def to_json(self, arch: Configuration) -> dict[str, Any]:
         return {
@@ -212,7 +288,10 @@ class OwnSpace(ChoiceSpace[Configuration]):
         return {end: dict(sizes) for end, sizes in self._measured(arch).ends.items()}
 
     def parameters(self, arch: Configuration) -> int:
-        return self._measured(arch).parameters if self.count is None else int(self.count(arch))
+        if self.count is not None:
+            return int(self.count(arch))
+        laid_out = _laid_out_parameters(self, arch)
+        return self._measured(arch).parameters if laid_out is None else laid_out
 
     def decoder_parameters(self, arch: Configuration) -> int:
         return self._measured(arch).decoder
@@ -224,7 +303,8 @@ class OwnSpace(ChoiceSpace[Configuration]):
         """Operations of one forward pass of one input, as torch counts them."""
         if self.operations is not None and tokens is None:
             return int(self.operations(arch))
-        return self._measured(arch, tokens).flops
+        laid_out = _laid_out_flops(self, arch, tokens)
+        return self._measured(arch, tokens).flops if laid_out is None else laid_out
 
     def depth(self, arch: Configuration) -> int:
         known = self.choices.depth
@@ -267,6 +347,27 @@ def _measured(of: OwnSpace, arch: Configuration, tokens: int | None) -> Measured
             f" {len(found.blocks)} blocks: name them in its attribute `blocks`"
         )
     return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _laid_out_parameters(of: OwnSpace, arch: Configuration) -> int | None:
+    """The number of parameters of the network, laid out without memory; None if it cannot be."""
+    from spaces.outlines import outline
+
+    try:
+        model = outline(lambda: of.make(arch), f"a network of {of.name}")
+        return sum(p.numel() for p in model.parameters())
+    except MemoryLimitError:
+        raise
+    except Exception:  # a module that needs numbers; it is measured
+        return None
+
+
+@lru_cache(maxsize=1 << 16)
+def _laid_out_flops(of: OwnSpace, arch: Configuration, tokens: int | None) -> int | None:
+    """The operations of a pass of one input of the network, laid out without memory."""
+    inputs = of.batch(0) if tokens is None else of.draw_batch((2, tokens), 0)
+    return of.operations_of(lambda: of.build(arch, 0), inputs[:1])
 
 
 @lru_cache(maxsize=1 << 16)

@@ -3,16 +3,18 @@
 A row has a column for each field of the architecture, or one column with the architecture as JSON
 (`arch`, `architecture` or `config`). A field that is a list, such as the heads of every layer, is
 written as JSON, as values between spaces or semicolons, or as columns `heads_0`, `heads_1`, ...
-Every other column of numbers is kept beside the target.
+Every other column of numbers is kept beside the target. Rows of one architecture are trainings from
+several seeds: they are averaged, and say how far the target repeats (the noise ceiling).
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +31,13 @@ from spaces.tables.row_files import (
     plain_name,
     read_rows,
 )
-from spaces.tables.table import Table, make_table
+from spaces.tables.table import Table, make_table, noise_ceiling
 
 _WHOLE = ("arch", "architecture", "config")
 _IDS = ("id", "ids", "name")
 _SEPARATORS = re.compile(r"[\s;,|]+")
 LICENCE = "of the file"
+logger = logging.getLogger(__name__)
 
 
 def read_architectures(
@@ -61,9 +64,10 @@ def table_of_rows(rows: Rows, space: Space[Any], reading: ReadOptions, name: str
     ids = [str(index) for index in range(len(rows.cells))]
     if named is not None:
         ids = [str(cell).strip() for cell in rows.column(named)]
-        check_distinct(rows, named, ids)
     targets = rows.numbers(target)
-    archs = _architectures(columns)
+    archs = [columns.architecture(index) for index in range(len(rows.cells))]
+    if named is not None and len(set(ids)) < len(set(zip(ids, archs, strict=True))):
+        check_distinct(rows, named, ids)  # one id has several architectures
     kept = [index for index, value in enumerate(targets) if not math.isnan(value)]
     if not kept:
         refuse(rows.path, f"no row has a {target}")
@@ -71,15 +75,32 @@ def table_of_rows(rows: Rows, space: Space[Any], reading: ReadOptions, name: str
         refuse(rows.path, f"{target} is {targets[kept[0]]:g} in every row; nothing can be ranked")
     sign = -1.0 if reading.smaller_is_better else 1.0
     extra = _extra(rows, {*columns.used, target, named})
+    same: dict[Any, list[int]] = {}
+    for index in kept:
+        same.setdefault(archs[index], []).append(index)
+    if len(same) < len(kept):
+        logger.warning(
+            "%s: %d rows are of %d architectures; the rows of one are averaged, as trainings from"
+            " several seeds",
+            rows.path,
+            len(kept),
+            len(same),
+        )
     return make_table(
         name,
         space,
-        [(ids[index], archs[index], sign * targets[index]) for index in kept],
+        [(ids[of[0]], arch, sign * _mean(targets, of)) for arch, of in same.items()],
         f"minus {target}" if reading.smaller_is_better else target,
         LICENCE,
-        {heading: [values[index] for index in kept] for heading, values in extra.items()},
+        {heading: [_mean(values, of) for of in same.values()] for heading, values in extra.items()},
+        noise_ceiling([targets[index] for index in of] for of in same.values()),
         failed=len(targets) - len(kept),
     )
+
+
+def _mean(values: Sequence[float], rows: Sequence[int]) -> float:
+    """The mean over these rows; of one row its value, to the last bit."""
+    return values[rows[0]] if len(rows) == 1 else math.fsum(values[i] for i in rows) / len(rows)
 
 
 class _Columns:
@@ -162,21 +183,6 @@ class _Columns:
             of = example[0] if example else None
             return _list(row[name], of, f"{where}, column {name}")
         return _cell(row[name], example, f"{where}, column {name}")
-
-
-def _architectures(columns: _Columns) -> list[Any]:
-    """The architecture of every row; refuse one that stands twice."""
-    rows, seen = columns.rows, dict[Any, str]()
-    for index, place in enumerate(rows.places):
-        arch = columns.architecture(index)
-        if arch in seen:
-            refuse(
-                f"{rows.path}: {place}",
-                f"the architecture is also that of {seen[arch]}; keep one row of each, with the"
-                " mean of its targets",
-            )
-        seen[arch] = place
-    return list(seen)
 
 
 def _extra(rows: Rows, used: set[Any]) -> dict[str, list[float]]:

@@ -24,7 +24,7 @@ from spaces.tables.source import Further, Origin, Source
 from spaces.untrusted import UntrustedError, check_regular
 
 if TYPE_CHECKING:
-    from spaces.tables.table import Table
+    from spaces.tables.table import Table, noise_ceiling
 
 FOLDER = Path("rnn")
 LOGS = "train_logs_wikitext-2.zip"
@@ -95,7 +95,7 @@ def read_wikitext2(source: Source, path: Path) -> Table:
         for cell, runs in found.items()
     ]
     extra = {"runs": [float(len(runs)) for runs in found.values()]}
-    ceiling = _ceiling([[target for _, target in runs] for runs in found.values()])
+    ceiling = noise_ceiling([[target for _, target in runs] for runs in found.values()])
     return make_table(
         source.name, space, rows, source.target, source.licence, extra, ceiling, n_failed
     )
@@ -120,7 +120,7 @@ def read_ptb(source: Source, path: Path) -> Table:
                 extra.setdefault(name, []).append(value)
     if not rows:
         refuse(str(path), f"no model has a recipe in {LOGS}")
-    ceiling = _ceiling(list(by_cell.values()))
+    ceiling = noise_ceiling(list(by_cell.values()))
     return make_table(source.name, space, rows, source.target, source.licence, extra, ceiling)
 
 
@@ -208,16 +208,6 @@ def _number(text: str, name: str, where: str) -> float:
     if not math.isfinite(value):
         refuse(where, f"{name.strip()} = {value}, expected a finite number")
     return value
-
-
-def _ceiling(targets: list[list[float]]) -> float | None:
-    """Rho between first and second trainings of what was trained twice; None of fewer than ten."""
-    from scipy.stats import spearmanr
-
-    pairs = [of[:2] for of in targets if len(of) >= 2]
-    if len(pairs) < 10:
-        return None
-    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
 def _further(name: str, digest: str) -> Further:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 NO_SPACE = "none"  # in place of a space's name, for tables without networks
+DEPTH_WIDTH = "depth-width"  # the usual grouping of rows, by equal depth and width
 
 
 @dataclass(frozen=True, slots=True)

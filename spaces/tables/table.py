@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,11 +16,11 @@ import numpy.typing as npt
 from spaces.base import Space
 from spaces.errors import ArchitectureError, TableError, UnknownNameError
 from spaces.tables.readers import ReadOptions
+from spaces.tables.source import DEPTH_WIDTH
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-DEPTH_WIDTH = "depth-width"
 GROUPINGS = ("depth", "width", DEPTH_WIDTH)
 
 
@@ -179,6 +179,19 @@ def make_table(
     return Table(
         name, space, archs, targets, target, licence, ids, digest, columns, ceiling, failed
     )
+
+
+def noise_ceiling(targets: Iterable[Sequence[float]]) -> float | None:
+    """Rho between first and second trainings of what was trained twice; None of fewer than ten.
+
+    `targets` are those of each architecture.
+    """
+    from scipy.stats import spearmanr
+
+    pairs = [of[:2] for of in targets if len(of) >= 2]
+    if len(pairs) < 10:
+        return None
+    return float(spearmanr(*zip(*pairs, strict=True)).statistic)
 
 
 def content_digest(space: Space[Any], archs: Sequence[Any], targets: FloatArray) -> str:

@@ -62,6 +62,7 @@ def test_no_two_pages_contradict_each_other() -> None:
     assert pairs.keys() == MAY_DIFFER.keys()
 
 
+@pytest.mark.slow
 def test_every_quoted_figure_stands_on_the_page_it_is_quoted_from() -> None:
     assert sum(len(quoted(_parts(path), ROOT)) for path in QUOTING) >= 100
     missing = [one for path in QUOTING for one in unfounded(_parts(path), _text, ROOT)]

@@ -104,6 +104,7 @@ def test_a_campaigns_command_line_means_its_settings(name: str, changed: dict[st
     assert Settings.from_json(asked.to_json()) == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [ExhaustSettings, Query])
 @given(data=st.data())
 @FEW

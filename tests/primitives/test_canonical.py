@@ -134,7 +134,7 @@ def test_canonical_form_keeps_the_score_of_random_formulas(make_architecture: An
     hard = _hard_blocks(make_architecture)
     rng = random.Random(3)
     changed = ill_conditioned = 0
-    for number in range(1500):
+    for number in range(400):
         formula = random_formula(rng, 3) if number % 2 else random_tree(rng, 6)
         if drop_dead(formula.term.expression) is None:
             continue
@@ -145,8 +145,8 @@ def test_canonical_form_keeps_the_score_of_random_formulas(make_architecture: An
             if not _same(before, after):
                 assert _is_ill_conditioned(formula, blocks), str(formula)
                 ill_conditioned += 1
-    assert changed > 500
-    assert ill_conditioned < 30  # of 5,000: the way out must stay the exception
+    assert changed > 130
+    assert ill_conditioned < 9  # of 1,300: the way out must stay the exception
 
 
 def _is_ill_conditioned(formula: Formula, blocks: Any) -> bool:
@@ -164,9 +164,9 @@ def test_a_factor_that_is_always_one_is_left_out(text: str) -> None:
 
 def test_canonical_form_is_its_own_canonical_form() -> None:
     rng = random.Random(4)
-    drawn = [random_tree(rng, 6) for _ in range(2000)]
+    drawn = [random_tree(rng, 6) for _ in range(500)]
     alive = [formula for formula in drawn if drop_dead(formula.term.expression) is not None]
-    assert len(alive) > 1500
+    assert len(alive) > 375
     for formula in alive:
         reduced = canonical(formula)
         assert canonical(reduced) == reduced, str(formula)

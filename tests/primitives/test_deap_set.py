@@ -28,14 +28,14 @@ def everything() -> Any:
 
 def test_every_formula_survives_the_way_through_deap(everything: Any) -> None:
     rng = random.Random(0)
-    for _ in range(2000):
+    for _ in range(400):
         term = random_tree(rng, 7).term
         assert from_tree(to_tree(term, everything)) == term
 
 
 def test_every_tree_survives_the_way_through_a_formula(everything: Any) -> None:
     rng = random.Random(1)
-    for _ in range(2000):
+    for _ in range(400):
         tree = gp.PrimitiveTree(grow(everything, 1, 6, rng=rng))
         assert to_tree(from_tree(tree), everything) == tree
 

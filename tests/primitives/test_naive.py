@@ -152,7 +152,7 @@ def test_torch_tensors_score_as_numpy_ones_do(make_architecture: Any) -> None:
     ]
     rng = random.Random(5)
     compared = 0
-    for _ in range(600):
+    for _ in range(200):
         formula = random_tree(rng, 5)
         if check(formula) is not None:
             continue  # the mean of a z-score is rounding noise, and a logarithm shows it
@@ -161,7 +161,7 @@ def test_torch_tensors_score_as_numpy_ones_do(make_architecture: Any) -> None:
             continue  # a tiny denominator amplifies the last bit
         assert theirs == pytest.approx(ours, rel=1e-5, abs=1e-9), str(formula)
         compared += 1
-    assert compared > 150
+    assert compared > 50
 
 
 def test_scoring_changes_no_tensor(make_architecture: Any) -> None:

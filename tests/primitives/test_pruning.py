@@ -277,7 +277,7 @@ def test_a_sample_of_pruned_formulas_with_chains_of_two_is_represented(
     tables = {s: _represent_chains(s, architectures)[0] for s in STATISTICS}
     rng = random.Random(11)
     checked = compared = 0
-    while checked < 600:
+    while checked < 200:
         operation = rng.choice(["add", "sub", "mul", "matmul"])
         left, right = ((rng.choice(list(STATISTICS)), rng.choices(CALLABLE, k=2)) for _ in range(2))
         formula = Formula.of(operation, left, right, rng.choice(["sum", "mean"]))
@@ -295,7 +295,7 @@ def test_a_sample_of_pruned_formulas_with_chains_of_two_is_represented(
             and _affine([score(option, blocks) for blocks in architectures]) == vector
             for option in options
         ), f"{formula} is pruned by {found.rule} but none of {[str(o) for o in options]} is it"
-    assert compared > 200
+    assert compared > 60
 
 
 def _rules_of(formula: Formula) -> list[str]:

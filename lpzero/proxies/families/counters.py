@@ -17,4 +17,5 @@ _PAPERS = {
 for _name in counters.names():
     _counter = counters.get(_name)
     _definition = (_counter.__doc__ or "").strip().splitlines()[0]
-    register(SizeProxy(_name, _counter, _PAPERS.get(_name, ""), _definition), __name__)
+    _proxy = SizeProxy(_name, _counter, _PAPERS.get(_name, ""), _definition, counters.reads(_name))
+    register(_proxy, __name__)

@@ -78,7 +78,7 @@ def test_every_column_is_ranked_without_a_proxy(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["discover", "{csv}", "--out", "{out}"], "or --columns-only to combine its columns"),
+        (["discover", "{csv}", "--out", "{out}"], "use --target COLUMN"),
         (["discover", "{csv}", "--columns-only", "--out", "{out}"], "use --target COLUMN"),
         (["discover", "{csv}", "--columns-only", "--target", "acc", "--out", "{out}"],
          "there is no column 'acc' (--target); the file has: arch, Model Size, params"),
@@ -111,6 +111,7 @@ def test_bad_input_is_one_line_and_code_two(
     assert len([line for line in errors.splitlines() if "rror" in line]) == 1
 
 
+@pytest.mark.slow
 def test_too_few_columns_are_named_and_no_statistics_are_blamed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -213,6 +213,7 @@ def test_every_option_reaches_the_settings(
     ("arguments", "message"),
     [
         (["--resume"], "no --out given"),
+        ([], "no table given: lpzero discover TABLE"),
         (["--out", "c"], "no table is given"),
         (["nonesuch", "--out", "c"], "unknown table"),
         (["tiny", "--out", "c"], "a split needs at least 10"),

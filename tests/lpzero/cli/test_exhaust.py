@@ -11,11 +11,14 @@ import pytest
 
 import spaces
 from lpzero.cli.main import run
+from lpzero.runs.config import RunConfig, write_config
 from lpzero.sketches.sketch import Sketch, SketchOptions, address, encode, identity
 from lpzero.sketches.store import Store
 from primitives.parser import parse
 from spaces.tables.table import make_table
 from tests.lpzero import random_sketches
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -44,7 +47,6 @@ def exhaust(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.slow
 def test_json_holds_what_the_contract_says(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,7 +61,6 @@ def test_json_holds_what_the_contract_says(
     assert (prepared / "runs" / "exhaust-nano-gpt2-1-split0" / "config.json").is_file()
 
 
-@pytest.mark.slow
 def test_a_second_call_answers_another_question_from_the_same_run(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,7 +73,6 @@ def test_a_second_call_answers_another_question_from_the_same_run(
     assert exhaust(capsys, "--reduction", "mean", "--operation", "add", "--using", "S")["top"]
 
 
-@pytest.mark.slow
 def test_the_table_form_shows_formulas_counters_and_the_judgement(
     prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -88,7 +88,6 @@ def test_the_table_form_shows_formulas_counters_and_the_judgement(
         assert part in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -105,3 +104,14 @@ def test_bad_input_is_one_line_and_exit_code_2(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert message in captured.err.splitlines()[-1]
+
+
+def test_a_directory_that_cannot_be_used_is_refused_before_sketches_are_extracted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extracted: list[object] = []
+    monkeypatch.setattr("lpzero.sketches.builder.sketches", lambda *_: extracted.append(1))
+    write_config(tmp_path, RunConfig("search", {}))
+    assert run(["exhaust", "nano-gpt2", "--out", str(tmp_path)]) == 2
+    assert "holds a search, not an exhaustive run" in capsys.readouterr().err
+    assert not extracted

@@ -23,7 +23,7 @@ from spaces.tables import load
 from tests.lpzero import random_sketches
 
 ROOT = Path(__file__).parents[3]
-SECONDS = 600  # how long after its parent a worker may live
+SECONDS = 60  # how long after its parent a worker may live
 
 
 def of_session(leader: int) -> list[int]:

@@ -288,6 +288,7 @@ def test_a_batch_that_does_not_fit_is_bad_input(
     assert line.endswith("give --memory more")
 
 
+@pytest.mark.slow
 def test_a_closed_stdout_is_one_line_and_code_two() -> None:
     for closed, shown in ((">&-", "stdout or stderr is closed"), ("2>&-", "")):
         command = f"{shlex.join([*LPZERO, 'tables'])} {closed}"
@@ -298,6 +299,7 @@ def test_a_closed_stdout_is_one_line_and_code_two() -> None:
         assert done.stderr.count("\n") <= 1
 
 
+@pytest.mark.slow
 def test_too_little_address_space_is_one_line_and_code_two(tmp_path: Path) -> None:
     command = shlex.join([*LPZERO, "stats", "nano-gpt2", "--cache", str(tmp_path)])
     done = subprocess.run(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
+from scipy.stats import spearmanr
 
 from lpzero.cli.main import run
 from spaces.tables import Table, load_any, names
@@ -33,7 +35,6 @@ def written(folder: Path, text: str, name: str = "results.csv") -> Path:
         ("layers,width,activation,heads,accuracy\n", "1,8,relu,[2],1", "no column 'ffn', a field"),
         (HEAD, "1,wide,relu,[2],[16],0.5", "line 6, column width: 'wide' is not a number"),
         (HEAD, "1,8,relu,[2],[16],high", "line 6, column accuracy: 'high' is not a number"),
-        (HEAD, "1,8,relu,[2],[16],0.9", "line 6: the architecture is also that of line 2"),
         (HEAD, "1,9,relu,[2],[16],0.9", "line 6, column width: width = 9 is not a choice"),
         (HEAD, "1,8,gelu,[2],[16],0.9", "line 6, column activation: activation = 'gelu'"),
         (HEAD, "2,8,relu,[2],[16],0.9", "line 6, column heads: 1 values for 2 layers"),
@@ -51,6 +52,34 @@ def test_a_row_that_does_not_fit_is_one_line_and_code_two(
     assert captured.err.count("\n") == 1
 
 
+def test_rows_of_one_architecture_are_averaged_with_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, HEAD + "\n".join([*ROWS, "1,8,relu,[2],[16],0.9"]) + "\n")
+    assert run(["counters", str(path), "--space", ADDRESS, "--target", "accuracy"]) == 0
+    captured = capsys.readouterr()
+    assert "5 rows are of 4 architectures; the rows of one are averaged" in captured.err
+    table = Table.from_csv(path, SPACE, "accuracy")
+    first = float(ROWS[0].rpartition(",")[2])
+    assert table.targets[0] == pytest.approx((first + 0.9) / 2)
+    assert (len(table), table.ceiling) == (4, None)
+
+
+def test_architectures_that_were_trained_twice_give_the_noise_ceiling(tmp_path: Path) -> None:
+    archs = list({SPACE.sample(random.Random(seed)) for seed in range(40)})[:12]
+    targets = [(index, index + (index % 2) * 3) for index in range(12)]
+    lines = [
+        json.dumps({"id": str(index), **SPACE.to_json(arch), "accuracy": target})
+        for index, arch in enumerate(archs)
+        for target in targets[index]
+    ]
+    table = Table.from_csv(written(tmp_path, "\n".join(lines), "r.jsonl"), SPACE, "accuracy")
+    assert table.ids == tuple(map(str, range(12)))
+    assert table.targets.tolist() == [sum(pair) / 2 for pair in targets]
+    assert table.ceiling == pytest.approx(spearmanr(*zip(*targets, strict=True)).statistic)
+
+
+@pytest.mark.slow
 def test_a_constant_target_and_a_million_rows_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -81,8 +81,8 @@ def test_loops_and_tables_of_a_plug_in_are_known(tmp_path: Path) -> None:
 VERBS = """
 import sys
 from lpzero.cli.main import run
-from lpzero.report import style
-style.encode = lambda figure, form: b"<svg></svg>"  # drawing takes half of the time
+from lpzero.report import page
+page._encoded = lambda chart: {"svg": b"<svg></svg>"}  # drawing takes half of the time
 table = ["results.csv", "--space", "my_work:SPACE", "--target", "accuracy"]
 table += ["--batch", "2", "--length", "4"]
 quick = ["--generations", "1", "--permutations", "0", "--population", "4", "--offspring", "2"]

@@ -134,6 +134,7 @@ def test_the_table_has_sizes_beside_the_proxies(
     assert " ± " in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -34,6 +34,7 @@ def test_json_has_the_best_and_the_trace(capsys: pytest.CaptureFixture[str]) -> 
     assert "etas 2/2" in err
 
 
+@pytest.mark.slow
 def test_the_table_shows_architecture_size_and_trace(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = call(capsys, "nano-gpt2", *QUICK, "--proxy", "depth", "--quiet")
     assert code == 0
@@ -43,6 +44,7 @@ def test_the_table_shows_architecture_size_and_trace(capsys: pytest.CaptureFixtu
     assert err == ""
 
 
+@pytest.mark.slow
 def test_a_search_is_resumed_by_its_directory_alone(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

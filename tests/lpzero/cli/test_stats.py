@@ -38,6 +38,7 @@ def stats(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_the_first_call_fills_and_the_second_finds(
     small_table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,6 +65,7 @@ def test_options_make_other_sketches(
     assert stats(capsys, "--list", "--cache", cache) == []
 
 
+@pytest.mark.slow
 def test_failures_are_listed_on_stderr(
     small_table: Table,
     tmp_path: Path,

@@ -97,6 +97,7 @@ def test_why_a_formula_is_outside(text: str, reason: str) -> None:
     assert reason in str(ONLY.why_outside(parse(text)))
 
 
+@pytest.mark.slow
 def test_a_campaign_on_a_file_finds_the_product_and_the_rivals_are_columns(tmp_path: Path) -> None:
     found = campaign(tmp_path).run()
     result = found.result_
@@ -117,6 +118,7 @@ def test_a_campaign_on_a_file_finds_the_product_and_the_rivals_are_columns(tmp_p
     assert result["tables"][0]["space"] == "none"
 
 
+@pytest.mark.slow
 def test_the_targets_of_test_rows_are_not_there_during_the_search(tmp_path: Path) -> None:
     first = campaign(tmp_path).search()
     spoilt = read_columns(write_csv(tmp_path), ReadOptions(target=TARGET))
@@ -140,6 +142,7 @@ def test_a_stopped_campaign_on_columns_ends_as_an_unstopped_one(tmp_path: Path) 
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_columns_as_ranks_make_a_rank_combined_proxy_that_says_so(tmp_path: Path) -> None:
     result = campaign(tmp_path, columns_as="ranks").run().result_
     assert all(name.startswith("rank-of-") for name in parse(result["best"]["formula"]).columns)
@@ -194,6 +197,7 @@ def test_columns_are_terms_beside_those_of_networks() -> None:
     assert len(roles) in (2, 3)
 
 
+@pytest.mark.slow
 def test_columns_only_on_a_table_with_networks_reads_no_sketch() -> None:
     found = Campaign(
         table(), columns_only=True, terms_from=("depth", "parameters"), proxy_scores=sizes, **SMALL

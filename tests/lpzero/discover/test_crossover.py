@@ -73,6 +73,7 @@ def test_children_and_random_state_are_those_of_whole_trees() -> None:
     assert changed > N // 2
 
 
+@pytest.mark.slow
 def test_the_reason_outside_is_the_same_when_asked_again() -> None:
     language = Language(preset("paper"))
     wide = Language(preset("paper", chains="up-to", unaries=4, depth=2, same_statistic=True))

@@ -111,6 +111,7 @@ def test_no_formula_is_judged_twice(asked: Settings) -> None:
     assert judge.asked == [child.key for child in found if child.key is not None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [asked for asked in METHODS if asked.rules])
 def test_with_rules_no_two_judged_formulas_are_equal_up_to_sign(asked: Settings) -> None:
     judged = [child for child in tried(evolve(asked)) if child.key is not None]
@@ -162,6 +163,7 @@ def test_an_evolution_starts_again_from_an_earlier_state() -> None:
     assert evolution.step(once, random.Random(3)) == once_more
 
 
+@pytest.mark.slow
 def test_no_neighbour_is_made_twice_while_its_parent_stays() -> None:
     asked = preset("default", **{**SMALL, "generations": 40})
     evolution, made = Evolution(asked, Planted()), Counter[tuple[Formula, Formula]]()
@@ -328,6 +330,7 @@ def test_a_space_without_survivors_is_refused() -> None:
         language.check_not_empty()
 
 
+@pytest.mark.slow
 def test_a_small_space_is_exhausted_and_the_search_ends() -> None:
     asked = preset(
         "default", statistics=("W", "A"), unaries=0, population=10, generations=50, **TERM
@@ -339,6 +342,7 @@ def test_a_small_space_is_exhausted_and_the_search_ends() -> None:
     assert len(states[-1].known) == 10
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**9), st.integers(0, 4), st.integers(0, 3))
 @settings(max_examples=60)
 def test_variation_stays_in_the_space(seed: int, unaries: int, depth: int) -> None:

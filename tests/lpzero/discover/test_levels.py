@@ -115,6 +115,7 @@ def test_every_row_is_left_out_once_and_twins_together(n: int, times: int) -> No
     assert str(list(row_folds(rows, units, 8))) != str(folded)
 
 
+@pytest.mark.slow
 def test_the_influence_of_a_row_is_what_leaving_it_out_changes() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
@@ -147,6 +148,7 @@ def naive_rho(level: Level, targets: Any, rows: Any, units: Any, seed: int) -> f
     return float(np.mean(rhos))
 
 
+@pytest.mark.slow
 def test_cross_validation_is_that_of_the_plain_definition() -> None:
     terms, logs = terms_of()
     targets = logs[4] - logs[1] + np.random.default_rng(1).normal(size=N) * 0.3
@@ -160,6 +162,7 @@ def test_cross_validation_is_that_of_the_plain_definition() -> None:
     assert {"mean(l1(A))", "sum(l1(A))"} & {str(term) for term in best.terms}
 
 
+@pytest.mark.slow
 def test_the_simplest_of_equals_is_taken() -> None:
     terms, logs = terms_of()
     targets = -logs[0] + np.random.default_rng(1).normal(size=N) * 0.1

@@ -113,6 +113,7 @@ def test_every_measure_is_that_of_the_formula(
     assert n_checked > 500
 
 
+@pytest.mark.slow
 def test_the_families_are_all_there(done: tuple[Results, Any]) -> None:
     results, _ = done
     evaluated, _, non_finite = results.counts
@@ -174,6 +175,7 @@ def test_a_run_of_another_engine_is_refused_by_its_version(
         exhaust(table, sketches, split(table, 0), done[0].files.folder, ExhaustSettings(1, True))
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_said_before_anything_is_measured(
     table: Table, sketches: list[Sketch], tmp_path: Path
 ) -> None:
@@ -181,6 +183,7 @@ def test_too_little_memory_is_said_before_anything_is_measured(
         exhaust(table, sketches, split(table, 0), tmp_path, ExhaustSettings(memory=1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", MEASURES)
 def test_the_best_are_the_best_of_all(done: tuple[Results, Any], by: str) -> None:
     results, _ = done

@@ -36,7 +36,7 @@ from tests.lpzero.export.network_tensors import (
 )
 from tests.random_formulas import random_formula, random_tree
 
-N = 120
+N = 60
 PARTS = 4  # for as many workers
 PAIRS = ("abs(W), abs(G)", "fro(W), abs(G)", "abs(W), l1(G)", "fro(A), l1(J)")  # of every kind
 
@@ -96,6 +96,7 @@ def test_every_binary_is_alike_in_every_form_for_every_pair_of_kinds(name: str, 
     assert is_alike_in_every_form(parse(f"mean({name}({pair}))"))
 
 
+@pytest.mark.slow
 def test_every_pruned_formula_can_be_written_all_the_same() -> None:
     pruned = [formula for formula in formulas(60) if check(formula) is not None]
     assert len(pruned) > 10

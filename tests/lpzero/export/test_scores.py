@@ -33,7 +33,7 @@ from tests.random_formulas import random_score
 
 pytestmark = pytest.mark.slow
 
-N = 40
+N = 20
 PARTS = 4  # for as many workers
 WINNER = (
     "mul(inner(l1(abslog(J))), sqrt(inner(sqrt(params))), inverse(sqrt(sum(sqrt(softmax(S))))))"

@@ -16,7 +16,7 @@ from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.proxies import Context, Measurements, find
 from lpzero.sketches.sketch import SketchOptions, address
-from spaces.errors import ArchitectureError, MemoryLimitError
+from spaces.errors import ArchitectureError, DeclarationError, MemoryLimitError
 
 pytest.importorskip("transformers", reason="the extra lpzero[hf] is not installed")
 from lpzero import hf
@@ -53,6 +53,7 @@ def test_only_what_can_be_built_is_drawn() -> None:
         space.validate(space.from_json(refused))
 
 
+@pytest.mark.slow
 def test_sizes_are_those_of_the_model() -> None:
     space = made()
     arch = space.from_json({"n_layer": 2, "n_embd": 12, "n_head": 3})
@@ -72,6 +73,7 @@ def test_sketches_belong_to_the_fields_that_are_fixed() -> None:
     assert address(space, arch, SketchOptions()) != address(other, arch, SketchOptions())
 
 
+@pytest.mark.slow
 def test_formulas_and_proxies_score_it_as_lpzero_score_does(tmp_path: Path) -> None:
     import lpzero
 
@@ -145,6 +147,7 @@ def test_a_network_that_does_not_fit_ends_the_search_on_every_machine_alike() ->
         made(batch=[10**9, 10**9])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [8, 16])
 def test_an_alias_bomb_is_one_line(
     levels: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -157,7 +160,7 @@ def test_an_alias_bomb_is_one_line(
     file.write_text("\n".join(["model_type: gpt2", "fields:", *lines, "search: {n_layer: [1, 2]}"]))
     assert run(["search", "--hf", str(file), "--loop", "random", "--proxy", "snip"]) == 2
     shown = capsys.readouterr().err
-    assert "more than 200,000 values" in shown
+    assert "YAML with aliases" in shown
     assert shown.count("\n") == 1
 
 
@@ -171,3 +174,54 @@ def test_a_file_that_is_no_space_is_one_line(
         shown = capsys.readouterr().err
         assert shown.startswith("error: ")
         assert shown.count("\n") == 1
+
+
+def test_a_configuration_and_choices_are_a_space_in_one_call() -> None:
+    from transformers import LlamaConfig
+
+    def fits(c: Any) -> bool:
+        return bool(c.num_attention_heads % c.num_key_value_heads == 0 and c.vocab_size == 40)
+
+    space = hf.space(
+        LlamaConfig(vocab_size=40, max_position_embeddings=16, intermediate_size=8),
+        num_hidden_layers=[1, 2],
+        hidden_size=[12, 24],
+        num_attention_heads=[2, 3],
+        num_key_value_heads=[1, 2],
+        where=fits,
+    )
+    assert (space.choices.cardinality(), space.cardinality()) == (16, 12)
+    rng = random.Random(0)
+    drawn = [space.sample(rng) for _ in range(20)]
+    assert all(fits(space.shown_to_where(arch)) for arch in drawn)
+    model = space.build(drawn[0], 0)
+    assert model.config.vocab_size == 40
+    assert space.parameters(drawn[0]) == sum(p.numel() for p in model.parameters())
+    refused = {"hidden_size": 12, "num_attention_heads": 3, "num_key_value_heads": 2}
+    with pytest.raises(ArchitectureError, match=r"where .* refuses .*num_key_value_heads=2"):
+        space.from_json({"num_hidden_layers": 1, **refused})
+    with pytest.raises(InputError, match=r"an? int is no configuration"):
+        hf.space(7, n_layer=[1])
+
+
+def test_a_file_states_its_constraint_as_an_expression() -> None:
+    space = made(where="n_embd == 4 * n_head * n_layer or vocab_size < n_layer")
+    assert space.cardinality() == 3
+    assert space.identity()["where"].startswith("n_embd == 4")
+    with pytest.raises(InputError, match=r"names n_heads, which is no choice"):
+        made(where="n_embd % n_heads == 0")
+    with pytest.raises(InputError, match=r"Call in"):
+        made(where="__import__('os').system('true')")
+    with pytest.raises(DeclarationError, match=r"none of 1,000 draws .* refuses"):
+        made(where="n_layer > 7").sample(random.Random(0))
+
+
+def test_the_first_that_is_within_the_bounds_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lpzero.search import constraints
+
+    space, counted = made(), []
+    plain = constraints.count
+    monkeypatch.setattr(constraints, "count", lambda *given: counted.append(given) or plain(*given))
+    bounds = constraints.Constraints({"parameters": (None, 1e9)})
+    bounds.check(space, lambda arch: 0.0, None)
+    assert len(counted) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -122,6 +123,23 @@ def test_nothing_is_left_of_a_counter_given_itself() -> None:
     sizes = np.random.default_rng(0).integers(10**6, 10**8, 50).astype(float)
     targets = np.random.default_rng(1).random(50)
     assert correlation.partial_spearman(sizes, targets, sizes) == 0.0
+
+
+def test_pairs_within_groups_are_counted_one_by_one() -> None:
+    rng = np.random.default_rng(5)
+    scores, targets = rng.integers(0, 4, 30).astype(float), rng.integers(0, 6, 30).astype(float)
+    groups = rng.integers(0, 9, 30)
+    ordered = []
+    for a, b in itertools.combinations(range(30), 2):
+        if groups[a] == groups[b] and targets[a] != targets[b]:
+            is_tied = scores[a] == scores[b]
+            ordered.append(0.5 if is_tied else (scores[a] > scores[b]) == (targets[a] > targets[b]))
+    found = correlation.pairs_within(scores, targets, groups)
+    assert found is not None
+    assert {0.5, True, False} == set(ordered)
+    assert (found.share, found.n) == (pytest.approx(np.mean(ordered)), len(ordered))
+    assert correlation.pairs_within(scores, targets, np.arange(30)) is None
+    assert correlation.pairs_within(scores, np.ones(30), groups) is None
 
 
 def test_within_groups_is_the_weighted_mean_of_the_groups_that_tell() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 import spaces
 from lpzero.judgement import counters
-from lpzero.judgement.correlation import spearman, untied
+from lpzero.judgement.correlation import pairs_within, spearman, untied
+from lpzero.proxies import get
+from primitives.parser import parse
 from spaces.errors import UnknownNameError
 from spaces.gpt2.space import Gpt2Arch
 from spaces.pit import PitArch
@@ -32,6 +35,8 @@ ARCH = Gpt2Arch(d_model=32, n_head=(2, 4), d_inner=(64, 32), d_embed=-1, div_val
         ("parameters", spaces.NANO_GPT2.parameters(ARCH)),
         ("flops", spaces.NANO_GPT2.flops(ARCH)),
         ("projections", 6),
+        ("heads", 6),
+        ("head-width", 2 * 32 / 6),
     ],
 )
 def test_a_counter_counts(name: str, expected: float) -> None:
@@ -73,7 +78,25 @@ def test_the_names_are_those_of_the_contract() -> None:
         "flops",
         "sept",
         "projections",
+        "heads",
+        "head-width",
     ]
+
+
+def test_counters_of_heads_are_defined_where_there_is_attention() -> None:
+    without = [name for name in counters.names() if name not in ("heads", "head-width")]
+    assert counters.defined(spaces.NANO_GPT2) == counters.names()
+    for name in ("nano-rnn", "bignas"):  # which count states as their heads, or none
+        assert counters.defined(spaces.get(name)) == without
+        assert not any(get(of).applies_to(spaces.get(name)) for of in ("heads", "head-width"))
+
+
+def test_factors_of_products_vary_and_are_words_that_a_formula_can_name() -> None:
+    rows = [(str(seed), spaces.NANO_GPT2.sample(Random(seed)), 0.0) for seed in range(5)]
+    found = counters.factors(make_table("some", spaces.NANO_GPT2, rows, "t", "none"))
+    assert {"parameters", "depth", "flops"} <= set(found)
+    for name in found:
+        assert parse(f"mul({name}, sum(heads))").columns == (name,)
 
 
 def test_an_unknown_counter_is_answered_with_the_nearest() -> None:
@@ -89,6 +112,11 @@ def test_an_unknown_counter_is_answered_with_the_nearest() -> None:
         ("gpt2-wt103", "attention-parameters", 0.976),
         ("gpt2-wt103", "decoder-parameters", 0.967),
         ("gpt2-wt103", "parameters", 0.737),
+        ("openlm", "parameters", 0.986),
+        ("openlm", "depth", 0.378),
+        ("openlm", "heads", 0.343),
+        ("openlm", "head-width", 0.640),
+        ("transformer-xl", "decoder-parameters", 0.974),
     ],
 )
 def test_sizes_alone_rank_the_released_tables(
@@ -105,3 +133,15 @@ def test_sizes_with_few_values_rank_worse_once_ties_are_broken(
     table = load("flexibert", real_data)
     scores = counters.score(name, table)
     assert round(untied(spearman(scores, table.targets), scores), 3) == rho
+
+
+@pytest.mark.parametrize(
+    ("name", "ordered"), [("parameters", 60), ("heads", 19), ("head-width", 101)]
+)
+def test_among_decoders_alike_in_depth_and_width_only_counters_of_heads_tell(
+    real_data: Path, name: str, ordered: float
+) -> None:
+    table = load("openlm", real_data)
+    found = pairs_within(counters.score(name, table), table.targets, table.groups("depth-width"))
+    assert found is not None
+    assert (found.n, found.share * found.n) == (120, pytest.approx(ordered))

@@ -13,6 +13,7 @@ from lpzero.judgement import counters
 from lpzero.judgement.correlation import spearman
 from lpzero.judgement.judgement import judge
 from lpzero.judgement.table import PARTS, SPLIT_PARTS, TableJudge
+from spaces.errors import UnknownNameError
 from spaces.tables import split
 from tests.lpzero.small_campaign import table
 
@@ -39,6 +40,16 @@ def test_every_part_is_judged_on_its_rows_in_one_order(scores: FloatArray) -> No
     for part, rows in expected.items():
         assert found[part] == judge(scores[rows], TABLE.targets[rows], sizes[rows], groups[rows])
         assert judged.rho(scores, part) == spearman(scores[rows], TABLE.targets[rows])
+
+
+def test_groups_may_be_those_of_a_column(scores: FloatArray) -> None:
+    kind = np.arange(len(TABLE)) % 3
+    grouped = replace(TABLE, extra={"kind": kind * 10.0})
+    found = TableJudge(grouped, within="kind").judge(scores)["all"]
+    assert found == judge(scores, TABLE.targets, counters.score("parameters", TABLE), kind)
+    assert found.n_within == len(TABLE)
+    with pytest.raises(UnknownNameError, match="unknown grouping 'kinds'; did you mean 'kind'"):
+        TableJudge(grouped, within="kinds").judge(scores)
 
 
 def test_the_test_rows_stay_closed_until_they_are_asked_for(scores: FloatArray) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import spaces
+from lpzero.cli.main import run
 from lpzero.errors import InputError
 from lpzero.parallel import Lost, stream
 from lpzero.parallel.tasks import Payload
@@ -191,15 +192,15 @@ def test_workers_of_another_version_are_refused(
 VERBS = """
 import json, sys
 from lpzero.cli.main import run
-from lpzero.report import style
-style.encode = lambda figure, form: b"<svg></svg>"  # pages are not compared
+from lpzero.report import page
+page._encoded = lambda chart: {"svg": b"<svg></svg>"}  # pages are not compared
 where = json.loads(sys.argv[1])
 own = ["--plugin", "my_work.py", "--cache", "cache"] + where
 table = ["results.csv", "--space", "my_work:SPACE", "--target", "accuracy"] + own
 table += ["--batch", "2", "--length", "4"]
 formulas = ["--proxy", "sum(softsign(W))", "--proxy", "snip"]
 quick = ["--generations", "1", "--permutations", "0", "--population", "4", "--offspring", "2"]
-quick += ["--unaries", "1", "--choose", "train", "--quiet"]
+quick += ["--unaries", "1", "--terms", "1", "--choose", "train", "--quiet"]
 loop = ["--loop", "random", "--samples", "6", "--evaluator", "proxy", "--quiet"]
 for words in (
     ["stats", *table],
@@ -257,40 +258,41 @@ def test_every_verb_writes_the_same_bytes_with_a_space_and_a_primitive_of_ones_o
     record_property("cluster", f"{cluster.backend}: {verbs}: {len(found)} files with equal bytes")
 
 
+@pytest.mark.parametrize("cluster", ["dask"], indirect=True)
 def test_a_dask_scheduler_that_comes_back_empty_gets_everything_again(
-    tmp_path: Path, record_property: Tell
+    cluster: DaskLoopback, record_property: Tell
 ) -> None:
-    pytest.importorskip("distributed")
     numbers = np.arange(1 << 16, dtype=np.float64)
 
     def work(x: int) -> float:
         time.sleep(0.02)
         return float(numbers[x])
 
-    own = DaskLoopback(tmp_path)
-    try:
-        found: dict[int, float | Lost] = {}
-        for index, result in stream(work, range(200), own.workers):
-            found[index] = result
-            if len(found) == 20:
-                killed = own.restart_head()
-    finally:
-        own.close()
+    found: dict[int, float | Lost] = {}
+    for index, result in stream(work, range(200), cluster.workers):
+        found[index] = result
+        if len(found) == 20:
+            killed = cluster.restart_head()
     assert found == {i: float(i) for i in range(200)}
-    told = f"{killed} and both workers killed after 20 of 200 items, others started: all answered"
+    told = f"{killed} and all workers killed after 20 of 200 items, others started: all answered"
     record_property("cluster", f"dask: {told}")
 
 
 @on_each
 def test_a_killed_head_is_one_line_and_the_same_command_continues(
-    cluster: Loopback, tmp_path: Path, record_property: Tell
+    cluster: Loopback, tmp_path: Path, record_property: Tell, capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ("--backend", cluster.backend, "--scheduler", cluster.address)
     cache = tmp_path / "cache"
-    words = [sys.executable, "-m", "lpzero.cli.main", "stats", "nano-flexibert", "--cache"]
-    words += [str(cache), "--format", "json", "--batch", "2", "--length", "4"]
+    words = ["stats", "nano-flexibert", "--cache", str(cache), "--format", "json"]
+    words += ["--batch", "2", "--length", "4"]
+    python = [sys.executable, "-m", "lpzero.cli.main"]
     running = subprocess.Popen(
-        [*words, *where], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*python, *words, *where],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         end = time.monotonic() + 600
@@ -319,8 +321,8 @@ def test_a_killed_head_is_one_line_and_the_same_command_continues(
         # the test of sketches): Dask, which starts sooner, shows it for both.
         record_property("cluster", told)
         return
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    report = json.loads(done.stdout)
+    assert run(words) == 0
+    report = json.loads(capsys.readouterr().out)
     assert report["present"] == len(before)
     assert report["built"] + report["present"] == report["n"]
     record_property("cluster", f"{told}, continued by {report['built']} more")

@@ -88,6 +88,7 @@ def test_a_question_that_is_lost_does_not_stop_a_run(
     assert lost.failed == (1 if name == "run" else times)  # versions are compared by tasks too
 
 
+@pytest.mark.slow
 def test_without_workers_the_payload_waits_for_the_first(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

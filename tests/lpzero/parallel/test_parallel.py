@@ -113,6 +113,7 @@ def test_an_unknown_backend_or_number_of_jobs_is_refused() -> None:
         Workers(scheduler="tcp://127.0.0.1:8786")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "address", "told"),
     [

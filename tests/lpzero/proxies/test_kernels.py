@@ -59,6 +59,7 @@ def test_ntkt_is_the_probes_quadratic_form_of_every_outputs_gradient() -> None:
     assert value("ntk-condition", net) == pytest.approx(condition, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [None, 1])
 def test_the_trace_without_gradients_is_that_of_the_kernel(chunk: int | None) -> None:
     arch = Gpt2Arch(64, (2, 4, 2), (256, 320, 256), -1, 1)

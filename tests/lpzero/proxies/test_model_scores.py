@@ -52,6 +52,7 @@ def test_scores_are_those_of_rank(space_name: str, tmp_path: Path) -> None:
     assert scores["snip-normalised"] < scores["snip"]
 
 
+@pytest.mark.slow
 def test_a_loss_is_one_number_or_one_per_sample() -> None:
     asked = ["snip", "zico", "grasp", "sum(mul(abs(G), abs(W)))", "mean(fro(J))"]
 

@@ -46,7 +46,7 @@ def test_the_code_of_the_page_runs(shown: dict[str, Any]) -> None:
     assert found.best_["rho"].keys() == {"train", "valid", "test"}
     assert f"{found.best_['rho']['test']:.3f}" in repr(found)
     assert "<table>" in found._repr_html_()
-    assert str(found.best_.formula) in [row["formula"] for row in found.hall_of_fame_]
+    assert str(found.best_.formula) in [line["formula"] for line in found.result_["top"]]
     assert len(found.history_) == 3
     assert shown["best_rho"] == max(row["rho"] for row in shown["ranked"])
     assert Path("best.json").exists()
@@ -56,6 +56,7 @@ def test_the_code_of_the_page_runs(shown: dict[str, Any]) -> None:
     assert len(shown["figure"].data) > 0
 
 
+@pytest.mark.slow
 def test_a_campaign_that_has_not_run_says_so() -> None:
     waiting = lpzero.Discovery("nano-gpt2", generations=1)
     assert repr(waiting) == "Discovery(nano-gpt2, generations=1)"
@@ -78,6 +79,7 @@ def test_rows_are_printed_shown_and_escaped() -> None:
     assert repr(Rows({"n": i} for i in range(25))).endswith("... and 15 more")
 
 
+@pytest.mark.slow
 def test_rows_become_a_frame_where_pandas_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows([{"name": "a", "rho": 0.25}, {"name": "b", "rho": 1.0}], ("name",))
     with monkeypatch.context() as patch:
@@ -104,6 +106,7 @@ def test_importing_is_cheap(code: str) -> None:
     assert not {"torch", "numpy", "scipy", "sympy", "matplotlib", "click"} & set(loaded)
 
 
+@pytest.mark.slow
 def test_the_package_is_a_command() -> None:
     words = [sys.executable, "-m", "lpzero", "--version"]
     assert "lpzero" in subprocess.run(words, capture_output=True, text=True, check=True).stdout

@@ -13,10 +13,10 @@ import pytest
 from lpzero.report import style
 from tests.lpzero.small_campaign import discovery, table
 
+pytestmark = pytest.mark.slow
 PAGE = Path(__file__).parents[3] / "docs" / "report.md"
 
 
-@pytest.mark.slow
 def test_the_example_draws_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(style, "encode", lambda figure, form: form.encode())  # drawing takes long

@@ -166,6 +166,7 @@ def test_nothing_behind_a_link_is_changed(
         assert "Traceback" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [layout.LOCK, layout.JOURNAL])
 @pytest.mark.parametrize("make_link", [os.symlink, os.link])
 def test_a_link_that_would_be_written_through_is_named(

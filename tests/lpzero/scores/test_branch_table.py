@@ -101,6 +101,7 @@ def test_means_equal_the_reference() -> None:
                 assert not found[len(values) :].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", ["mul", "matmul"])
 def test_products_of_all_pairs_equal_the_reference(operation: str) -> None:
     chains = surviving(1, same_statistic=True)

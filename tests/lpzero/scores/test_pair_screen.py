@@ -39,6 +39,7 @@ def pairs() -> list[tuple[int, int, Fraction]]:
     ]
 
 
+@pytest.mark.slow
 def test_the_closed_form_is_the_correlation_of_the_logarithms() -> None:
     screen, ranks = PairScreen.of(LOGS), rank_targets(TARGETS)
     with_target = screen.with_target(ranks)
@@ -59,6 +60,7 @@ def test_a_constant_product_correlates_with_nothing() -> None:
     assert found.tolist() == [[-1.0, 0.0], [-1.0, -1.0]]
 
 
+@pytest.mark.slow
 def test_the_best_pairs_are_those_of_a_plain_loop() -> None:
     ranks, one = rank_targets(TARGETS), Fraction(1)
     every = [Factors(((first, one), (second, power))) for first, second, power in pairs()]

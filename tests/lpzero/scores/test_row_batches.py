@@ -106,6 +106,7 @@ def test_some_rows_of_a_table_are_scored_as_in_the_whole(monkeypatch: pytest.Mon
     np.testing.assert_array_equal(some, expected)
 
 
+@pytest.mark.slow
 def test_only_large_tables_are_scored_in_batches(
     stored: Sketches, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ def test_pairs_hold_every_product_of_two_once() -> None:
     assert ratios == {(a, b, e) for a, b in product(range(7), repeat=2) if a != b for e in wanted}
 
 
+@pytest.mark.slow
 def test_a_wide_beam_finds_the_best_product_of_two() -> None:
     logs, target = _logs(12, 30, 0), np.random.default_rng(1).normal(size=30)
     ranks = rank_targets(target)

@@ -148,6 +148,7 @@ def test_a_loss_that_no_architecture_has_is_no_failure_of_theirs(jobs: int, tmp_
     assert contents(tmp_path) == {}
 
 
+@pytest.mark.slow
 def test_a_failed_architecture_says_why_when_asked_for(tmp_path: Path) -> None:
     space = Fragile()
     archs = tuple(space.sample(random.Random(seed)) for seed in range(6))

@@ -108,6 +108,7 @@ def test_definitions_are_in_the_address_and_ours_leave_it_as_it_was() -> None:
         SketchOptions(definitions="theirs")
 
 
+@pytest.mark.slow
 def test_an_exported_formula_keeps_its_definitions_on_sketches_and_on_networks(
     tmp_path: Path,
 ) -> None:

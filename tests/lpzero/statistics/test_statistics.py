@@ -332,6 +332,7 @@ def test_a_shared_table_has_one_gradient_at_both_ends() -> None:
         assert torch.equal(ends["embedding"][name][0].values, ends["head"][name][0].values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("space", "arch"), WITH_ENDS, ids=END_NAMES)
 def test_blocks_are_those_of_a_model_that_names_no_ends(
     space: Any, arch: Any, monkeypatch: pytest.MonkeyPatch

@@ -100,6 +100,7 @@ def test_usual_bins_are_a_million_parameters() -> None:
     assert [p.low for p in found] == sorted({p.low for p in found})
 
 
+@pytest.mark.slow
 def test_widths_and_depths_are_drawn_alike() -> None:
     preferred = select(SALIENCY, [0, 10**9], per_bin=100)
     wide = Counter((p.arch.hidden, len(p.arch.layers)) for p in preferred)
@@ -148,6 +149,7 @@ def test_spaces_without_isomers_or_with_too_many_are_sampled() -> None:
     assert len(drawn_archs) == convolutions.cardinality()  # a tiny one is exhausted
 
 
+@pytest.mark.slow
 def test_by_totals_the_best_of_all_with_the_same_sums_is_elected() -> None:
     saliency = drawn(THREE, 9)
     layers = [AutoFormerLayer(*pair) for pair in itertools.product(THREE.heads, THREE.ratios)]

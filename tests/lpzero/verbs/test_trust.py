@@ -83,6 +83,7 @@ def test_without_the_boundary_the_attacks_succeed(seen: dict[str, Any]) -> None:
     assert {verb for verb, n_run in seen["reached"].items() if n_run} == LOOK_UP
 
 
+@pytest.mark.slow
 def test_the_hook_sees_what_it_looks_for(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, pickle, runpy, socket, subprocess, sys

@@ -140,6 +140,7 @@ def test_the_released_logs_have_the_sizes_that_are_counted_here() -> None:
     assert all(narrow.parameters(cell) == counted[model] for cell, model in joined)
 
 
+@pytest.mark.slow
 @released
 def test_the_released_tables() -> None:
     wikitext2, ptb = load("rnn-wikitext2"), load("rnn-ptb")

@@ -129,12 +129,14 @@ def test_nothing_is_cut_off_and_axes_are_labelled(name: str) -> None:
     assert sum(map(bool, texts)) >= 1 + (name not in ("ranking", "pairs"))
 
 
+@pytest.mark.slow
 def test_drawing_leaves_matplotlib_as_it_was() -> None:
     before = dict(matplotlib.rcParams)
     style.encode(draw(CHARTS["scores"]()), "svg")
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.slow
 def test_a_figure_is_saved_by_the_end_of_its_name(tmp_path: Path) -> None:
     path = style.save(draw(CHARTS["ranking"]()), tmp_path / "new" / "bars.pdf")
     assert path.read_bytes().startswith(b"%PDF")
