@@ -30,6 +30,7 @@ class Discovery(_Discovery):
     rows (larger is better), `score` is Spearman's rho, and
 
     best_: the winner, with rho on train, valid and test.
+    predictor_: the best guess, with standard deviations, which is not a formula.
     hall_of_fame_: the best formulas. history_: a row per generation. result_: everything.
     feature_names_in_, n_features_in_: the columns, if `fit` was given X.
 
@@ -138,6 +139,10 @@ class Discovery(_Discovery):
         stable: float | None = None
             With choose stable: the least rank correlation between the scores of two seeds.
             [default: 0.998]
+        predictor: str | None = None
+            With choose nested: gp also fits a predictor, the mean of the winner's and a Gaussian
+            process's normal scores, which ranks best but is not a formula; none does not. [default:
+            gp]
         seed: int | None = None
             The seed of the search. [default: 0; paper: 42; released: 42]
         start: Sequence[str] | None = None
@@ -245,6 +250,7 @@ class Discovery(_Discovery):
         choose: str | None = None,
         weights_seeds: int | None = None,
         stable: float | None = None,
+        predictor: str | None = None,
         seed: int | None = None,
         start: Sequence[str] | None = None,
         target: str | None = None,
@@ -432,6 +438,7 @@ def rank(
     batches: int = 1,
     loss: str = "auto",
     split_seed: int = 0,
+    within: str = "depth-width",
     exact: bool = False,
     chunk: int | None = None,
     out: str | Path | None = None,
@@ -474,6 +481,8 @@ def rank(
             The loss to differentiate; auto is next-token for language models, else cotangent.
         split_seed: int = 0
             The seed of the train/valid/test split.
+        within: str = 'depth-width'
+            Rank within equal depth, width, depth-width, or an extra column of the table.
         exact: bool = False
             Also score formulas on whole tensors, and correlate both scores.
         chunk: int | None = None

@@ -139,8 +139,8 @@ class TableFitness:
 
         They depend on the number of rows alone, so that every split reads the same networks.
         """
-        n = len(self.table)
-        if self.settings.choose != NESTED or self.settings.weights_seeds > 1:
+        n, s = len(self.table), self.settings
+        if s.choose != NESTED or s.weights_seeds > 1 or s.columns_only:
             return np.arange(n)
         drawn = np.random.Generator(np.random.Philox(np.random.SeedSequence([n])))
         return np.sort(drawn.permutation(n)[:REPEATED_ROWS])
@@ -216,7 +216,7 @@ class TableFitness:
         if not self.settings.reads_second_seed:
             return None
         if self.settings.columns_only:
-            return None if columns is None else Values(columns=columns().at(self.repeated_rows))
+            return None if columns is None else Values(columns=columns().values)
         sketches = self._second_seed_sketches
         if sketches is None:
             return None
