@@ -100,6 +100,11 @@ def run(request: Request, screen: Screen) -> Outcome:
     )
     table = request.file.load_networks(request.table, running.tables_folder)
     sketch = request.networks.sketch(request.weights_seed)
+    parts = split(table, request.split_seed)
+    folder = Path(request.out or _default_folder(request, table.name))
+    config = exhaustive_config(table, parts, settings, sketch)
+    directory = RunDirectory(folder, config, True, lock=settings.lock)
+    directory.stored()  # before sketches are extracted, which may take long
     builder = Builder(
         sketch,
         Store(running.folder),
@@ -112,8 +117,6 @@ def run(request: Request, screen: Screen) -> Outcome:
     other = replace(sketch, seed=sketch.seed + 1, batch_seed=sketch.batch_seed + 1)
     label = screen.label("sketches, other seed")
     second = sketches(table, replace(builder, options=other, label=label))
-    parts = split(table, request.split_seed)
-    folder = Path(request.out or _default_folder(request, table.name))
     measured = engine.exhaust(table, first, parts, folder, settings, sketch)
     count = best_count(table, parts.train)
     result = engine.report(table, parts, measured, settings, query, count, second)
@@ -123,8 +126,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     }
     sheet = engine.scores(table, parts, measured[1], result, settings.workers)
     seconds = time.perf_counter() - start
-    config = exhaustive_config(table, parts, settings, sketch)
-    with RunDirectory(folder, config, True, lock=settings.lock) as directory:
+    with directory:
         directory.write_result(result, seconds, sheet)
     return Outcome({**result, "out": str(folder), "seconds": round(seconds, 3)})
 

@@ -46,7 +46,7 @@ def test_the_code_of_the_page_runs(shown: dict[str, Any]) -> None:
     assert found.best_["rho"].keys() == {"train", "valid", "test"}
     assert f"{found.best_['rho']['test']:.3f}" in repr(found)
     assert "<table>" in found._repr_html_()
-    assert str(found.best_.formula) in [row["formula"] for row in found.hall_of_fame_]
+    assert str(found.best_.formula) in [line["formula"] for line in found.result_["top"]]
     assert len(found.history_) == 3
     assert shown["best_rho"] == max(row["rho"] for row in shown["ranked"])
     assert Path("best.json").exists()
