@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reor
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lowest fuzz tools lint types unit format hooks clean
+.PHONY: help run test quick lowest fuzz docs dist tools lint types unit format hooks clean
 
 help:  ## show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	@touch $@
 
-run: $(STAMP)  ## the main job: a small campaign on the embedded table nano-gpt2, and its page
+run: $(STAMP)  ## the main job: a small campaign on the included table nano-gpt2, and its page
 	@$(BIN)/lpzero tables
 	@$(BIN)/lpzero counters nano-gpt2
 	$(BIN)/lpzero discover nano-gpt2 --out runs/nano-gpt2 --resume --jobs $(JOBS)
@@ -43,6 +43,15 @@ lowest:  ## the fast tests with the lowest declared version of every dependency 
 fuzz: $(STAMP)  ## coverage-guided fuzzing of every reader of untrusted files, FUZZ_SECONDS each
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	$(BIN)/python -m experiments.fuzz.run --seconds $(FUZZ_SECONDS)
+
+docs: $(STAMP)  ## the documentation's site in build/site; a broken link is an error
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m sphinx -q -W --keep-going -c docs -b html . build/site
+	@echo build/site/README.html
+
+dist: $(STAMP)  ## the wheel and the sdist in dist, built and checked
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt setuptools
+	$(BIN)/python .ci/dist.py
 
 tools:  ## a browser, pdflatex and poppler for the tests that use them (apt, root; best effort)
 	@.ci/tools

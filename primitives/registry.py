@@ -74,7 +74,7 @@ _unaries: dict[str, Unary] = {}
 _origins: dict[str, str] = {}  # of primitives from outside this package: digests of their source
 _binaries: dict[str, Binary] = {}
 UNARIES: Mapping[str, Unary] = MappingProxyType(_unaries)
-_PACKAGE = "primitives."
+_PACKAGE = f"{__package__}."
 BINARIES: Mapping[str, Binary] = MappingProxyType(_binaries)
 # Words with another meaning; the reduction `mean` is told from the unary one by its place.
 _RESERVED = (frozenset(POSITION_REDUCTIONS) | frozenset(SIZES)) - {"mean"}

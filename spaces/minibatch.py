@@ -109,15 +109,34 @@ class Minibatch:
             images: Any = space
             return replace(images, n_images=self.inputs).batch(seed)  # type: ignore[no-any-return]
         shape = self.shape(space)
-        most = getattr(space, "context", None)
-        if most is not None and shape[1] > most:
-            raise BatchError(f"length is {shape[1]}; models of {space.name} read at most {most}")
         if self.corpus is not None:
             return self.of_text(space.vocabulary, shape, seed)
         if space.reads_text:
             other: Any = replace(space, batch_shape=shape)  # type: ignore[type-var]
             return other.batch(seed)  # type: ignore[no-any-return]
         return space.draw_batch(shape, seed)
+
+    def check_pass(self, space: Space[Any], arch: Any, chunk: int | None) -> None:
+        """Raise MemoryLimitError unless a pass of the batch through the network fits.
+
+        `chunk` inputs at a time are passed; None is all of them. A batch that is not larger than
+        the usual one fits.
+        """
+        inputs, length = self.shape(space)
+        if inputs <= space.batch_shape[0] and length <= space.batch_shape[1]:
+            return
+        import torch
+
+        from spaces import outlines
+
+        memory.check_batch((inputs, length))
+        n_passed = min(inputs, chunk or inputs)
+        if isinstance(space, ImageSpace):
+            empty = torch.empty(n_passed, 3, space.image, space.image, device="meta")
+        else:
+            empty = torch.empty(n_passed, length, dtype=torch.int64, device="meta")
+        name = f"a network of {space.name} with a batch of {inputs:,}"
+        outlines.check_pass(space.build(arch, 0).to("meta"), empty, name)
 
     def of_text(self, vocabulary: int, shape: tuple[int, int], seed: int) -> Tensor:
         """Sequences (B, T) of the corpus for models that know so many tokens."""
@@ -145,8 +164,10 @@ class Minibatch:
             return text_windows(file, size, shape, seed)
 
     def shape(self, space: Space[Any]) -> tuple[int, int]:
-        """The number of inputs, and of tokens per input."""
-        usual = space.batch_shape
+        """The number of inputs, and of tokens per input; raise BatchError if these are too many."""
+        usual, most = space.batch_shape, getattr(space, "context", None)
+        if most is not None and self.length is not None and self.length > most:
+            raise BatchError(f"length is {self.length}; models of {space.name} read at most {most}")
         return self.inputs or usual[0], self.length or usual[1]
 
     def to_json(self) -> dict[str, Any]:

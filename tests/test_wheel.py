@@ -24,7 +24,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source.mkdir()
     for name in ("lpzero", "primitives", "spaces"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+    for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
     words = [sys.executable, "-m", "pip", "wheel", str(source), "--no-deps"]
     built = subprocess.run(
@@ -59,33 +59,83 @@ def test_folders_with_our_names_do_not_break_it(
         (tmp_path / name).mkdir()
         if is_package:
             (tmp_path / name / "__init__.py").write_text("")
-    around = {**os.environ, "PYTHONPATH": str(site)}
-    around.pop("PYTHONDONTWRITEBYTECODE", None)  # the first process compiles for all
-
-    def output(*words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, env=around, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
 
     # With -m the working directory is first on the path.
-    assert "nano-gpt2" in output("-m", "lpzero", "tables")
+    assert "nano-gpt2" in run(site, tmp_path, "-m", "lpzero", "tables")
     if is_package:  # which hides more: a verb that imports nearly everything
-        assert "104" in output("-m", "lpzero", "rank", "nano-gpt2", "--proxy", "depth")
-    code = "import lpzero, spaces, primitives; print(spaces.__file__, primitives.__file__)"
-    assert output("-c", code).count(str(site)) == 2
+        words = ("-m", "lpzero", "rank", "nano-gpt2", "--proxy", "depth")
+        assert "104" in run(site, tmp_path, *words)
 
 
-def test_a_package_that_was_imported_first_is_named(site: Path, tmp_path: Path) -> None:
+def run(path: Path, folder: Path, *words: str) -> str:
+    """The output of Python with these words in the folder, and with the path before others."""
+    around = {**os.environ, "PYTHONPATH": str(path)}
+    around.pop("PYTHONDONTWRITEBYTECODE", None)  # the first process compiles for all
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=around, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+USERS = """
+{imports}
+from lpzero.parallel import Workers, stream
+assert spaces.MINE == 7, spaces
+assert lpzero.load_table("nano-gpt2").space.name == "nano-gpt2"
+
+def double(item):
+    import spaces
+    return item * spaces.MINE
+
+if __name__ == "__main__":
+    print(sorted(value for _, value in stream(double, [1, 2], Workers(2))))
+"""
+
+
+@pytest.mark.parametrize("imports", ["import spaces, lpzero", "import lpzero, spaces"])
+def test_a_users_own_spaces_is_the_users(site: Path, tmp_path: Path, imports: str) -> None:
+    (tmp_path / "spaces.py").write_text("MINE = 7")
+    (tmp_path / "script.py").write_text(USERS.format(imports=imports))
+    assert run(site, tmp_path, "script.py") == "[7, 14]"
+    code = USERS.format(imports=imports).partition("def double")[0]  # as a notebook runs it
+    assert run(site, tmp_path, "-c", f"{code}\nprint(spaces.__file__)").endswith("spaces.py")
+
+
+# The environment of the tests has the repository itself, as an editable install.
+ALONE = """
+import os, sys
+sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in repr(f).lower()]
+sys.path[:] = [p for p in sys.path if not os.path.isdir(os.path.join(p, "spaces"))]
+"""
+
+
+def test_without_another_one_the_short_names_are_ours(site: Path, tmp_path: Path) -> None:
+    code = "import lpzero, spaces.taps, lpzero.spaces.taps as t; print(spaces.taps is t)"
+    assert run(site, tmp_path, "-c", ALONE + code) == "True"
+    code = "import lpzero; from primitives import parse; print(parse('sum(l1(W))'))"
+    assert run(site, tmp_path, "-c", ALONE + code) == "sum(l1(W))"
+
+
+def test_the_wheel_exports_the_bytes_of_the_repository(site: Path, tmp_path: Path) -> None:
+    words = ("-m", "lpzero", "export", "sum(mul(abs(G), abs(W)))", "--to", "python")
+    assert run(site, tmp_path, *words) == run(ROOT, tmp_path, *words)
+
+
+def test_in_the_repository_both_names_are_one_module(tmp_path: Path) -> None:
+    code = "import lpzero.spaces.taps as t, spaces.taps; print(spaces.taps is t, t.__name__)"
+    assert run(ROOT, tmp_path, "-c", code) == "True spaces.taps"
+
+
+def test_in_the_repository_another_package_that_came_first_is_named(tmp_path: Path) -> None:
     (tmp_path / "spaces").mkdir()
     (tmp_path / "spaces" / "__init__.py").write_text("")
     done = subprocess.run(
         [sys.executable, "-c", "import spaces; import lpzero"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
         capture_output=True,
         text=True,
     )
-    assert "import lpzero first, or rename yours" in done.stderr
+    assert "import lpzero first, or install a wheel" in done.stderr
     assert str(tmp_path / "spaces") in done.stderr

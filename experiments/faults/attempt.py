@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import io
 import os
 import resource
 import signal
@@ -34,10 +36,11 @@ class Kill:
 
 @dataclass(frozen=True)
 class Failure:
-    """The n-th call that opens, writes, flushes or renames a file fails once, with this errno."""
+    """The n-th call of `FailingCalls` on files below the folder fails once, with this errno."""
 
     call: int
     errno: int
+    folder: Path
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def attempt(
     code, is_worker_killed = _wait(process, fault)
     seconds = time.monotonic() - start
     texts = [path.read_text(errors="replace") if path.exists() else "" for path in (out, err)]
-    n_steps = int(steps.read_text()) if steps.exists() else 0
+    n_steps = int(steps.read_text() or 0) if steps.exists() else 0
     for path in (out, err, steps):
         path.unlink(missing_ok=True)
     return Attempt(code, texts[0], texts[1], seconds, n_steps, is_worker_killed)
@@ -117,15 +120,17 @@ def _child(
     try:
         os.setpgid(0, 0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         for number, path in ((1, out), (2, err)):
-            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            os.dup2(os.open(path, flags), number)
+        written = os.open(steps, flags)
         sys.stdout = os.fdopen(1, "w", buffering=1)
         sys.stderr = os.fdopen(2, "w", buffering=1)
-        count = _Calls(fault) if isinstance(fault, Failure) else _Steps(fault)
+        count = FailingCalls(fault) if isinstance(fault, Failure) else _Steps(fault)
         code = run(list(arguments))
         sys.stdout.flush()
         sys.stderr.flush()
-        steps.write_text(str(count.n))
+        os.write(written, str(count.n).encode())
     finally:
         os._exit(code)
 
@@ -160,30 +165,43 @@ class _Steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-class _Calls:
-    """Counts the calls of `lpzero.files`, which alone writes files; the chosen one fails.
+class FailingCalls:
+    """Counts the calls that open, write, flush, rename or remove files and folders.
 
-    Stands in for the module `os` there.
+    The chosen one fails. Stands in for functions of `os`, and for `open`.
     """
 
-    _COUNTED = ("open", "write", "fsync", "ftruncate", "replace")
+    _COUNTED = ("open", "write", "pread", "fsync", "ftruncate", "replace", "mkdir", "unlink")
 
     def __init__(self, failure: Failure) -> None:
         self.n = 0
         self._failure = failure
-        for name in self._COUNTED:
-            setattr(self, name, self._counted(getattr(os, name)))
-        files.os = self  # type: ignore[assignment]
-        files.open = self._counted(open)  # type: ignore[attr-defined]
+        self._handles: set[int] = set()
+        self._replaced = [(os, name, getattr(os, name)) for name in self._COUNTED]
+        self._replaced += [(module, "open", open) for module in (builtins, io)]
+        for module, name, function in self._replaced:
+            setattr(module, name, self._counted(function))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(os, name)
+    def stop(self) -> None:
+        """Let calls work as before."""
+        for module, name, function in self._replaced:
+            setattr(module, name, function)
 
     def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
+        def call(subject: Any, *arguments: Any, **options: Any) -> Any:
+            is_path = not isinstance(subject, int)
+            if not (self._is_below(subject) if is_path else subject in self._handles):
+                return function(subject, *arguments, **options)
             self.n += 1
             if self.n == self._failure.call:
-                raise OSError(self._failure.errno, os.strerror(self._failure.errno))
-            return function(*arguments, **options)
+                number = self._failure.errno
+                raise OSError(number, os.strerror(number), *([subject] if is_path else []))
+            result = function(subject, *arguments, **options)
+            if is_path and function.__name__ == "open":
+                self._handles.add(result if isinstance(result, int) else result.fileno())
+            return result
 
         return call
+
+    def _is_below(self, path: Any) -> bool:
+        return os.path.abspath(os.fsdecode(path)).startswith(str(self._failure.folder))

@@ -244,15 +244,15 @@ def _killed(made: Undisturbed, case: dict[str, Any], number: int) -> dict[str, A
 
 def _failing(made: Undisturbed, case: dict[str, Any], number: int) -> dict[str, Any]:
     """The outcome of a command in which every call that writes fails in turn, then is repeated."""
-    command, is_empty = KILLED[case["failing"]]
-    whole = _whole(made, case["failing"])
+    command, _ = KILLED[case["failing"]]
+    whole = _whole(made, case["failing"], False)
     outcomes: Counter[str] = Counter()
     said, call = "", 0
     while True:
         call += 1
-        place = workload.copy(made.place(), _place(made.case), False, not is_empty)
+        place = workload.copy(made.place(), _place(made.case), False)
         error = ERRORS[(call + case["turn"]) % len(ERRORS)]
-        disturbed = attempt(command(place), made.case, Failure(call, error))
+        disturbed = attempt(command(place), made.case, Failure(call, error, place.run))
         if disturbed.code == 0 and disturbed.steps < call:
             break
         final = attempt(command(place), made.case)
@@ -280,9 +280,10 @@ def _after_failure(whole: dict[str, Any], place: Place, disturbed: Attempt, fina
     return "refused, then as if undisturbed" if bad == "refused" else "as if undisturbed"
 
 
-def _whole(made: Undisturbed, verb: str) -> dict[str, Any]:
-    """Time, steps and results of the undisturbed command."""
+def _whole(made: Undisturbed, verb: str, may_be_empty: bool = True) -> dict[str, Any]:
+    """Time, steps and results of the undisturbed command, by default with its usual cache."""
     command, is_empty = KILLED[verb]
+    is_empty = is_empty and may_be_empty
 
     def measure() -> dict[str, Any]:
         place = _place(made.reference)
@@ -297,7 +298,7 @@ def _whole(made: Undisturbed, verb: str) -> dict[str, Any]:
             "cache": workload.contents(place.cache) if is_empty else {},
         }
 
-    return _known(made, f"killed {verb}", measure)
+    return _known(made, f"killed {verb}{' with no cache' * is_empty}", measure)
 
 
 def _place(root: Path) -> Place:

@@ -22,7 +22,7 @@ from experiments.measured import measured
 
 _CHILD = "from experiments.fuzz.child import fuzz; fuzz()"
 _PROGRESS = re.compile(r"^#(\d+)\s+[A-Za-z]+\s+cov: (\d+)", re.M)
-_PATIENCE = 120  # seconds beyond those asked for: imports, and the last input
+_PATIENCE = 900  # seconds beyond those asked for: imports on a busy machine, and the last input
 
 
 @dataclass(frozen=True)

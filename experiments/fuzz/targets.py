@@ -27,6 +27,7 @@ from typing import Any
 import yaml
 
 import spaces
+from experiments.faults import made_tables
 from lpzero import files
 from lpzero.cli.main import explain
 from lpzero.discover.candidate import Candidate, is_candidate
@@ -37,7 +38,7 @@ from lpzero.hf.configuration import read_configuration
 from lpzero.judgement.measures import Measures
 from lpzero.runs.config import RunConfig, read_config, stored_command
 from lpzero.runs.journal import Journal, JournalFollower, read_journal
-from lpzero.runs.layout import COMMAND, CONFIG, JOURNAL, RESULT, place
+from lpzero.runs.layout import CONFIG, JOURNAL, RESULT, place
 from lpzero.runs.run import follow_run, last_record, line_of, open_run, report_unexpected_content
 from lpzero.statistics.layout import layout_from_json
 from lpzero.supernet.selection import read_preferred
@@ -250,23 +251,7 @@ def _read_naslib(path: Path) -> object:
 
 
 def _flexibert_tables() -> list[bytes]:
-    names = {name: kind for kind, name in flexibert.OPERATIONS.items()}
-    records = []
-    for number, arch in enumerate(_architectures("flexibert")):
-        layers = [
-            {
-                "operation_type": names[layer["operation"]][0],
-                "operation_parameter": names[layer["operation"]][1],
-                "num_operation_heads": layer["heads"],
-                "feed_forward_dimension": layer["ffn"],
-                "num_feed_forward": layer["stacks"],
-            }
-            for layer in arch["layers"]
-        ]
-        model = {"hidden_size": arch["hidden"], "nas_config": {"encoder_layers": layers}}
-        scores = dict.fromkeys(("glue", *flexibert.TASKS), number / 10)
-        about = {"id": number, "hparams": {"model_hparam_overrides": model}}
-        records.append({**about, "scores": scores})
+    records = made_tables.flexibert_records(_architectures("flexibert"))
     return [json.dumps(records[:1]).encode(), json.dumps(records).encode()]
 
 
@@ -406,7 +391,7 @@ def _sympy_exports() -> list[bytes]:
     return [f"{sympy_form.MARK}\n# formula: sum(abs(W))\n# A comment.\nAbs(W)\n".encode()]
 
 
-# Run directories: a file of lines becomes config.json, command.json, result.json and the journal
+# Run directories: a file of lines becomes config.json with its command, result.json, the journal
 
 
 def _candidates() -> list[dict[str, Any]]:
@@ -454,14 +439,13 @@ def _write_run(path: Path, data: bytes) -> None:
     values = [value if isinstance(value, dict) else {} for value in lines]
     about, command, result = [*values, {}, {}, {}][:3]
     folder = path.parent
-    for name in (CONFIG, COMMAND, RESULT, JOURNAL):
+    for name in (CONFIG, RESULT, JOURNAL):
         (folder / name).unlink(missing_ok=True)
     try:
         config = RunConfig(str(about.get("kind")), about.get("request", {}))
-        content = {**config.to_json(), **about}
+        content = {**config.to_json(), "command": command, **about}
         run = str(content["hash"])
         _write_sealed(folder / CONFIG, CONFIG, content)
-        _write_sealed(folder / COMMAND, place(run, COMMAND), command)
         _write_sealed(folder / RESULT, place(run, RESULT), result)
         with _journal(folder / JOURNAL, place(run, JOURNAL)) as journal:
             journal.append(value for value in values[3:] if value)

@@ -164,7 +164,13 @@ BUGS = (
         ("scores[np.newaxis, self.parts.valid]", "scores[np.newaxis, self.parts.train]", "valid measured on train rows"),
         ("np.sort(np.concatenate([self.parts.train, self.parts.valid]))", "self.parts.train", "formulas are chosen on train rows alone"),
         ("if measure == RHO_WITHIN and measures.n_within == 0:", "if False:", "valid rows without groups give 0"),
+        ("drawn.permutation(n)[:REPEATED_ROWS]", "drawn.permutation(n)", "every row is built with a second seed"),
         ("picked = random.Random(f\"rows {parts.seed}\").sample(range(n), settings.archs)", "picked = range(settings.archs)", "the first training rows instead of a sample"),
+    ]),
+    Bugs("lpzero/discover/levels.py", [_T + "discover/test_levels.py"], [
+        ("return self.rho <= 2 * self.error", "return False", "noise ends at a formula"),
+        ("np.where(usable, correlate_rows(np.log(first), logs), 0.0)", "np.ones(len(table))", "terms that do not repeat count as reliable"),
+        ("return self.counters.issuperset(formula.columns)", "return True", "a user's column counts as a counter"),
     ]),
     Bugs("lpzero/judgement/measures.py", [_T + "discover/test_objective.py"], [
         ("np.where(minus > plus, -1, 1)", "np.where(rhos[0] < 0, -1, 1)", "the sign from the first of several tables"),

@@ -141,8 +141,10 @@ def _project_errors() -> tuple[type[Exception], ...]:
 
     roots: list[type[Exception]] = [LPZeroError, SpaceError]
     # Only if the command imported the primitives; otherwise their errors cannot occur.
-    if "primitives.errors" in sys.modules:
-        roots.append(sys.modules["primitives.errors"].PrimitiveError)
+    # The two packages are side by side, at the top or, in a wheel, below lpzero.
+    loaded = sys.modules.get(SpaceError.__module__.replace("spaces", "primitives"))
+    if loaded is not None:
+        roots.append(loaded.PrimitiveError)
     return tuple(roots)
 
 

@@ -89,8 +89,23 @@ def _print_expectation(result: Fields) -> None:
         )
         if expected["warning"] is not None:
             output.note(f"warning: {expected['warning']}")
+    _print_predictor(result)
     if learning is not None:
         output.say(learning["sentence"])
+
+
+def _print_predictor(result: Fields) -> None:
+    """Say what the predictor beside the formula reaches: the best guess, but not a formula."""
+    found = result.get("predictor")
+    if found is not None:
+        [judged] = found["judged"].values()
+        low, high = judged["test"]["rho_ci"]
+        expected = found["expected"]
+        output.say(
+            f"predictor (best guess, not a formula): test rho {judged['test']['rho']:.3f}"
+            f" [{low:.3f}, {high:.3f}]"
+        )
+        output.say(f"  expected {expected['rho']:.3f} ± {expected['error']:.3f}")
 
 
 def _print_rivals(result: Fields) -> None:

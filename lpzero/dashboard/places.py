@@ -23,7 +23,6 @@ _MEGABYTE = 1 << 20
 # The largest file of each name that is read. Journals are read in pieces and may be of any size.
 LARGEST = {
     layout.CONFIG: 4 * _MEGABYTE,
-    layout.COMMAND: 4 * _MEGABYTE,
     layout.RESULT: 64 * _MEGABYTE,
     layout.SCORES: 64 * _MEGABYTE,
     layout.HALL: 16 * _MEGABYTE,

@@ -41,6 +41,7 @@ from primitives.statistics import STATISTICS
 METHODS = ("paper", "front", "random")
 ACROSS = ("regret", "fisher", "min", "pareto")
 NESTED = "nested"
+GP, NO_PREDICTOR = PREDICTORS = ("gp", "none")
 CHOOSE = (NESTED, "stable", "valid", "train")
 STABLE = 0.998  # the least rank correlation of scores from two seeds
 FITTED, AS_WRITTEN = SIGNS = ("fitted", "as-written")
@@ -56,6 +57,7 @@ _LATER = (
     "binary_weights",
     "whole_table",
     "weights_seeds",
+    "predictor",
 )
 
 
@@ -263,6 +265,13 @@ class Settings:
         STABLE,
         "With --choose stable: the least rank correlation between the scores of two seeds.",
         SHARE,
+        panel=JUDGEMENT,
+    )
+    predictor: str = option(
+        GP,
+        "With --choose nested: gp also fits a predictor, the mean of the winner's and a Gaussian"
+        " process's normal scores, which ranks best but is not a formula; none does not.",
+        OneOf("predictor", PREDICTORS),
         panel=JUDGEMENT,
     )
     seed: int = option(0, "The seed of the search.", SEED)

@@ -7,7 +7,6 @@ transformers works, its hub is offline.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -21,7 +20,7 @@ from typing import Any
 
 from lpzero.errors import InputError
 from spaces.errors import SpaceError, as_text, shown
-from spaces.untrusted import UntrustedError, read_regular
+from spaces.tables.readers import read_json
 
 CONFIG = "config.json"
 _LARGEST = 1 << 20  # bytes of a configuration
@@ -44,15 +43,7 @@ def read_configuration(path: str | Path) -> dict[str, Any]:
     """The fields of a configuration file, or of the one in a folder."""
     place = Path(path)
     place = place / CONFIG if place.is_dir() else place
-    try:
-        fields = json.loads(read_regular(place, _LARGEST))
-    except FileNotFoundError:
-        raise InputError(f"there is no configuration {place}") from None
-    except (UntrustedError, PermissionError, IsADirectoryError) as error:
-        raise InputError(f"{place}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{place} is not a JSON configuration: {reason}") from None
+    fields = read_json(place, _LARGEST)
     if not isinstance(fields, dict):
         raise InputError(f"{place} holds {shown(fields)}, expected an object with model_type")
     return checked_fields(fields, str(place))

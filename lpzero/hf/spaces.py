@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from torch import nn
 
 from lpzero.errors import InputError
@@ -35,7 +34,7 @@ from spaces.errors import DeclarationError, as_text, shown
 from spaces.own.configuration import DEPTHS, MOST_VALUES, Configuration
 from spaces.own.space import Holds, OwnSpace, laid_out_fits
 from spaces.own.where import Where
-from spaces.untrusted import UntrustedError, read_regular
+from spaces.tables.readers import read_yaml
 
 _LARGEST = 1 << 16  # bytes of a space; the YAML reader takes a second for so many
 _KEYS = ("model_type", "fields", "search", "batch", "where")
@@ -101,18 +100,7 @@ def _refused(of: HfSpace, arch: Configuration, shape: tuple[int, ...]) -> str | 
 def read_space(path: str | Path) -> HfSpace:
     """The space that a YAML file describes."""
     place = Path(path)
-    try:
-        given = yaml.safe_load(read_regular(place, _LARGEST))
-    except FileNotFoundError:
-        raise InputError(f"there is no file {place}") from None
-    except (UntrustedError, PermissionError, IsADirectoryError) as error:
-        raise InputError(f"{place}: {error.strerror}") from None
-    except (
-        # A value that its tag does not fit, such as `!!bool x`, is an error of Python.
-        *(yaml.YAMLError, ValueError, RecursionError),
-        *(OverflowError, AttributeError, LookupError, TypeError),
-    ) as error:
-        raise InputError(f"{place} is not YAML: {' '.join(str(error).split())[:200]}") from None
+    given = read_yaml(place, _LARGEST)
     if not isinstance(given, dict) or not set(given) <= set(_KEYS):
         raise InputError(f"{place} holds {shown(given)}, expected the keys {', '.join(_KEYS)}")
     return make_space(place.stem, given, str(place))

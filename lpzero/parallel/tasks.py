@@ -26,6 +26,9 @@ import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
+import lpzero
+import primitives
+import spaces
 from lpzero.errors import InputError, LPZeroError
 from lpzero.version import VERSION
 from primitives import registry
@@ -114,10 +117,10 @@ def _declare(modules: tuple[UserModule, ...], imported: tuple[str, ...], declare
     for module in modules:
         user_modules.restore(module)
     if declared:
-        primitives, spaces = pickle.loads(declared)  # noqa: S301 (from the driver)
-        for primitive, digest in primitives:
+        adopted, given = pickle.loads(declared)  # noqa: S301 (from the driver)
+        for primitive, digest in adopted:
             registry.adopt(primitive, digest)
-        for space in spaces:
+        for space in given:
             user_modules.remember_space(space.name, space)
 
 
@@ -138,7 +141,6 @@ def dumps(value: Any, is_inside: Callable[[pickle.PickleBuffer], bool] | None = 
     return written.getvalue()
 
 
-_PACKAGES = ("lpzero", "primitives", "spaces")
 # Of <malloc.h>: how much free memory a process keeps, and from which size on an array is a mapping
 # of its own. The values are the largest that glibc's own, dynamic thresholds reach.
 _MALLOC = {-1: 64 << 20, -3: 32 << 20}
@@ -228,10 +230,11 @@ def engine() -> str:
 
     Two checkouts of one version differ in their source; their results and what they send may, too.
     """
-    root, digest = Path(__file__).parents[2], hashlib.sha256()
-    for package in _PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(str(path.relative_to(root)).encode())
+    digest = hashlib.sha256()
+    for package in (lpzero, primitives, spaces):
+        root = Path(str(package.__file__)).parent
+        for path in sorted(root.rglob("*.py")):
+            digest.update(str(path.relative_to(root.parent)).encode())
             digest.update(path.read_bytes())
     return f"{VERSION} (source {digest.hexdigest()[:8]})"
 

@@ -152,9 +152,9 @@ class Measurements:
         addresses = [context.address(space, arch) for arch in archs]
         todo = self._missing(space, addresses, measures)
         if todo:
-            context.options.check_batch(space)
             known = dict(zip(addresses, archs, strict=True))
             order = sorted(todo, key=lambda name: (-space.flops(known[name]), name))
+            context.options.check_batch(space, known[order[0]], context.chunk)
             how = context.options, context.device, context.chunk, context.is_quick
             task = _MeasureTask(space, tuple(measures), *how, store)
             tasks = [(name, known[name]) for name in order]

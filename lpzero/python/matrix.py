@@ -17,12 +17,13 @@ from spaces.tables.splits import MIN_ROWS
 
 
 def read_matrix(X: Any) -> tuple[list[str] | None, FloatArray]:
-    """The headings, None if it has none, and the numbers (n, p), NaN where they are missing."""
+    """The headings, None if it has none, and the numbers (n, p), all of them finite."""
     if is_frame(X):
         rows = rows_of_frame(X, "X")
         columns = [rows.numbers(heading) for heading in rows.headings]
         named = all(isinstance(name, str) for name in getattr(X, "columns", rows.headings))
-        return rows.headings if named else None, np.array(columns, dtype=np.float64).T
+        numbers = np.array(columns, dtype=np.float64).T
+        return rows.headings if named else None, _finite(numbers, rows.headings)
     if hasattr(X, "toarray"):
         raise InputError("X is a sparse matrix, which is not supported: give X.toarray()")
     values = np.asarray(X)
@@ -39,9 +40,21 @@ def read_matrix(X: Any) -> tuple[list[str] | None, FloatArray]:
         )
     try:
         numbers = values.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise InputError(f"X does not hold numbers alone: {error}") from None
-    return None, np.where(np.isfinite(numbers), numbers, np.nan)
+    return None, _finite(numbers, default_names(values.shape[1]))
+
+
+def _finite(values: FloatArray, headings: Sequence[str]) -> FloatArray:
+    """The values; raise InputError, with the first column, if some are missing or not finite."""
+    missing = (~np.isfinite(values)).sum(axis=0)
+    for heading, n in zip(headings, missing, strict=True):
+        if n:
+            raise InputError(
+                f"X contains NaN or inf in {n:,} rows of column {heading}: fill or drop them, or"
+                " give Discovery(frame, target=...), which leaves out the fewest rows and columns"
+            )
+    return values
 
 
 def read_targets(y: Any) -> FloatArray:
@@ -54,9 +67,12 @@ def read_targets(y: Any) -> FloatArray:
     if values.ndim != 1:
         raise InputError(f"y has shape {values.shape}, expected a number for each row of X")
     try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
+        numbers = values.astype(np.float64)
+    except ValueError as error:
         raise InputError(f"y does not hold numbers alone: {error}") from None
+    if not np.isfinite(numbers).all():
+        raise InputError("y contains NaN or inf")
+    return numbers
 
 
 def table_of_matrix(X: Any, y: Any, smaller_is_better: bool = False) -> tuple[ColumnTable, bool]:

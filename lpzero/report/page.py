@@ -27,6 +27,7 @@ from lpzero.report.drawn_chart import draw
 from lpzero.report.figures.transfer import Transfer
 from lpzero.report.markup import Child, Markup, element, encodable, joined
 from lpzero.report.plotly_chart import bundle, digest
+from lpzero.runs.config import with_article
 from lpzero.runs.formula_run import UPSTREAM, FormulaRun
 from lpzero.runs.run import Run, kind_of, report_unexpected_content
 
@@ -249,7 +250,8 @@ def content_of(
         are_of_formulas = isinstance(run, FormulaRun) and isinstance(other, FormulaRun)
         if type(other) is not type(run) and not are_of_formulas:
             raise InputError(
-                f"{other.folder} is a {other.kind}: it cannot be compared with a {run.kind}"
+                f"{other.folder} is {with_article(other.kind)}: it cannot be compared with"
+                f" {with_article(run.kind)}"
             )
     page = resolve_name(kind_of(run.config).page)
     content: Content = page(run, beside, ranking, transfer)

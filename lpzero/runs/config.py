@@ -1,12 +1,13 @@
-"""The configuration of a run (config.json) and the command that started it (command.json).
+"""The configuration of a run (config.json), with the command that started it.
 
 `request` determines the run's results. It never changes, except for the fields listed in `growing`,
 and its hash identifies the run. A directory with another schema is refused with a message that
 says which version of the engine wrote it.
 
-A verb runs inside `started_by`; the directory of its run then keeps the command (`store_command`),
-and pages print it from there (`Run.command`). Options that are local, such as the number of
-processes, are not part of it, so that equal runs have equal files.
+A verb runs inside `started_by`; the config of its run then keeps the command (`write_config`), and
+pages print it from there (`Run.command`). Options that are local, such as the number of processes,
+are not part of it, so that equal runs have equal files. The command stands in the same file as the
+request, so that no failure leaves the one without the other.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from lpzero import files, plugins
 from lpzero.errors import EnvelopeError, InputError, RunError
 from lpzero.judgement.table import space_name
 from lpzero.options import chosen, options, renamed
-from lpzero.runs.layout import COMMAND, CONFIG, place
+from lpzero.runs.layout import CONFIG
 from lpzero.version import VERSION
 from primitives.errors import did_you_mean
 from spaces.untrusted import UntrustedError, read_json
@@ -85,11 +86,26 @@ class StoredConfig:
     hash: str
     versions: Mapping[str, str]
     request: Mapping[str, Any]
+    command: Any = None  # as it was read, see `stored_command`
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of config.json."""
+        content = {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "hash": self.hash,
+            "versions": self.versions,
+            "request": self.request,
+        }
+        return content if self.command is None else {**content, "command": self.command}
 
     def check_kind(self, kind: str) -> None:
         """Raise RunError if the directory holds another kind of run."""
         if self.kind != kind:
-            raise RunError(f"{self.folder} holds a {self.kind}, not a {kind}: choose another --out")
+            raise RunError(
+                f"{self.folder} holds {with_article(self.kind)}, not {with_article(kind)}: choose"
+                " another --out"
+            )
 
     def check_same(self, config: RunConfig) -> None:
         """Raise RunError, naming the differences, unless `config` describes this run."""
@@ -133,6 +149,11 @@ class StoredConfig:
         ]
 
 
+def with_article(kind: str) -> str:
+    """The kind of run with its article, as in "an exhaustive run"."""
+    return f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"
+
+
 def versions() -> dict[str, str]:
     """The versions of the engine and of the libraries that results may depend on."""
     by_name = {"lpzero": VERSION, "python": platform.python_version()}
@@ -144,9 +165,12 @@ def versions() -> dict[str, str]:
     return by_name
 
 
-def write_config(folder: Path, config: RunConfig) -> None:
-    """Write the sealed config.json of a new run."""
-    files.write_sealed(folder / CONFIG, CONFIG, config.to_json())
+def write_config(folder: Path, config: RunConfig | StoredConfig) -> None:
+    """Write the sealed config.json, with the running command if it starts runs of that kind."""
+    content, command = config.to_json(), _current.get()
+    if command is not None and command.kind == config.kind:
+        content["command"] = {"verb": command.verb, "options": dict(command.options)}
+    files.write_sealed(folder / CONFIG, CONFIG, content)
 
 
 def read_config(folder: Path) -> StoredConfig | None:
@@ -170,7 +194,7 @@ def read_config(folder: Path) -> StoredConfig | None:
         raise RunError(f"{path} is broken: restore it, or start again in another directory")
     stored = content["versions"] if isinstance(content["versions"], dict) else {}
     kind, name = str(content["kind"]), str(content["hash"])
-    return StoredConfig(folder, kind, name, stored, content["request"])
+    return StoredConfig(folder, kind, name, stored, content["request"], content.get("command"))
 
 
 def _read_object(path: Path) -> Any:
@@ -292,20 +316,9 @@ def started_by(command: Command | None) -> Iterator[None]:
         _current.reset(token)
 
 
-def store_command(folder: Path, kind: str, run: str) -> None:
-    """Write the command that is running, if it starts runs of that kind; `run` is the hash."""
-    command = _current.get()
-    if command is not None and command.kind == kind:
-        value = {"verb": command.verb, "options": dict(command.options)}
-        files.write_sealed(folder / COMMAND, place(run, COMMAND), value)
-
-
 def stored_command(config: StoredConfig) -> Command | None:
     """The command of the run with that config; None if it was not stored, or is not readable."""
-    try:
-        content = files.read_sealed(config.folder / COMMAND, place(config.hash, COMMAND))
-    except (FileNotFoundError, EnvelopeError):
-        return None
+    content = config.command if isinstance(config.command, dict) else {}
     name, given = content.get("verb"), content.get("options")
     if (
         name not in import_module(VERBS).commands()

@@ -22,8 +22,8 @@ from lpzero.runs.config import (
     RunConfig,
     StoredConfig,
     read_config,
-    store_command,
     versions,
+    with_article,
     write_config,
 )
 from lpzero.runs.journal import Check, Journal
@@ -108,7 +108,7 @@ class RunDirectory:
 
     def __enter__(self) -> RunDirectory:
         with contextlib.ExitStack() as stack:
-            self._stored()  # a directory that is refused is left as it is
+            self.stored()  # a directory that is refused is left as it is
             stack.enter_context(locked(self.folder, self.lock))
             self._claim()
             files.sweep(self.folder.rglob(f".*{files.TEMPORARY}"))
@@ -134,15 +134,13 @@ class RunDirectory:
             logger.warning("%s", remark)
 
     def _claim(self) -> None:
-        """Write the config into an empty directory, or note what differs from the config there."""
-        stored = self._stored()
-        if stored is None:
-            write_config(self.folder, self.config)
-        else:
+        """Write the config with the running command, or update the command in the stored one."""
+        stored = self.stored()
+        if stored is not None:
             self.remarks += stored.changed_versions()
-        store_command(self.folder, self.config.kind, (stored or self.config).hash)
+        write_config(self.folder, stored or self.config)
 
-    def _stored(self) -> StoredConfig | None:
+    def stored(self) -> StoredConfig | None:
         """The config in the directory, None if it is new; raise RunError if it cannot be used."""
         try:
             stored = read_config(self.folder)
@@ -157,7 +155,8 @@ class RunDirectory:
         stored.check_kind(kind)
         if not self.resume:
             raise RunError(
-                f"{self.folder} holds a {kind}: resume it with --resume, or choose another --out"
+                f"{self.folder} holds {with_article(kind)}: resume it with --resume, or choose"
+                " another --out"
             )
         stored.check_same(self.config)
         return stored
@@ -207,16 +206,20 @@ class RunDirectory:
         if self._journal is not None:
             self._journal.sync()
         files.write_json(self.folder / TIMING, {"seconds": round(seconds, 3)})
-        if scores is None:
-            (self.folder / SCORES).unlink(missing_ok=True)
-        else:
-            self._write_sealed(SCORES, scores, indent=None)
+        self.write_sealed(SCORES, scores)
         digests = {name: digest for name in DIGESTED if (digest := file_digest(self.folder / name))}
         about = {"digests": digests} if digests else {}
         self._write_sealed(RESULT, {**result, **about})
 
     def _write_sealed(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
         files.write_sealed(self.folder / name, self._place(name), value, indent)
+
+    def write_sealed(self, name: str, value: Mapping[str, Any] | None) -> None:
+        """Write an additional sealed file of this kind of run; None removes it."""
+        if value is None:
+            (self.folder / name).unlink(missing_ok=True)
+        else:
+            self._write_sealed(name, value, indent=None)
 
     def write_json(self, name: str, value: Any) -> None:
         """Write an additional JSON file of this kind of run."""

@@ -22,14 +22,14 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from lpzero.errors import RunError
 from lpzero.files import SEAL, AppendFile
-from spaces.untrusted import UntrustedError, open_regular, read_regular
+from spaces.untrusted import UntrustedError, open_regular, pieces_of
 
 _MARK, _END = f',"{SEAL}":"'.encode(), b'"}\n'
 _DIGITS = 32  # hexadecimal, of a SHA-256
@@ -52,18 +52,20 @@ class Journal:
 
     def __init__(self, path: Path, fits: Check, place: str = "") -> None:
         self.path, self._first = path, first_seal(place)
-        data = read_bytes(path)
-        lines = next_lines(data, self._first, 0, fits).lines
-        self._ends = array("q", accumulate(map(len, lines)))
-        self._last = seal_in(lines[-1]) if lines else self._first
-        self.remark = _remark(path, len(lines), data[self._end(len(lines)) :])
+        self._ends, self._last = array("q"), self._first
+        stored = _StoredJournal(path, self._first, fits)
+        for new in stored:
+            self._ends.extend(accumulate(map(len, new.lines), initial=self._end(len(self))))
+            del self._ends[-len(new.lines) - 1]  # the place where the lines begin
+            self._last = new.seal
+        self.remark = stored.remark(len(self))
         self.position = 0
         self._file = AppendFile(path)
         try:
-            if self._file.size != len(data):
+            if self._file.size != self._end(len(self)) + stored.n_bytes:
                 raise RunError(f"another process is writing {path}: wait until it has ended")
             if self.remark:
-                self.cut(len(lines))
+                self.cut(len(self))
         except BaseException:
             self._file.close()
             raise
@@ -153,17 +155,56 @@ class Journal:
         self._last = last
 
 
-def _remark(path: Path, n_whole: int, rest: bytes) -> str | None:
-    """What is said about the bytes after the whole lines; None if there are none."""
-    if not rest:
-        return None
-    if b"\n" not in rest:
-        return f"removed {len(rest)} bytes of a torn line from {path}"
-    n_lines = len(rest.splitlines())
-    return (
-        f"{path}: line {n_whole + 1} was changed or is not of this run: it and the"
-        f" {n_lines - 1} lines after it were cut off and are computed again"
-    )
+class _StoredJournal:
+    """Iterates over the whole lines of a journal in a file, a piece of it at a time.
+
+    Afterwards `n_bytes` and `n_ends` (of lines) are those of what follows the whole lines, `start`
+    and `end` are its first and last bytes, and `seal` is that of the last whole line.
+    """
+
+    def __init__(self, path: Path, first: bytes, fits: Check) -> None:
+        self.path, self.seal, self._fits = path, first, fits
+        self.start = self.end = b""
+        self.n_bytes, self.n_ends, self.has_zeros = 0, 0, False
+
+    def __iter__(self) -> Iterator[NextLines]:
+        number, rest, pieces = 0, b"", self._pieces()
+        for piece in pieces:
+            rest += piece
+            new = next_lines(rest, self.seal, number, self._fits)
+            number += len(new.lines)
+            self.seal, rest = new.seal, rest[new.n_bytes :]
+            if new.lines:
+                yield new
+            if b"\n" in rest or len(rest) > _LONGEST:
+                break
+        self.start = rest
+        for piece in chain([rest], pieces):
+            self.n_bytes += len(piece)
+            self.n_ends += piece.count(b"\n")
+            self.end = piece[-1:]
+            self.has_zeros = self.has_zeros or b"\0" in piece
+
+    def _pieces(self) -> Iterator[bytes]:
+        """The bytes of the file, none if there is no file; raise RunError if it is not regular."""
+        try:
+            yield from pieces_of(self.path, follow_links=False)
+        except FileNotFoundError:
+            return
+        except UntrustedError as error:
+            raise RunError(f"{error}: remove it, or choose another directory") from None
+
+    def remark(self, n_whole: int) -> str | None:
+        """What is said about the bytes after the whole lines; None if there are none."""
+        if not self.n_bytes:
+            return None
+        if not self.n_ends:
+            return f"removed {self.n_bytes} bytes of a torn line from {self.path}"
+        n_lines = self.n_ends + (self.end != b"\n")
+        return (
+            f"{self.path}: line {n_whole + 1} was changed or is not of this run: it and the"
+            f" {n_lines - 1} lines after it were cut off and are computed again"
+        )
 
 
 class JournalText(NamedTuple):
@@ -179,16 +220,18 @@ def read_journal(path: Path, fits: Check, place: str = "") -> JournalText:
     A killed run leaves at most one line that is torn. Raise RunError for anything else that it
     would not have written: a changed line before the last, or a sealed line with another content.
     """
-    data = read_bytes(path)
-    whole = next_lines(data, first_seal(place), 0, fits)
-    rest = data[whole.n_bytes :]
-    end = 0 if b"\0" in rest else rest.find(b"\n") + 1  # a power failure leaves holes of zeros
-    if end and (end < len(rest) or rest[:end].endswith(_tail(whole.seal, rest[: end - _TAIL]))):
+    stored = _StoredJournal(path, first_seal(place), fits)
+    with rare_collections():
+        records = [record for new in stored for record in new.records]
+    line, is_torn = stored.start, stored.n_ends == 0 or stored.has_zeros  # by a power failure
+    is_last = stored.n_ends == 1 and stored.end == b"\n"
+    is_sealed = is_last and line.endswith(_tail(stored.seal, line[:-_TAIL]))
+    if not is_torn and (is_sealed or not is_last):
         raise RunError(
-            f"line {len(whole.records) + 1} of {path} was changed or is not of this run: restore"
+            f"line {len(records) + 1} of {path} was changed or is not of this run: restore"
             " the file, or resume the run, which computes the rest again"
         )
-    return JournalText(whole.records, len(rest))
+    return JournalText(records, stored.n_bytes)
 
 
 @contextmanager
@@ -204,16 +247,6 @@ def rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*usual)
-
-
-def read_bytes(path: Path) -> bytes:
-    """The file's bytes, none if there is no file; raise RunError if it is not a regular file."""
-    try:
-        return read_regular(path, follow_links=False)
-    except FileNotFoundError:
-        return b""
-    except UntrustedError as error:
-        raise RunError(f"{error}: remove it, or choose another directory") from None
 
 
 class NextLines(NamedTuple):

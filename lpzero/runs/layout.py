@@ -1,11 +1,11 @@
 """The names of the files in a run's directory."""
 
-CONFIG = "config.json"  # the request; written once, see `config`
-COMMAND = "command.json"  # the verb and the options that started the run, see `config`
+CONFIG = "config.json"  # the request and the command that started the run, see `config`
 JOURNAL = "journal.jsonl"  # every step, appended to, see `journal`
 CHECKPOINT = "checkpoint.json"  # the state to resume from
 RESULT = "result.json"  # the result; written last
 SCORES = "scores.json"  # the winner's score and the target of every architecture, see `formula_run`
+PREDICTOR = "predictor.json"  # campaigns: what `lpzero export --to predictor` writes into a file
 TIMING = "timing.json"  # seconds; the only file that differs between equal runs
 LOCK = "lock"  # locked while a process works on the run
 

@@ -27,7 +27,7 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError, LPZeroError, RunError
 from lpzero.judgement.bootstrap import Interval, draw_counts, percentile_interval
 from lpzero.parallel import Lost, stream
-from lpzero.runs.config import RunConfig, StoredConfig, read_config, store_command, write_config
+from lpzero.runs.config import RunConfig, StoredConfig, read_config, write_config
 from lpzero.runs.directory import foreign_name
 from lpzero.runs.layout import CONFIG, RESULT, place
 from lpzero.runs.run import (
@@ -104,7 +104,6 @@ def compare(
     config = comparison_config(arms, n_seeds)
     if out is not None:
         write_config(out, config)  # from now on it is a run with a page
-        store_command(out, KIND, config.hash)
     todo = [(arm, seed) for arm in arms for seed in range(n_seeds)]
     if out is not None:
         for arm, seed in todo:

@@ -253,7 +253,7 @@ def _build_missing(
 ) -> dict[str, str]:
     """Build these sketches; return the reasons of those that failed, by address."""
     reasons: dict[str, str] = {}
-    builder.options.check_batch(space)
+    builder.options.check_batch(space, tasks[0][1], builder.chunk)
     task = _SketchTask(space, builder.options, builder.store, builder.device, builder.chunk)
     with closing(stream(task, tasks, builder.workers, builder.label)) as outcomes:
         for index, outcome in outcomes:

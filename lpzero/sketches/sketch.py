@@ -78,9 +78,13 @@ class SketchOptions:
             else self.batch.of(space, self.batch_seed)
         )
 
-    def check_batch(self, space: Space[Any]) -> None:
-        """Raise BatchError unless the space has the chosen batch."""
+    def check_batch(self, space: Space[Any], largest: Any, chunk: int | None) -> None:
+        """Raise an error unless the space has the chosen batch and the largest network can run it.
+
+        `chunk` inputs at a time go through the network; None is all of them.
+        """
         if self.batch is not None:
+            self.batch.check_pass(space, largest, chunk)
             self.batch.of(space, self.batch_seed)
 
     def to_json(self) -> dict[str, Any]:

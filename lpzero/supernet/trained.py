@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.runs.config import StoredConfig
+from lpzero.runs.config import StoredConfig, with_article
 from lpzero.runs.directory import file_digest
 from lpzero.runs.journal import read_journal
 from lpzero.runs.layout import JOURNAL, RESULT, place
@@ -92,7 +92,9 @@ def open_supernet(folder: str | Path) -> TrainedSupernet:
 
     run = open_run(folder)
     if run.kind != KIND:
-        raise InputError(f"{folder} is a {run.kind}: expected the directory of a supernet training")
+        raise InputError(
+            f"{folder} is {with_article(run.kind)}: expected the directory of a supernet training"
+        )
     if run.result is None:
         raise InputError(f"the training in {folder} is not finished: run it again to continue")
     path = Path(folder) / WEIGHTS

@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
 import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor, nn
 
 from lpzero import files
 from lpzero.errors import InputError
-from spaces.untrusted import UntrustedError, read_regular
+from spaces import memory
+from spaces.untrusted import UntrustedError, open_regular, parse_json
 
 LARGEST = 8 << 30  # bytes
+_LENGTH, _LARGEST_HEADER = 8, 16 << 20  # bytes of the length of a header, and of a header
 ABOUT = "lpzero"  # the entry of the header that says what the weights are
 _SAFETENSORS = ".safetensors"
 _CONTAINERS = ("model", "state_dict", "model_ema")  # where public checkpoints keep their weights
@@ -75,7 +78,12 @@ def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -
 def read(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file or of a torch checkpoint, by name."""
     try:
-        data = read_regular(path, LARGEST)
+        with open_regular(path, LARGEST) as file:
+            n_bytes = os.fstat(file.fileno()).st_size
+            if path.suffix == _SAFETENSORS:
+                _check_header(path, file, n_bytes)
+            memory.check(2 * n_bytes, f"reading {path}")  # the file, and the tensors in it
+            data = file.read(n_bytes)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist: name a file of weights") from None
     except UntrustedError as error:
@@ -83,6 +91,15 @@ def read(path: Path) -> dict[str, Tensor]:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     return _read_safetensors(path, data) if path.suffix == _SAFETENSORS else _read_torch(path, data)
+
+
+def _check_header(path: Path, file: BinaryIO, n_bytes: int) -> None:
+    """Raise an error unless the file begins with a header of a size that weights have."""
+    length = int.from_bytes(file.read(_LENGTH), "little")
+    if not 0 < length <= min(_LARGEST_HEADER, n_bytes - _LENGTH):
+        raise InputError(f"{path} is not a whole safetensors file: a header of {length:,} bytes")
+    parse_json(file.read(length), path)
+    file.seek(0)
 
 
 def _read_safetensors(path: Path, data: bytes) -> dict[str, Tensor]:

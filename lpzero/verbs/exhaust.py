@@ -12,7 +12,16 @@ from lpzero.exhaust.run import KIND as NAME
 from lpzero.exhaust.run import ExhaustSettings
 from lpzero.options import FOLDER, FORMER, JUDGEMENT, Switch, Whole, argument, group, option
 from lpzero.runs.layout import RESULT, SHARDS
-from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, n_files, read_file, tables, test_rho
+from lpzero.runs.run import (
+    FINISHED,
+    STOPPED,
+    Kind,
+    Line,
+    n_files,
+    read_file,
+    tables,
+    verdict_in_brief,
+)
 from lpzero.scores.floor import PERMUTATIONS
 from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
@@ -100,6 +109,11 @@ def run(request: Request, screen: Screen) -> Outcome:
     )
     table = request.file.load_networks(request.table, running.tables_folder)
     sketch = request.networks.sketch(request.weights_seed)
+    parts = split(table, request.split_seed)
+    folder = Path(request.out or _default_folder(request, table.name))
+    config = exhaustive_config(table, parts, settings, sketch)
+    directory = RunDirectory(folder, config, True, lock=settings.lock)
+    directory.stored()  # before sketches are extracted, which may take long
     builder = Builder(
         sketch,
         Store(running.folder),
@@ -112,8 +126,6 @@ def run(request: Request, screen: Screen) -> Outcome:
     other = replace(sketch, seed=sketch.seed + 1, batch_seed=sketch.batch_seed + 1)
     label = screen.label("sketches, other seed")
     second = sketches(table, replace(builder, options=other, label=label))
-    parts = split(table, request.split_seed)
-    folder = Path(request.out or _default_folder(request, table.name))
     measured = engine.exhaust(table, first, parts, folder, settings, sketch)
     count = best_count(table, parts.train)
     result = engine.report(table, parts, measured, settings, query, count, second)
@@ -123,8 +135,7 @@ def run(request: Request, screen: Screen) -> Outcome:
     }
     sheet = engine.scores(table, parts, measured[1], result, settings.workers)
     seconds = time.perf_counter() - start
-    config = exhaustive_config(table, parts, settings, sketch)
-    with RunDirectory(folder, config, True, lock=settings.lock) as directory:
+    with directory:
         directory.write_result(result, seconds, sheet)
     return Outcome({**result, "out": str(folder), "seconds": round(seconds, 3)})
 
@@ -151,4 +162,4 @@ def line(config: StoredConfig) -> Line:
     progress = f"{n_files(config.folder / SHARDS, '.npz'):,} shards"
     if result is None:
         return Line(STOPPED, names, progress)
-    return Line(FINISHED, names, progress, test_rho(result))
+    return Line(FINISHED, names, progress, verdict_in_brief(result))

@@ -81,12 +81,14 @@ def run(request: Request, screen: Screen) -> Outcome:
 
 def _transferred(runs: Sequence[Any], running: groups.Running) -> Transfer:
     from lpzero.report.figures import transfer
+    from lpzero.runs.config import with_article
     from lpzero.runs.formula_run import FormulaRun
 
     for run in runs:
         if not isinstance(run, FormulaRun):
             raise InputError(
-                f"{run.folder} is a {run.kind}: --transfer needs runs that found formulas"
+                f"{run.folder} is {with_article(run.kind)}: --transfer needs runs that found"
+                " formulas"
             )
     return transfer.measure(
         runs, running.tables_folder, running.cache, running.device, running.workers
@@ -96,13 +98,14 @@ def _transferred(runs: Sequence[Any], running: groups.Running) -> Transfer:
 def _rows(path: Path, run: Any) -> list[dict[str, Any]]:
     from lpzero.proxies.ranking import RankingRun
     from lpzero.report.ranking_page import compared
+    from lpzero.runs.config import with_article
     from lpzero.runs.run import open_run
     from spaces.untrusted import read_json
 
     if path.is_dir():
         ranking = open_run(path)
         if not isinstance(ranking, RankingRun):
-            raise InputError(f"{path} is a {ranking.kind}: --ranking needs a ranking")
+            raise InputError(f"{path} is {with_article(ranking.kind)}: --ranking needs a ranking")
         return compared(ranking, run)
     rows = read_json(path, _LARGEST_RANKING)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

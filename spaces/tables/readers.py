@@ -55,12 +55,12 @@ def read_json(path: Path, largest: int = LARGEST) -> Any:
         raise TableError(str(error)) from None
 
 
-def read_yaml(path: Path) -> Any:
+def read_yaml(path: Path, largest: int = LARGEST_YAML) -> Any:
     """The file's YAML value; plain data only."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = read_text(path, LARGEST_YAML)
+    text = read_text(path, largest)
     try:
         _check_events(yaml.parse(text, Loader=loader), path)
         return yaml.load(text, Loader=loader)  # noqa: S506 (one of the two safe loaders)
@@ -92,7 +92,7 @@ def _check_events(events: Iterable[Any], path: Path) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         elif isinstance(event, yaml.AliasEvent):
-            raise TableError(f"{path}: YAML with aliases, which no table has")
+            raise TableError(f"{path}: YAML with aliases, which are not read: write the value out")
         if depth > _MAX_DEPTH:
             raise TableError(f"{path}: YAML that is nested too deeply")
 

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 _SOURCES: dict[str, Source] = {
     source.name: source
     for sources in declared(
-        "spaces.tables",
+        str(__package__),
         [str(Path(__file__).parent)],
         "SOURCES",
         lambda module: module.name not in _NOT_TABLES,

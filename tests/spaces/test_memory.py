@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from io import BytesIO
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 import torch
 from torch import nn
 
+import spaces
 from spaces import memory
 from spaces.errors import MemoryLimitError
 from spaces.images import noise_images
-from spaces.minibatch import text_windows, zipf_tokens
+from spaces.minibatch import Minibatch, text_windows, zipf_tokens
 from spaces.outlines import MOST_PARTS, check_pass, counted, outline
 from spaces.tokenizer import windows
 
@@ -96,7 +98,22 @@ def test_what_a_pass_makes_counts_and_its_views_do_not(monkeypatch: pytest.Monke
         check_pass(model, inputs, "it")
 
 
-def test_a_model_that_needs_numbers_is_left_to_run() -> None:
+@pytest.mark.parametrize("name", ["nano-gpt2", "nano-flexibert", "nano-rnn", "nano-autoformer"])
+def test_a_batch_that_no_pass_fits_is_refused_before_it_is_drawn(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "8GB")
+    space = spaces.get(name)
+    arch = space.sample(random.Random(0))
+    with pytest.raises(MemoryLimitError, match="1,000,000"):
+        Minibatch(inputs=1_000_000).check_pass(space, arch, None)
+    Minibatch(inputs=1_000_000).check_pass(space, arch, chunk=2)
+    Minibatch(inputs=16).check_pass(space, arch, None)
+
+
+def test_a_model_that_needs_numbers_is_left_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(memory.VARIABLE, "64GB")
+
     class Needy(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x if float(x[0, 0]) else -x

@@ -16,10 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from lpzero.arrays import FloatArray
-from primitives import guards
+from primitives import guards, operations
 from primitives.registry import Unary
 
-_PACKAGE = "primitives.operations"
 _WIDE = 256  # elements of the inner loop where a row is combined with every row of a matrix
 
 
@@ -364,4 +363,4 @@ def number_kernel(primitive: Unary) -> Callable[[Operand], FloatArray] | None:
 
 def is_built_in(primitive: Unary) -> bool:
     """Whether it is one of the project's own, which a user may have declared anew."""
-    return primitive.body.__module__ == _PACKAGE
+    return primitive.body.__module__ == operations.__name__

@@ -11,6 +11,7 @@ import pytest
 
 import spaces
 from lpzero.cli.main import run
+from lpzero.runs.config import RunConfig, write_config
 from lpzero.sketches.sketch import Sketch, SketchOptions, address, encode, identity
 from lpzero.sketches.store import Store
 from primitives.parser import parse
@@ -103,3 +104,14 @@ def test_bad_input_is_one_line_and_exit_code_2(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert message in captured.err.splitlines()[-1]
+
+
+def test_a_directory_that_cannot_be_used_is_refused_before_sketches_are_extracted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extracted: list[object] = []
+    monkeypatch.setattr("lpzero.sketches.builder.sketches", lambda *_: extracted.append(1))
+    write_config(tmp_path, RunConfig("search", {}))
+    assert run(["exhaust", "nano-gpt2", "--out", str(tmp_path)]) == 2
+    assert "holds a search, not an exhaustive run" in capsys.readouterr().err
+    assert not extracted

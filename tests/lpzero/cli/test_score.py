@@ -103,8 +103,8 @@ def broken(text: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("files", "arguments", "reason"),
     [
-        ({}, ["--hf", "none.json"], "there is no configuration"),
-        (broken("{"), ["--hf", "config.json"], "is not a JSON configuration"),
+        ({}, ["--hf", "none.json"], "the file is missing"),
+        (broken("{"), ["--hf", "config.json"], "has broken or truncated JSON"),
         (broken("[1]"), ["--hf", "config.json"], "expected an object"),
         (broken('{"model_type": "gtp2"}'), ["--hf", "config.json"], "did you mean gpt2"),
         (

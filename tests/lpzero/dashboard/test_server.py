@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ pytest.importorskip("starlette", reason="the extra lpzero[dashboard] is not inst
 pytest.importorskip("uvicorn", reason="the extra lpzero[dashboard] is not installed")
 
 from lpzero.cli.main import run
-from lpzero.dashboard.server import POLICY
+from lpzero.dashboard.server import POLICY, Connection
 from lpzero.runs import layout
 from tests.lpzero.dashboard.served import Served, serving
 from tests.lpzero.sealed_runs import content, rewrite
@@ -280,6 +281,34 @@ def test_who_does_not_finish_a_request_is_disconnected(
         connection.sendall(sent)
         with suppress(ConnectionResetError):
             assert connection.recv(100) == b""
+
+
+def test_who_does_not_read_the_answer_is_disconnected(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed, size = threading.Event(), 64 << 20
+    lose = Connection.connection_lost
+
+    def lost(connection: Connection, error: Exception | None) -> None:
+        lose(connection, error)
+        closed.set()
+
+    monkeypatch.setattr(Connection, "connection_lost", lost)
+    monkeypatch.setattr("lpzero.dashboard.server.SLOW", 0.3)
+    monkeypatch.setattr("lpzero.dashboard.server._content", lambda name: b"x" * size)
+    with (
+        serving(runs) as served,
+        socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection,
+    ):
+        request = f"GET {served.base}static/live.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        connection.sendall(request.encode())
+        assert closed.wait(60)
+        n_bytes = 0
+        with suppress(ConnectionResetError):
+            while piece := connection.recv(1 << 20):
+                n_bytes += len(piece)
+        assert 0 < n_bytes < size
+        assert served.ask("api/runs").status == 200, "others are still answered"
 
 
 def test_a_supernet_beside_a_campaign_is_compared_without_its_curve(

@@ -15,6 +15,7 @@ import spaces
 from lpzero.errors import InputError
 from lpzero.supernet import load_network, weights
 from spaces.autoformer import AutoFormerSpace
+from spaces.errors import MemoryLimitError
 
 SPACE = AutoFormerSpace(
     name="tiny-vision",
@@ -128,6 +129,20 @@ def test_a_file_of_another_kind_is_one_line(tmp_path: Path, name: str, data: byt
     (tmp_path / name).write_bytes(data)
     with pytest.raises(InputError):
         weights.read(tmp_path / name)
+
+
+def test_large_files_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "w.safetensors"
+    with path.open("wb") as file:
+        file.truncate(4 << 30)  # sparse: nothing says how long the header is
+    with pytest.raises(InputError, match="a header of 0 bytes"):
+        weights.read(path)
+    weights.write(path, {"w": torch.ones(50, 50)}, {})
+    monkeypatch.setenv("LPZERO_MEMORY", "10000B")
+    with pytest.raises(MemoryLimitError, match="reading"):
+        weights.read(path)
 
 
 @pytest.mark.parametrize("name", ["w.safetensors", "w.pth"])

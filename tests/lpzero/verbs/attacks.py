@@ -136,8 +136,8 @@ def files_of(attacker: Attacker, honest: dict[str, Path], formula: str) -> dict[
         "PAGE": [
             copy
             for run in honest.values()
-            for name in (layout.COMMAND, layout.RESULT)
-            for copy in attacker.runs(run, name)
+            for name, field in ((layout.CONFIG, "command"), (layout.RESULT, ""))
+            for copy in attacker.runs(run, name, field)
         ],
         "SUPERNET": list(attacker.runs(honest["supernet training"], layout.CONFIG)),
         "TABLE": [attacker.trained_table(), attacker.rows()],

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 import spaces
-from lpzero.runs import layout
 from lpzero.supernet import weights
 from tests.lpzero.sealed_runs import content, rewrite
 
@@ -53,19 +52,25 @@ class Attacker:
         path.write_text(_EVIL.format(name=f"evil-{self.n_files}"))
         return f"{path.stem if is_module else path}:SPACE"
 
-    def runs(self, honest: Path, name: str) -> Iterator[Path]:
-        """Copies of an honest run, one for each key of the file under which code is named."""
+    def runs(self, honest: Path, name: str, field: str = "") -> Iterator[Path]:
+        """Copies of an honest run, one for each key under which a field of the file names code.
+
+        Without a field the whole file is changed.
+        """
         if (honest / name).exists():
+            whole = content(honest, name)
+            before = whole[field] if field else whole
             for key in KEYS:
-                changed, n_changed = _replaced(content(honest, name), key, "")
+                changed, n_changed = _replaced(before, key, "")
                 if n_changed:
-                    changed, _ = _replaced(content(honest, name), key, self._value(key))
-                if name == layout.COMMAND and key == "plugins":
-                    changed["options"]["plugins"], n_changed = [self.code().rpartition(":")[0]], 1
+                    changed, _ = _replaced(before, key, self._value(key))
+                if field == "command" and key == "plugins":
+                    options = {**before["options"], "plugins": [self.code().rpartition(":")[0]]}
+                    changed, n_changed = {**before, "options": options}, 1
                 if n_changed:
-                    folder = self.path(f"{honest.name}-{name.partition('.')[0]}-{key}")
+                    folder = self.path(f"{honest.name}-{field or name.partition('.')[0]}-{key}")
                     shutil.copytree(honest, folder, symlinks=True)
-                    rewrite(folder, name, changed)
+                    rewrite(folder, name, {**whole, field: changed} if field else changed)
                     yield folder
 
     def _value(self, key: str) -> str:

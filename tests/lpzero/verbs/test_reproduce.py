@@ -19,6 +19,7 @@ from lpzero.runs import layout
 from lpzero.runs.run import open_run
 from lpzero.supernet import weights
 from tests.lpzero.column_file import write_csv
+from tests.lpzero.sealed_runs import content, rewrite
 from tests.spaces.test_minibatch import SENTENCE, tokenizer_file
 
 # The smallest runs of each kind, with options that change what is found. COLUMNS is a file of
@@ -89,7 +90,7 @@ def test_the_printed_command_makes_the_same_run(kind: str, line: str, tmp_path: 
     assert {word for word in words if word.startswith("--")} - _LOCAL <= set(printed)
     printed[printed.index("--out") + 1] = str(second)
     assert command([*printed[1:], "--format", "json"]) == 0
-    assert (second / layout.COMMAND).read_bytes() == (first / layout.COMMAND).read_bytes()
+    assert (second / layout.CONFIG).read_bytes() == (first / layout.CONFIG).read_bytes()
     name = layout.RESULT if kind != "table build" else layout.TABLE
     results = [_without_seconds(json.loads((out / name).read_text())) for out in (first, second)]
     assert results[0] == results[1]
@@ -162,7 +163,9 @@ def test_a_run_without_its_command_says_so(tmp_path: Path) -> None:
     words = ["rank", str(write_csv(tmp_path)), "--target", "accuracy", "--proxy", "cost"]
     out = tmp_path / "run"
     assert command([*words, "--out", str(out), "--format", "json"]) == 0
-    (out / layout.COMMAND).unlink()
+    config = content(out, layout.CONFIG)
+    del config["command"]
+    rewrite(out, layout.CONFIG, config)
     run = open_run(out)
     assert run.command is None
     assert commands(run) == [f"lpzero report {out}"]

@@ -1,0 +1,61 @@
+"""The pages of the site that are generated from declarations, and the links of a package."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lpzero
+from lpzero import proxies, verbs
+from lpzero.options import FORMER, options
+from lpzero.version import DOCUMENTATION, VERSION
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def site() -> dict[str, Any]:
+    """The names of the configuration of Sphinx, which does not need Sphinx itself."""
+    return runpy.run_path(str(ROOT / "docs" / "conf.py"))
+
+
+def test_the_list_of_options_has_every_option(site: dict[str, Any]) -> None:
+    pages = site["options_page"]().split("\n## ")
+    assert len(pages) == len(verbs.commands())
+    for name, page in zip(verbs.commands(), pages, strict=True):
+        for entry in options(verbs.module(name).Request):
+            is_shown = not entry.is_argument and entry.panel != FORMER
+            assert (f"| `{entry.flag}` |" in page) == is_shown
+
+
+def test_the_list_of_proxies_has_every_proxy(site: dict[str, Any]) -> None:
+    page = site["proxies_page"]()
+    assert [name for name in proxies.names() if f"| `{name}` |" not in page] == []
+
+
+def test_the_list_of_functions_has_what_import_offers(site: dict[str, Any]) -> None:
+    page = site["functions_page"]()
+    assert "autoclass:: lpzero.Discovery\n" in page
+    for name in lpzero.__all__:
+        assert (f":: lpzero.{name}\n" in page) == callable(getattr(lpzero, name))
+
+
+def test_every_page_is_in_the_side_bar(site: dict[str, Any]) -> None:
+    listed = site["contents"]().splitlines()
+    for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("experiments/*/README.md")):
+        assert path.relative_to(ROOT).with_suffix("").as_posix() in listed
+
+
+def test_the_description_of_a_package_has_addresses_in_place_of_paths() -> None:
+    absolute = runpy.run_path(str(ROOT / ".ci" / "dist.py"))["absolute"]
+    text = "![a](docs/a.svg) [b](docs/b.md#c) [d](https://e) `[f](g)`"
+    assert absolute(text.split(" `")[0]) == (
+        f"![a]({DOCUMENTATION}/docs/a.svg) [b]({DOCUMENTATION}/docs/b.html#c) [d](https://e)"
+    )
+
+
+def test_the_citation_is_of_this_version() -> None:
+    assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
