@@ -101,8 +101,8 @@ def setup(app: Any) -> None:
             source[0] += "\n" + _DECLARED[name]() + "\n"
 
     def escape(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-        # Names such as best_ are no links.
-        lines[:] = [re.sub(r"(?<=\w)_(?!\w)", r"\\_", line) for line in lines]
+        # Our docstrings are plain text: best_ is no link, |x| no substitution, * no emphasis.
+        lines[:] = [re.sub(r"(?<=\w)_(?!\w)|[|*]", r"\\\g<0>", line) for line in lines]
 
     app.connect("source-read", read)
     app.connect("autodoc-process-docstring", escape)
