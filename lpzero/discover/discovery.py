@@ -22,7 +22,8 @@ from lpzero.discover.candidate import is_candidate
 from lpzero.discover.evolution import Evolution
 from lpzero.discover.levels import LearningCurve, learning_sentence
 from lpzero.discover.objective import Objective, floors
-from lpzero.discover.settings import NESTED, Settings, preset
+from lpzero.discover.prediction import TablePrediction
+from lpzero.discover.settings import NESTED, NO_PREDICTOR, Settings, preset
 from lpzero.discover.storage import (
     KIND,
     InDirectory,
@@ -37,12 +38,13 @@ from lpzero.judgement.rivals import MeasureStability
 from lpzero.parallel import Lost, Workers, stream
 from lpzero.runs.config import RunConfig, read_config, table_entries
 from lpzero.runs.directory import RunDirectory
-from lpzero.runs.layout import CONFIG
+from lpzero.runs.layout import CONFIG, PREDICTOR
 from lpzero.scores.floor import PERMUTATIONS, check_permutations
 from lpzero.scores.formula_rivals import best_count
 from lpzero.sketches.sketch import Sketch, SketchOptions
 from lpzero.statistics import OURS
 from primitives.formula import Formula
+from primitives.parser import parse
 from spaces.minibatch import Minibatch
 from spaces.tables import Split, split
 from spaces.tables import load_any as load
@@ -68,7 +70,8 @@ class Campaign:
     True to stop.
 
     After `run`: `best_` (the winner with its numbers on train, valid and test), `hall_of_fame_`
-    (rows), `history_` (rows), `result_` (everything), `outcome_`.
+    (rows), `history_` (rows), `result_` (everything), `outcome_`, `prediction_` (the predictor
+    beside the winner, if there is one).
     """
 
     def __init__(
@@ -177,12 +180,29 @@ class Campaign:
             "floor": floors(self.tables, self.objective, self.permutations, self.progress),
             "learning": self._learning(),
         }
+        prediction = self.prediction_ = self._prediction()
+        if prediction is not None:
+            self.result_ |= prediction.to_json(self.tables[0])
         if self.out is not None:
             with RunDirectory(self.out, self.config, True, lock=self.lock) as directory:
                 others = NetworkRivals(self._proxy_scores, self.options)
-                scores = report.scores(self.tables, self.objective, self.result_, others)
+                supervised = [] if prediction is None else [prediction.reference]
+                scores = report.scores(
+                    self.tables, self.objective, self.result_, others, supervised
+                )
+                directory.write_sealed(
+                    PREDICTOR, None if prediction is None else prediction.stored()
+                )
                 directory.write_result(self.result_, self.outcome_.seconds, scores)
         return self
+
+    def _prediction(self) -> TablePrediction | None:
+        """The predictor beside the winner; None unless the choice was nested, or if not wanted."""
+        s = self.settings
+        if self.objective.rule != NESTED or s.columns_only or s.predictor == NO_PREDICTOR:
+            return None
+        [fitness], formula = self.objective.tables_fitness, parse(self.result_["best"]["formula"])
+        return TablePrediction(fitness, formula, self.objective.scores([formula], fitness)[0])
 
     def _learning(self) -> dict[str, Any] | None:
         """What the nested choice reaches on the test rows with fewer rows to choose on."""

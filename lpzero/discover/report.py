@@ -22,7 +22,14 @@ from lpzero.errors import LPZeroError
 from lpzero.judgement import counters
 from lpzero.judgement.correlation import agreement
 from lpzero.judgement.measures import Measures
-from lpzero.judgement.rivals import Contest, Count, MeasureStability, contest_fields, rival_lines
+from lpzero.judgement.rivals import (
+    Contest,
+    Count,
+    MeasureStability,
+    Rival,
+    contest_fields,
+    rival_lines,
+)
 from lpzero.judgement.table import TableJudge
 from lpzero.runs.formula_run import column, sheet
 from lpzero.scores.columns import RANK_OF
@@ -119,10 +126,12 @@ def scores(
     objective: Objective,
     result: dict[str, Any],
     others: NetworkRivals | None = None,
+    supervised: Sequence[Rival] = (),
 ) -> dict[str, Any]:
     """The winner's score and the target of every row, as JSON values, for figures.
 
-    `others` gives rivals beside the counters, the best count and the published formulas.
+    `others` gives rivals beside the counters, the best count and the published formulas, and
+    `supervised` are those fitted to the targets of the only table.
     """
     text = result["best"]["formula"]
     columns = {}
@@ -135,6 +144,7 @@ def scores(
             count = _count(result, name)
             rivals = formula_rivals(fitness.values.table, count, counted, fitness.workers)
         rivals += [] if others is None else others.of(judged)
+        rivals += supervised
         lines = rival_lines(judged, values, rivals)
         columns[name] = column(judged.table, judged.parts, values, lines)
     return sheet(text, columns)

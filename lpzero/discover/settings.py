@@ -41,6 +41,7 @@ from primitives.statistics import STATISTICS
 METHODS = ("paper", "front", "random")
 ACROSS = ("regret", "fisher", "min", "pareto")
 NESTED = "nested"
+GP, NO_PREDICTOR = PREDICTORS = ("gp", "none")
 CHOOSE = (NESTED, "stable", "valid", "train")
 STABLE = 0.998  # the least rank correlation of scores from two seeds
 FITTED, AS_WRITTEN = SIGNS = ("fitted", "as-written")
@@ -56,6 +57,7 @@ _LATER = (
     "binary_weights",
     "whole_table",
     "weights_seeds",
+    "predictor",
 )
 
 
@@ -243,12 +245,13 @@ class Settings:
     )
     choose: str = option(
         NESTED,
-        "How the winner is chosen: nested cross-validates how much of the networks to read, from a"
-        " single counter to four reliable terms, and takes the simplest level that is as good as"
-        " the best; stable takes the best rho on train and valid among formulas whose scores repeat"
-        " with other seeds (see --stable), valid the member of the front that is best on valid,"
-        " train the formula with the best fitness. With several tables, columns alone, --terms 1 or"
-        " another method than front, nested is stable.",
+        "How the winner is chosen: nested cross-validates how much of the networks to read,"
+        " from a single counter to four reliable terms, and of columns how long a formula may"
+        " be, from a single column to a weighted sum of twelve products; it takes the simplest"
+        " level that is as good as the best; stable takes the best rho on train and valid among"
+        " formulas whose scores repeat with other seeds (see --stable), valid the member of the"
+        " front that is best on valid, train the formula with the best fitness. With several"
+        " tables, --terms 1 or another method than front, nested is stable.",
         OneOf("way to choose", CHOOSE),
         panel=JUDGEMENT,
     )
@@ -263,6 +266,13 @@ class Settings:
         STABLE,
         "With --choose stable: the least rank correlation between the scores of two seeds.",
         SHARE,
+        panel=JUDGEMENT,
+    )
+    predictor: str = option(
+        GP,
+        "With --choose nested: gp also fits a predictor, the mean of the winner's and a Gaussian"
+        " process's normal scores, which ranks best but is not a formula; none does not.",
+        OneOf("predictor", PREDICTORS),
         panel=JUDGEMENT,
     )
     seed: int = option(0, "The seed of the search.", SEED)
@@ -300,7 +310,7 @@ class Settings:
 
     def for_tables(self, n_tables: int) -> Settings:
         """The settings of a campaign on so many tables: where there are no levels, `stable`."""
-        has_levels = self.starts_from_beam and not self.columns_only and n_tables == 1
+        has_levels = self.starts_from_beam and n_tables == 1
         return self if has_levels or self.choose != NESTED else replace(self, choose="stable")
 
     def to_json(self) -> dict[str, Any]:

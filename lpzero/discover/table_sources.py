@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +43,7 @@ class TableSources:
         # The entry of a stored campaign has the space's name, its file the space's address.
         wanted = space if known is None else known.get("space")
         table, address = read_file(path, reading, wanted)
-        entry = {"path": str(path), "reading": asdict(reading)}
+        entry = {"path": str(path), "reading": reading.to_json()}
         self.files[table.name] = entry if address is None else {**entry, "space": address}
         return table
 

@@ -12,7 +12,7 @@ from typing import Any
 from lpzero.errors import InputError
 from spaces.untrusted import UntrustedError, read_regular
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 8_000_000  # a predictor of 2,000 labelled rows
 MAX_TEXT = 300  # characters of a name or label
 _MAX_DEPTH = 20
 _MAX_DIGITS = 25  # of a number: more than a float needs, few enough to parse quickly
@@ -185,6 +185,14 @@ def check_number(value: Any, where: str, limit: float = math.inf) -> float:
     if not math.isfinite(value) or abs(value) > limit:
         raise InputError(f"{where} is {value:g}, expected a number of magnitude {limit:g} at most")
     return float(value)
+
+
+def check_numbers(value: Any, where: str, n: int, limit: float = 1e100) -> list[float]:
+    """A list of n finite numbers of at most that magnitude."""
+    if not isinstance(value, list) or len(value) != n:
+        found = f"a list of {len(value):,}" if isinstance(value, list) else _kind(value)
+        raise InputError(f"{where} is {found}, expected a list of {n:,} numbers")
+    return [check_number(number, where, limit) for number in value]
 
 
 def _kind(value: Any) -> str:

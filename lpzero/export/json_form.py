@@ -2,23 +2,26 @@
 
 One formula is an object with `format` "lpzero-formula"; several are the list `formulas` of an
 object with `format` "lpzero-formulas"; an ensemble has `format` "lpzero-ensemble", its `name`, how
-it combines its members, and the list `members`. Unknown fields are rejected. In a file without
-`format` (a plain file) `formula` and, if present, `name` are read and everything else is ignored.
+it combines its members, and the list `members`; a predictor has `format` "lpzero-predictor", its
+`space`, its whole `formula`, and what it was fitted to. Unknown fields are rejected. In a file
+without `format` (a plain file) `formula` and, if present, `name` are read and everything else is
+ignored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.export import synthetic_networks
+from lpzero.export import predictor_fields, synthetic_networks
 from lpzero.export.fields import Fields, check_number, check_text, read_json, read_text
 from lpzero.export.record import Batch, Exported, Exporter, Figures, Formulas, Provenance
 from lpzero.judgement.table import SPLIT_PARTS
+from lpzero.options import Switch, option
 from lpzero.sketches.sketch import SketchOptions
 from lpzero.statistics import DEFINITIONS, LOSSES, OURS
 from primitives.formula import Formula
@@ -26,7 +29,11 @@ from primitives.parser import parse
 from primitives.reductions import POSITION_REDUCTIONS
 from spaces.minibatch import PATHS, Minibatch
 
+if TYPE_CHECKING:
+    from lpzero.export.source import Selection
+
 ONE, SEVERAL, ENSEMBLE = "lpzero-formula", "lpzero-formulas", "lpzero-ensemble"
+PREDICTOR = "lpzero-predictor"
 SCHEMA = 1
 _PLAIN_SCHEMA = 1
 _MAX_FORMULAS = 1000
@@ -49,6 +56,33 @@ def write(exported: list[Exported], ensemble: str | None = None) -> str:
 def _ensemble_value(name: str, members: list[dict[str, Any]]) -> dict[str, Any]:
     value = {"format": ENSEMBLE, "schema": SCHEMA, "name": name, "combine": _COMBINED_BY}
     value |= {"members": members}
+    return {**value, "sha256": _digest(value)}
+
+
+def _write_selection(selection: Selection, options: JsonOptions) -> str:
+    if not options.predictor:
+        return write(selection.entries, selection.ensemble)
+    value = predictor_value(selection)
+    return json.dumps(value, allow_nan=False, ensure_ascii=True) + "\n"
+
+
+def predictor_value(selection: Selection) -> dict[str, Any]:
+    """The predictor of the only selected formula as JSON values, with their digest."""
+    found = None if selection.predictor is None else selection.predictor()
+    if found is None:
+        raise InputError("there is no predictor: campaigns with --choose nested have one")
+    entries = selection.entries
+    is_same = len(entries) == 1 and entries[0].formula == found.predictor.formula
+    if not is_same or selection.ensemble is not None or entries[0].options != found.options:
+        raise InputError("a predictor is of the winner as it was found: leave the other choices")
+    value = {
+        "format": PREDICTOR,
+        "schema": SCHEMA,
+        "space": found.space,
+        "formula": to_value(entries[0]),
+        "n_seeds": found.n_seeds,
+        **found.predictor.to_json(),
+    }
     return {**value, "sha256": _digest(value)}
 
 
@@ -89,8 +123,8 @@ def load(path: str | Path) -> Formulas:
 def from_value(value: dict[str, Any], where: str) -> Formulas:
     """The formulas in an object with `format`."""
     kind = value["format"]
-    if kind not in (ONE, SEVERAL, ENSEMBLE):
-        known = f"{ONE!r}, {SEVERAL!r} or {ENSEMBLE!r}"
+    if kind not in (ONE, SEVERAL, ENSEMBLE, PREDICTOR):
+        known = f"{ONE!r}, {SEVERAL!r}, {ENSEMBLE!r} or {PREDICTOR!r}"
         raise InputError(f"{where}: format is {kind!a:.60}, expected {known}")
     schema = value.get("schema")
     if schema != SCHEMA or isinstance(schema, bool):
@@ -101,6 +135,8 @@ def from_value(value: dict[str, Any], where: str) -> Formulas:
         return Formulas([_exported(value, where)])
     fields = Fields(value, where)
     fields.take("format"), fields.take("schema")
+    if kind == PREDICTOR:
+        return _predictor(value, fields)
     name = None
     if kind == ENSEMBLE:
         _check_digest(value, fields)
@@ -117,6 +153,18 @@ def from_value(value: dict[str, Any], where: str) -> Formulas:
             raise InputError(f"{where}: formula {index + 1} has another schema than {SCHEMA}")
     entries = [_exported(item, f"{where}: formula {i + 1}") for i, item in enumerate(items)]
     return Formulas(entries, name)
+
+
+def _predictor(value: dict[str, Any], fields: Fields) -> Formulas:
+    _check_digest(value, fields)
+    inner = fields.take("formula")
+    if not isinstance(inner, dict) or inner.get("format") != ONE:
+        raise InputError(f"{fields.where}: formula is not an object of format {ONE!r}")
+    if inner.get("schema") != SCHEMA or isinstance(inner["schema"], bool):
+        raise InputError(f"{fields.where}: formula has another schema than {SCHEMA}")
+    record = _exported(inner, f"{fields.where}: formula")
+    found = predictor_fields.read(fields, record.formula, fields.text("space"), record.options)
+    return Formulas([record], predictor=found)
 
 
 def _plain(value: dict[str, Any], place: Path) -> Exported:
@@ -280,8 +328,18 @@ def _digest(value: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class JsonOptions:
+    """What only JSON can hold."""
+
+    predictor: bool = option(
+        False, "Export the predictor of a campaign, with its formula, as one proxy.", Switch()
+    )
+
+
 EXPORTER = Exporter(
     "json",
-    "one formula, several or an ensemble, with their options, results and provenance",
-    lambda found, _: write(found.entries, found.ensemble),
+    "one formula, several, an ensemble or a predictor, with their options, results and provenance",
+    _write_selection,
+    JsonOptions,
 )

@@ -24,6 +24,7 @@ from spaces.declarations import declared
 
 if TYPE_CHECKING:
     from lpzero.export.source import Selection
+    from lpzero.scores.predictor import Predictor
     from spaces.base import Space
     from spaces.minibatch import Minibatch
 
@@ -88,21 +89,43 @@ class Exported:
     trial: tuple[float | None, ...] = ()
 
     def __post_init__(self) -> None:
-        for term in self.formula.terms:
-            if drop_dead(term.expression) is None:
-                raise FormulaError(f"every branch of {term} is disconnected; connect one")
-            if check(Formula.of_base(term), ("not-at-ends",)) is not None:
-                raise FormulaError(f"{term} reads what the {term.reduction} of a network has not")
+        check_terms(self.formula)
         if not self.trial:
             object.__setattr__(self, "trial", synthetic_networks.scores(self.formula))
 
 
+def check_terms(formula: Formula) -> None:
+    """Raise FormulaError if a term is disconnected or reads what networks do not have there."""
+    for term in formula.terms:
+        if drop_dead(term.expression) is None:
+            raise FormulaError(f"every branch of {term} is disconnected; connect one")
+        if check(Formula.of_base(term), ("not-at-ends",)) is not None:
+            raise FormulaError(f"{term} reads what the {term.reduction} of a network has not")
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedPredictor:
+    """A predictor with everything that its scores depend on: the space, and the sketches' options.
+
+    Values of networks are averaged over `n_seeds` seeds, those of the options and the next ones.
+    """
+
+    predictor: Predictor
+    space: str
+    options: SketchOptions
+    n_seeds: int = 1
+
+
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """What a file holds; `ensemble` is the name of the proxy that they are the members of."""
+    """What a file holds; `ensemble` is the name of the proxy that they are the members of.
+
+    A `predictor` is of the only formula.
+    """
 
     entries: list[Exported]
     ensemble: str | None = None
+    predictor: ExportedPredictor | None = None
 
 
 def batch_of(space: Space[Any], chosen: Minibatch | None = None) -> Batch:

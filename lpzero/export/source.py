@@ -15,16 +15,25 @@ from typing import Any
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.export import csv_form, json_form, sympy_form
+from lpzero.export import csv_form, json_form, predictor_fields, sympy_form
 from lpzero.export.fields import Fields, check_number, check_text, read_text
 from lpzero.export.latex_form import CounterFigures
-from lpzero.export.record import Batch, Exported, Figures, Formulas, Provenance, batch_of
+from lpzero.export.record import (
+    Batch,
+    Exported,
+    ExportedPredictor,
+    Figures,
+    Formulas,
+    Provenance,
+    batch_of,
+)
 from lpzero.judgement.counters import BEST_COUNT
 from lpzero.judgement.measures import RHO, RHO_GIVEN_PARAMS
 from lpzero.runs.config import with_article
 from lpzero.runs.formula_run import FormulaRun
-from lpzero.runs.layout import RESULT
+from lpzero.runs.layout import PREDICTOR, RESULT
 from lpzero.runs.run import open_run, report_unexpected_content
+from lpzero.runs.run import read_file as sealed_file
 from primitives.classics import CLASSICS, Fidelity
 from primitives.parser import parse
 from spaces.errors import UnknownNameError
@@ -86,7 +95,7 @@ class Selection:
 
     With the name of an `ensemble`, they are its members and are exported as one proxy. `remarks`
     say what is missing or broken in the run that they come from, `winner` is the formula that it
-    chose.
+    chose. `predictor` reads the predictor beside it, None if there is none.
     """
 
     entries: list[Exported]
@@ -94,6 +103,7 @@ class Selection:
     ensemble: str | None = None
     remarks: list[str] = field(default_factory=list)
     winner: Exported | None = None
+    predictor: Callable[[], ExportedPredictor | None] | None = None
 
 
 def select(
@@ -117,7 +127,10 @@ def select(
 def _chosen(found: Formulas, choice: Choice, where: str) -> Selection:
     if found.ensemble is not None and replace(choice, members=False) == Choice():
         return Selection(found.entries, ensemble=found.ensemble)
-    return Selection(choice.of(found.entries, None, where))
+    entries = choice.of(found.entries, None, where)
+    return Selection(
+        entries, predictor=None if found.predictor is None else lambda: found.predictor
+    )
 
 
 def from_file(path: Path) -> list[Exported]:
@@ -174,7 +187,13 @@ def _run(folder: Path, choice: Choice) -> Selection:
                 )
         else:
             entries = choice.of(records.hall() if is_chosen else [], chosen, str(folder))
-        return Selection(entries, records.counters(), remarks=run.remarks, winner=chosen)
+        return Selection(
+            entries,
+            records.counters(),
+            remarks=run.remarks,
+            winner=chosen,
+            predictor=records.predictor,
+        )
 
 
 def exact(entries: Sequence[Exported]) -> list[Exported]:
@@ -209,6 +228,19 @@ class RunRecords:
         """
         found = None if self.run.result is None else self.run.result.get("ensemble")
         return [] if found is None else [self._entry(text) for text in found["members"]]
+
+    def predictor(self) -> ExportedPredictor | None:
+        """The predictor beside the winner; None if the run has none."""
+        remarks: list[str] = []
+        value = sealed_file(self.run.config, PREDICTOR, remarks)
+        if remarks:
+            raise InputError(f"{self.folder}: {remarks[0]}")
+        if value is None:
+            return None
+        fields = Fields(value, f"{self.folder / PREDICTOR}")
+        formula = parse(fields.take("formula"))
+        space = check_text(self.run.tables[0]["space"], f"{self.folder}: space")
+        return predictor_fields.read(fields, formula, space, self.options)
 
     def _entry(self, formula: str) -> Exported:
         """A formula with all that the run says about it."""

@@ -189,7 +189,7 @@ class FormulaProxy(Proxy):
         options = self.sketching(measurements.context)
         values_of, usable = measurements.values(space, archs, options)
         scores = np.full(len(archs), np.nan)
-        beside = {name: _filled(values[usable]) for name, values in columns.items()}
+        beside = {name: filled(values[usable]) for name, values in columns.items()}
         found = values_of.beside(beside).score(self.formula)
         if not isinstance(found, Rejected):
             scores[usable] = found
@@ -318,7 +318,7 @@ def _joined(formula: Formula, values: Sequence[FloatArray], n: int) -> FloatArra
     return scores
 
 
-def _filled(values: FloatArray) -> FloatArray:
+def filled(values: FloatArray) -> FloatArray:
     """The column with missing values replaced, lest they reject the formula on every row."""
     known = np.isfinite(values)
     return np.where(known, values, values[known][0]) if known.any() else values

@@ -20,6 +20,7 @@ from lpzero.errors import InputError
 from lpzero.proxies.base import Proxy
 from lpzero.proxies.combined import Combined, rank_log, rank_mean, rank_sum
 from lpzero.proxies.formula import FormulaProxy
+from lpzero.proxies.predictor import PredictorProxy
 from lpzero.proxies.registry import get, known
 from lpzero.scores.columns import select as select_columns
 from lpzero.sketches.sketch import SketchOptions
@@ -27,7 +28,7 @@ from primitives.formula import Column, Formula
 from primitives.parser import parse
 
 if TYPE_CHECKING:  # every export form is imported with it, and most proxies are not in files
-    from lpzero.export import Exported
+    from lpzero.export import Exported, Selection
     from lpzero.export.record import Formulas
     from spaces.tables import ColumnTable
 
@@ -53,16 +54,29 @@ def find(text: str) -> Proxy:
     return get(text)
 
 
-def from_file(path: str | Path) -> FormulaProxy | Combined:
-    """The formula or ensemble in an exported file, or the formula that a run's directory chose."""
+def from_file(path: str | Path) -> FormulaProxy | Combined | PredictorProxy:
+    """The formula, ensemble or predictor in a file, or the formula that a run's directory chose."""
     from lpzero.export import select
 
     selection = select(str(path))
+    if not os.path.isdir(path) and selection.predictor is not None:
+        return predictor_proxy(selection)
     members = [_from_record(record) for record in selection.entries]
     if selection.ensemble is not None:
         return ensemble(selection.ensemble, members)
     (member,) = members
     return member
+
+
+def predictor_proxy(selection: Selection) -> PredictorProxy:
+    """The predictor of the selected formula."""
+    found = None if selection.predictor is None else selection.predictor()
+    if found is None:
+        raise InputError("there is no predictor: campaigns with --choose nested have one")
+    [record] = selection.entries
+    tables = tuple((figure.table, figure.split_seed) for figure in record.provenance.figures)
+    name = f"{record.name}-predictor"
+    return PredictorProxy(name, found.predictor, found.space, found.options, found.n_seeds, tables)
 
 
 def column_proxy(text: str, table: ColumnTable) -> FormulaProxy:

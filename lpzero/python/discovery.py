@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,8 @@ from lpzero.discover.record import CampaignRun
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.python.formula import FormulaObject
-from lpzero.python.functions import _FILE, is_watched, load_table, run_verb
-from lpzero.python.inputs import Data, SpaceLike, space_name, table_of
+from lpzero.python.functions import _FILE, context, is_watched, load_table, run_verb
+from lpzero.python.inputs import Data, SpaceLike, architecture, space_name, table_of
 from lpzero.python.matrix import matching_columns, read_targets, table_of_matrix
 from lpzero.python.rows import Rows
 from lpzero.python.signatures import of_verb, options_of
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from lpzero.discover.campaign import Progress
+    from lpzero.discover.discovery import Campaign
+    from lpzero.proxies.predictor import PredictorProxy
     from lpzero.report.notebook import Page
+    from spaces.base import Space
     from spaces.tables import ColumnTable, Table
 
 _HALL = ("formula", "fitness", "rho", "complexity")
@@ -91,6 +95,30 @@ class BestFormula(dict[str, Any]):
         return f"<p>{to_mathml(parse(self.formula.text))}</p><p>{escape(self.figures)}</p>"
 
 
+@dataclass(frozen=True, eq=False)
+class PredictorObject:
+    """The predictor of a discovery, which is not a formula: scores, with standard deviations.
+
+    Scores are normal: 0 is the middle of the table's labelled rows, larger is better. The options
+    are those of `lpzero.rank` that say how networks are run: cache, device, jobs.
+    """
+
+    proxy: PredictorProxy
+    space: Space[Any]
+    running: Mapping[str, Any]
+
+    def predict(self, archs: Sequence[Any], return_std: bool = False) -> Any:
+        """The scores (n,) of architectures; with `return_std` the standard deviations (n,) too."""
+        from lpzero.proxies import Measurements
+
+        read = [architecture(self.space, arch) for arch in archs]
+        found = self.proxy.predict(self.space, read, Measurements(context(**self.running)))
+        return tuple(found) if return_std else found.scores
+
+    def __repr__(self) -> str:
+        return self.proxy.definition
+
+
 class Discovery:
     """A search for the formula that best ranks a table: `Discovery("nano-gpt2").fit()`.
 
@@ -100,6 +128,7 @@ class Discovery:
     rows (larger is better), `score` is Spearman's rho, and
 
     best_: the winner, with rho on train, valid and test.
+    predictor_: the best guess, with standard deviations, which is not a formula.
     hall_of_fame_: the best formulas. history_: a row per generation. result_: everything.
     feature_names_in_, n_features_in_: the columns, if `fit` was given X.
 
@@ -111,6 +140,7 @@ class Discovery:
     tables_: tuple[Table | ColumnTable, ...]
     run_: CampaignRun
     result_: dict[str, Any]
+    _predictor: PredictorProxy | None = None
     if TYPE_CHECKING:  # every argument is an attribute
 
         def __getattr__(self, name: str) -> Any: ...
@@ -209,12 +239,15 @@ class Discovery:
             assert isinstance(run, CampaignRun)
             self.run_ = run
             self.result_ = dict(outcome.result)
+            self._predictor = _predictor(campaign)
         if stop.is_asked:
             raise KeyboardInterrupt("the search was stopped; the object has what was found")
 
     @classmethod
     def load(cls, out: str | Path) -> Discovery:
         """The campaign in a run's directory, as it was after `fit`."""
+        from lpzero.export import select
+        from lpzero.proxies.lookup import predictor_proxy
         from lpzero.runs.run import open_run
 
         run = open_run(Path(out).expanduser())
@@ -228,6 +261,7 @@ class Discovery:
         kept = {k: tuple(v) if isinstance(v, list) else v for k, v in kept.items()}
         made = cls(names if len(names) > 1 else names[0], out=str(out), **kept)
         made.tables_, made.run_, made.result_ = (), run, dict(run.result)
+        made._predictor = predictor_proxy(select(str(out))) if "predictor" in run.result else None
         return made
 
     @property
@@ -237,6 +271,16 @@ class Discovery:
         facts = self.result_["best"]
         text = str(facts["formula"])
         return BestFormula(facts, FormulaObject(text, str(self.out or text)))
+
+    @property
+    def predictor_(self) -> PredictorObject:
+        """The predictor beside the winner: `predict(archs, return_std=True)`."""
+        self._check_fitted()
+        if self._predictor is None:
+            raise InputError("there is no predictor: it belongs to choose='nested', predictor='gp'")
+        # Seeds, batch and definitions are those of the predictor's own options.
+        running = {name: getattr(self, name) for name in ("cache", "device", "jobs")}
+        return PredictorObject(self._predictor, self._space(), running)
 
     @property
     def hall_of_fame_(self) -> Rows:
@@ -275,7 +319,7 @@ class Discovery:
         winner = self.best_.formula
         home = self._space()
         if home is not None:
-            seed = 0 if self.sketch_seed is None else self.sketch_seed
+            seed = 0 if self.weights_seed is None else self.weights_seed
             running = {name: getattr(self, name) for name in _RUNNING}
             return winner.predict(list(X), home, seed=seed, **running)
         fitted = self.tables_[0] if self.tables_ else None
@@ -319,7 +363,7 @@ class Discovery:
         if table.space is None:
             return spearman(self.predict(table), table.targets)
         running = {name: getattr(self, name) for name in _RUNNING}
-        return self.best_.formula.score(table, seed=self.sketch_seed, **running)
+        return self.best_.formula.score(table, seed=self.weights_seed, **running)
 
     def plot(self, name: str | None = None) -> Figure:
         """A figure of the report, the winner among its rivals if no name is given (Plotly)."""
@@ -388,6 +432,19 @@ class Discovery:
 
 
 _OWN = ("data", "space", "splits", "warm_start", "progress", "callbacks")
+
+
+def _predictor(campaign: Campaign) -> PredictorProxy | None:
+    """The predictor beside the campaign's winner as a proxy; None if there is none."""
+    from lpzero.proxies.predictor import PredictorProxy
+
+    found = campaign.prediction_
+    if found is None:
+        return None
+    table = campaign.tables[0]
+    assert table.space is not None, "the nested choice has networks"
+    name, space = f"{table.name}-predictor", table.space.name
+    return PredictorProxy(name, found.predictor, space, campaign.options, found.n_seeds)
 
 
 def _options() -> list[Any]:

@@ -79,6 +79,16 @@ def _holds(run: FormulaRun, drawn: list[Chart]) -> list[Markup | Chart]:
     return [*drawn, *checks]
 
 
+# What is fitted to the same rows and is not a formula.
+_FITTED = (
+    (
+        "predictor",
+        "predictor: the best guess, the mean of the formula's and a Gaussian process's scores",
+    ),
+    ("reference", "a Gaussian process on features of the architectures, without any formula"),
+)
+
+
 def _checks(run: FormulaRun, table: str) -> Markup:
     """What else was measured of the winner on a table, beyond its rho on the test rows."""
     test = run.judged(table)["test"]
@@ -104,6 +114,14 @@ def _checks(run: FormulaRun, table: str) -> Markup:
         )
         if expected["warning"] is not None:
             values["warning"] = str(expected["warning"])
+    for name, words in _FITTED:
+        fitted = (run.result or {}).get(name)
+        if fitted is not None:
+            values[words] = (
+                f"ρ {interval(fitted['judged'][table]['test'], 'rho')}; expected"
+                f" {number(fitted['expected']['rho']).shown} ±"
+                f" {number(fitted['expected']['error']).shown} by cross-validation"
+            )
     floor = run.floor(table)
     if floor is not None:
         values["the same search on permuted targets"] = (

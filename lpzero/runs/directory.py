@@ -206,16 +206,20 @@ class RunDirectory:
         if self._journal is not None:
             self._journal.sync()
         files.write_json(self.folder / TIMING, {"seconds": round(seconds, 3)})
-        if scores is None:
-            (self.folder / SCORES).unlink(missing_ok=True)
-        else:
-            self._write_sealed(SCORES, scores, indent=None)
+        self.write_sealed(SCORES, scores)
         digests = {name: digest for name in DIGESTED if (digest := file_digest(self.folder / name))}
         about = {"digests": digests} if digests else {}
         self._write_sealed(RESULT, {**result, **about})
 
     def _write_sealed(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
         files.write_sealed(self.folder / name, self._place(name), value, indent)
+
+    def write_sealed(self, name: str, value: Mapping[str, Any] | None) -> None:
+        """Write an additional sealed file of this kind of run; None removes it."""
+        if value is None:
+            (self.folder / name).unlink(missing_ok=True)
+        else:
+            self._write_sealed(name, value, indent=None)
 
     def write_json(self, name: str, value: Any) -> None:
         """Write an additional JSON file of this kind of run."""

@@ -5,6 +5,7 @@ JOURNAL = "journal.jsonl"  # every step, appended to, see `journal`
 CHECKPOINT = "checkpoint.json"  # the state to resume from
 RESULT = "result.json"  # the result; written last
 SCORES = "scores.json"  # the winner's score and the target of every architecture, see `formula_run`
+PREDICTOR = "predictor.json"  # campaigns: what `lpzero export --to predictor` writes into a file
 TIMING = "timing.json"  # seconds; the only file that differs between equal runs
 LOCK = "lock"  # locked while a process works on the run
 

@@ -75,13 +75,18 @@ def _describe(space: Space[Any], arch: Any) -> dict[str, float]:
         if isinstance(value, (int, float)):
             features[f"field {name}"] = float(value)
     blocks = [dataclasses.asdict(block) for block in space.blocks(arch)]
-    for name in blocks[0]:
+    for name in blocks[0] if blocks else ():
         values = [block[name] for block in blocks]
         if isinstance(values[0], str):
             for value, n in Counter(values).items():
                 features[f"share of {name} {value}"] = n / len(blocks)
         elif isinstance(values[0], (int, float)):
-            features[f"mean {name}"] = math.log1p(sum(values) / len(values))
-            features[f"least {name}"] = math.log1p(min(values))
-            features[f"largest {name}"] = math.log1p(max(values))
+            features[f"mean {name}"] = _log(sum(values) / len(values))
+            features[f"least {name}"] = _log(min(values))
+            features[f"largest {name}"] = _log(max(values))
     return features | space.traits(arch)
+
+
+def _log(value: float) -> float:
+    """The logarithm of 1 plus the magnitude, with the sign of the value."""
+    return math.copysign(math.log1p(abs(value)), value)

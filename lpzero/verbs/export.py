@@ -76,7 +76,7 @@ class Request:
 
 def run(request: Request, screen: Screen) -> Outcome:
     """The text of the file; it is written to `out` if that is given."""
-    from lpzero.export import Choice, Selection, export, select
+    from lpzero.export import Choice, export, select
     from lpzero.export.fields import check_text
     from lpzero.export.record import write_file
     from lpzero.export.source import exact
@@ -104,7 +104,7 @@ def run(request: Request, screen: Screen) -> Outcome:
         entries = [replace(entries[0], name=check_text(request.name, "--name"))]
     if request.exact:
         entries = exact(entries)
-    chosen = Selection(entries, selection.counters, ensemble, winner=selection.winner)
+    chosen = replace(selection, entries=entries, ensemble=ensemble)
     text = export(chosen, request.to, **request.settings)
     if request.out is not None:
         write_file(Path(request.out), text, request.force)
