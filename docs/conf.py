@@ -69,20 +69,20 @@ def functions_page() -> str:
 
 def contents() -> str:
     """The side bar: every page that there is."""
-    pages = sorted(
-        path.relative_to(ROOT).with_suffix("").as_posix()
-        for pattern in ("docs/*.md", "docs/papers/*.md", "docs/decisions/*.md")
-        for path in ROOT.glob(pattern)
-    )
-    other = ["CONTRIBUTING", "CHANGELOG", "SECURITY"]
-    tables = sorted(
-        path.relative_to(ROOT).with_suffix("").as_posix()
-        for path in ROOT.glob("experiments/*/README.md")
-    )
-    return "".join(
-        f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(entries) + "\n```\n"
-        for caption, entries in (("Pages", [*pages, *other]), ("Experiments", tables))
-    )
+    parts = {
+        "Pages": ("docs/*.md",),
+        "Papers": ("docs/papers/*.md",),
+        "Development": ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/decisions/*.md"),
+        "Experiments": ("experiments/*/README.md",),
+    }
+    text = ""
+    for caption, patterns in parts.items():
+        paths = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+        names = [path.relative_to(ROOT).with_suffix("").as_posix() for path in paths]
+        text += (
+            f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
+        )
+    return text
 
 
 _DECLARED = {

@@ -111,6 +111,7 @@ BUGS = (
         ("float(f\"{value:.9e}\")", "float(f\"{value:.5e}\")", "targets are rounded to six digits"),
     ]),
     Bugs("lpzero/judgement/correlation.py", [_T + "judgement/test_correlation.py"], [
+        ("differ = of_targets != 0", "differ = of_targets != 9", "pairs of equal targets count"),
         ("total += len(rows) * spearman(scores[rows], targets[rows])", "total += spearman(scores[rows], targets[rows])", "groups are not weighted by their size"),
         ("len(rows) < LEAST_IN_GROUP or", "len(rows) <= LEAST_IN_GROUP or", "groups of five are left out"),
         ("_TOP_SHARE = 0.1", "_TOP_SHARE = 0.2", "the best fifth for the best tenth"),
@@ -151,6 +152,8 @@ BUGS = (
         ("key=lambda line: line[\"least\"]", "key=lambda line: -line[\"least\"]", "the most stable table is reported"),
     ]),
     Bugs("lpzero/judgement/counters.py", [_T + "judgement/test_counters.py"], [
+        ("return sum(space.block_widths(arch)) / n_heads", "return space.width(arch) / n_heads", "the width of one block over the heads of all"),
+        ("frozenset(\"S\" if name in _OF_HEADS else \"\")", "frozenset()", "states of recurrent cells are heads"),
         ("math.sqrt(space.width(arch))", "space.width(arch)", "depth times width"),
         ("(T + 1) * math.log(d)", "T * math.log(d)", "the separation rank one token short"),
     ]),
