@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 PACKAGES = ("lpzero", "primitives", "spaces")
-FILES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "CITATION.cff")
+FILES = ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE", "CITATION.cff")
 
 
 def main() -> None:
@@ -71,8 +71,8 @@ def check(wheel: Path, sdist: Path) -> None:
     text = str(message.get_payload())
     assert not re.search(r"\]\((?!https?:|#)", text), "the description has a path"
     assert message["Author"] == "the LPZero engine developers"
-    assert "spaces/data/nano-gpt2.json" in names, "the nano tables are missing"
-    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == set(PACKAGES)
+    assert "lpzero/spaces/data/nano-gpt2.json" in names, "the nano tables are missing"
+    assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"lpzero"}
     with tarfile.open(sdist) as archive:
         members = archive.getnames()
     assert any(name.endswith("/lpzero/version.py") for name in members)

@@ -69,20 +69,20 @@ def functions_page() -> str:
 
 def contents() -> str:
     """The side bar: every page that there is."""
-    pages = sorted(
-        path.relative_to(ROOT).with_suffix("").as_posix()
-        for pattern in ("docs/*.md", "docs/papers/*.md", "docs/decisions/*.md")
-        for path in ROOT.glob(pattern)
-    )
-    other = ["CONTRIBUTING", "CHANGELOG", "SECURITY"]
-    tables = sorted(
-        path.relative_to(ROOT).with_suffix("").as_posix()
-        for path in ROOT.glob("experiments/*/README.md")
-    )
-    return "".join(
-        f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(entries) + "\n```\n"
-        for caption, entries in (("Pages", [*pages, *other]), ("Experiments", tables))
-    )
+    parts = {
+        "Pages": ("docs/*.md",),
+        "Papers": ("docs/papers/*.md",),
+        "Development": ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs/decisions/*.md"),
+        "Experiments": ("experiments/*/README.md",),
+    }
+    text = ""
+    for caption, patterns in parts.items():
+        paths = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+        names = [path.relative_to(ROOT).with_suffix("").as_posix() for path in paths]
+        text += (
+            f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
+        )
+    return text
 
 
 _DECLARED = {
@@ -101,8 +101,8 @@ def setup(app: Any) -> None:
             source[0] += "\n" + _DECLARED[name]() + "\n"
 
     def escape(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-        # Names such as best_ are no links.
-        lines[:] = [re.sub(r"(?<=\w)_(?!\w)", r"\\_", line) for line in lines]
+        # Our docstrings are plain text: best_ is no link, |x| no substitution, * no emphasis.
+        lines[:] = [re.sub(r"(?<=\w)_(?!\w)|[|*]", r"\\\g<0>", line) for line in lines]
 
     app.connect("source-read", read)
     app.connect("autodoc-process-docstring", escape)

@@ -30,6 +30,7 @@ class Discovery(_Discovery):
     rows (larger is better), `score` is Spearman's rho, and
 
     best_: the winner, with rho on train, valid and test.
+    predictor_: the best guess, with standard deviations, which is not a formula.
     hall_of_fame_: the best formulas. history_: a row per generation. result_: everything.
     feature_names_in_, n_features_in_: the columns, if `fit` was given X.
 
@@ -123,16 +124,25 @@ class Discovery(_Discovery):
             The number of training rows that fitness is measured on. [default: all; paper: 50;
             released: 50]
         choose: str | None = None
-            How the winner is chosen: stable takes the best rho on train and valid among formulas
+            How the winner is chosen: nested cross-validates how much of the networks to read, from
+            a single counter to four reliable terms, and of columns how long a formula may be, from
+            a single column to a weighted sum of twelve products; it takes the simplest level that
+            is as good as the best; stable takes the best rho on train and valid among formulas
             whose scores repeat with other seeds (see stable), valid the member of the front that is
-            best on valid, train the formula with the best fitness. nested cross-validates how much
-            of the networks to read, from a single counter to four reliable terms, and takes the
-            simplest level that is as good as the best; with several tables, columns alone, terms 1
-            or another method than front it is stable. [default: stable; paper: train; released:
+            best on valid, train the formula with the best fitness. With several tables, terms 1 or
+            another method than front, nested is stable. [default: nested; paper: train; released:
             train]
+        weights_seeds: int | None = None
+            With choose nested: over how many seeds of weights and batches the values of networks
+            are averaged. With 1, how far they repeat is read off 30 rows with a second seed.
+            [default: 1]
         stable: float | None = None
             With choose stable: the least rank correlation between the scores of two seeds.
             [default: 0.998]
+        predictor: str | None = None
+            With choose nested: gp also fits a predictor, the mean of the winner's and a Gaussian
+            process's normal scores, which ranks best but is not a formula; none does not. [default:
+            gp]
         seed: int | None = None
             The seed of the search. [default: 0; paper: 42; released: 42]
         start: Sequence[str] | None = None
@@ -145,6 +155,11 @@ class Discovery(_Discovery):
             A file as table: the column of ids. [default: one called id or name, else lines]
         task: str | None = None
             A zero-cost file of NASLib: the task. [default: the only one]
+        impute: bool = False
+            A file as table: where fewer than a tenth of a column's numbers are missing, they are
+            its median, and a column NAME_missing says where.
+        categories: bool = False
+            A file of rows: a column of texts becomes a column of 0 and 1 for each text.
         upstream_dims: bool = False
             Build every FlexiBERT model with hidden 256 and FFN 1024, as published.
         forward_only: bool = False
@@ -155,7 +170,7 @@ class Discovery(_Discovery):
             Stop after this many seconds; resume continues. [default: no limit]
         split_seed: int | None = None
             The seed of the train/valid/test split. [default: 0]
-        sketch_seed: int | None = None
+        weights_seed: int | None = None
             The seed of untrained networks and batches. [default: 0]
         permutations: int = 20
             How often the search of products is repeated on permuted targets, to show what it fits
@@ -183,7 +198,7 @@ class Discovery(_Discovery):
             Where processes run: loky is this machine, dask and ray are clusters.
         scheduler: str | None = None
             The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT (Ray);
-            see docs/cluster.md.
+            see https://lpzero.readthedocs.io/en/latest/docs/cluster.html.
         device: str = 'auto'
             The device that networks run on; auto is CUDA if available.
         memory: int | None = None
@@ -233,19 +248,23 @@ class Discovery(_Discovery):
         across: str | None = None,
         archs: int | None = None,
         choose: str | None = None,
+        weights_seeds: int | None = None,
         stable: float | None = None,
+        predictor: str | None = None,
         seed: int | None = None,
         start: Sequence[str] | None = None,
         target: str | None = None,
         smaller_is_better: bool = False,
         ids: str | None = None,
         task: str | None = None,
+        impute: bool = False,
+        categories: bool = False,
         upstream_dims: bool = False,
         forward_only: bool = False,
         is_random: bool = False,
         time_limit: float | None = None,
         split_seed: int | None = None,
-        sketch_seed: int | None = None,
+        weights_seed: int | None = None,
         permutations: int = 20,
         track: Sequence[str] = (),
         corpus: str | Path | None = None,
@@ -284,6 +303,8 @@ def exhaust(
     smaller_is_better: bool = False,
     ids: str | None = None,
     task: str | None = None,
+    impute: bool = False,
+    categories: bool = False,
     upstream_dims: bool = False,
     corpus: str | Path | None = None,
     tokenizer: str | Path | None = None,
@@ -298,7 +319,7 @@ def exhaust(
     memory: int | None = None,
     cache: str | Path | None = None,
     no_lock: bool = False,
-    seed: int = 0,
+    weights_seed: int = 0,
 ) -> Exhausted:
     """Every formula of the paper's space on the data: chosen on train, reported on test.
 
@@ -338,6 +359,11 @@ def exhaust(
             A file as table: the column of ids. [default: one called id or name, else lines]
         task: str | None = None
             A zero-cost file of NASLib: the task. [default: the only one]
+        impute: bool = False
+            A file as table: where fewer than a tenth of a column's numbers are missing, they are
+            its median, and a column NAME_missing says where.
+        categories: bool = False
+            A file of rows: a column of texts becomes a column of 0 and 1 for each text.
         upstream_dims: bool = False
             Build every FlexiBERT model with hidden 256 and FFN 1024, as published.
         corpus: str | Path | None = None
@@ -361,7 +387,7 @@ def exhaust(
             Where processes run: loky is this machine, dask and ray are clusters.
         scheduler: str | None = None
             The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT (Ray);
-            see docs/cluster.md.
+            see https://lpzero.readthedocs.io/en/latest/docs/cluster.html.
         device: str = 'auto'
             The device that networks run on; auto is CUDA if available.
         memory: int | None = None
@@ -372,7 +398,7 @@ def exhaust(
         no_lock: bool = False
             Do not lock the run's directory, for file systems without locks; make sure that no other
             process uses it.
-        seed: int = 0
+        weights_seed: int = 0
             The seed of untrained networks and batches.
     """
 
@@ -412,6 +438,7 @@ def rank(
     batches: int = 1,
     loss: str = "auto",
     split_seed: int = 0,
+    within: str = "depth-width",
     exact: bool = False,
     chunk: int | None = None,
     out: str | Path | None = None,
@@ -425,6 +452,8 @@ def rank(
     smaller_is_better: bool = False,
     ids: str | None = None,
     task: str | None = None,
+    impute: bool = False,
+    categories: bool = False,
     upstream_dims: bool = False,
     tables_folder: str | Path | None = None,
     jobs: int = 1,
@@ -433,7 +462,7 @@ def rank(
     device: str = "auto",
     memory: int | None = None,
     cache: str | Path | None = None,
-    seed: int = 0,
+    weights_seed: int = 0,
 ) -> Rows:
     """A row per proxy against the targets of the data, best first.
 
@@ -452,6 +481,8 @@ def rank(
             The loss to differentiate; auto is next-token for language models, else cotangent.
         split_seed: int = 0
             The seed of the train/valid/test split.
+        within: str = 'depth-width'
+            Rank within equal depth, width, depth-width, or an extra column of the table.
         exact: bool = False
             Also score formulas on whole tensors, and correlate both scores.
         chunk: int | None = None
@@ -482,6 +513,11 @@ def rank(
             A file as table: the column of ids. [default: one called id or name, else lines]
         task: str | None = None
             A zero-cost file of NASLib: the task. [default: the only one]
+        impute: bool = False
+            A file as table: where fewer than a tenth of a column's numbers are missing, they are
+            its median, and a column NAME_missing says where.
+        categories: bool = False
+            A file of rows: a column of texts becomes a column of 0 and 1 for each text.
         upstream_dims: bool = False
             Build every FlexiBERT model with hidden 256 and FFN 1024, as published.
         tables_folder: str | Path | None = None
@@ -492,7 +528,7 @@ def rank(
             Where processes run: loky is this machine, dask and ray are clusters.
         scheduler: str | None = None
             The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT (Ray);
-            see docs/cluster.md.
+            see https://lpzero.readthedocs.io/en/latest/docs/cluster.html.
         device: str = 'auto'
             The device that networks run on; auto is CUDA if available.
         memory: int | None = None
@@ -500,7 +536,7 @@ def rank(
             [default: half of the free memory; exhaust: 4GB]
         cache: str | Path | None = None
             The folder of the sketches. [default: ~/.cache/lpzero]
-        seed: int = 0
+        weights_seed: int = 0
             The seed of untrained networks and batches.
     """
 
@@ -514,7 +550,7 @@ def score(
     released: bool = False,
     chunk: int | None = None,
     definitions: str = "ours",
-    seed: int = 0,
+    weights_seed: int = 0,
     device: str = "auto",
 ) -> Scores:
     """The scores of a torch transformer on a batch: a row for each proxy; larger is better.
@@ -533,7 +569,7 @@ def score(
         definitions: str = 'ours'
             What H, W and G of formulas are; released takes them as the authors' code does: the
             query or the input of a linear transform, and the Linears of the mixing operation.
-        seed: int = 0
+        weights_seed: int = 0
             The seed of untrained networks and batches.
         device: str = 'auto'
             The device that networks run on; auto is CUDA if available.
@@ -724,7 +760,7 @@ def search(
             Where processes run: loky is this machine, dask and ray are clusters.
         scheduler: str | None = None
             The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT (Ray);
-            see docs/cluster.md.
+            see https://lpzero.readthedocs.io/en/latest/docs/cluster.html.
         device: str = 'auto'
             The device that networks run on; auto is CUDA if available.
         memory: int | None = None
@@ -825,5 +861,5 @@ def train(
             Where processes run: loky is this machine, dask and ray are clusters.
         scheduler: str | None = None
             The address of the cluster: tcp://HOST:PORT (Dask), HOST:PORT or ray://HOST:PORT (Ray);
-            see docs/cluster.md.
+            see https://lpzero.readthedocs.io/en/latest/docs/cluster.html.
     """

@@ -247,6 +247,7 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_imports_between_packages_go_one_way(package: str) -> None:
     wrong = [
@@ -275,6 +276,7 @@ def internal_imports() -> Iterator[tuple[Path, str, str, int]]:
                 yield path, mine, rest[0], found.line
 
 
+@pytest.mark.slow
 def test_imports_inside_lpzero_go_one_way() -> None:
     found = list(internal_imports())
     assert len(found) > 100
@@ -293,6 +295,7 @@ def test_imports_inside_lpzero_go_one_way() -> None:
     assert not solved, "no longer there: remove them from KNOWN_IMPORTS"
 
 
+@pytest.mark.slow
 def test_one_module_writes_files() -> None:
     found = {
         relative(path): [f"{relative(path)}:{line}: {call}" for line, call in calls]
@@ -305,6 +308,7 @@ def test_one_module_writes_files() -> None:
     assert not KNOWN_WRITERS - found.keys(), "no longer there: remove them from KNOWN_WRITERS"
 
 
+@pytest.mark.slow
 def test_code_of_the_user_is_run_only_where_the_user_names_it() -> None:
     found: dict[str, set[str]] = {}
     for path in (*modules_of("lpzero"), *modules_of("spaces"), *modules_of("primitives")):
@@ -319,6 +323,7 @@ def test_code_of_the_user_is_run_only_where_the_user_names_it() -> None:
     assert found == RUNS_CODE
 
 
+@pytest.mark.slow
 def test_one_module_opens_what_may_be_a_strangers() -> None:
     found = {
         relative(path): calls

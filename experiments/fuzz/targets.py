@@ -58,7 +58,7 @@ from lpzero.supernet.selection import read_preferred
 from primitives.canonical import canonical
 from primitives.classics import CLASSICS
 from primitives.parser import parse
-from spaces.tables import flexibert, nano
+from spaces.tables import flexibert, nano, openlm
 from spaces.tables.architecture_files import read_architectures
 from spaces.tables.column_files import read_columns
 from spaces.tables.project_file import PROJECT, project_sources
@@ -270,6 +270,19 @@ def _flexibert_tables() -> list[bytes]:
 
 def _read_flexibert(path: Path) -> object:
     return flexibert.read(flexibert.SOURCES[0], path)
+
+
+def _openlm_tables() -> list[bytes]:
+    runs = {
+        f"d={of['width']}_l={of['depth']}_h={of['heads']}-8-0.003-0.033-8-1000-{steps}-3e-05": 4.5
+        for of in _architectures("openlm")
+        for steps in (100, 200)
+    }
+    return [json.dumps(runs).encode()]
+
+
+def _read_openlm(path: Path) -> object:
+    return openlm.read(openlm.SOURCES[0], path)
 
 
 def _architecture_lists() -> list[bytes]:
@@ -537,6 +550,7 @@ TARGETS: dict[str, Target] = {
         Target("table-trained", "table.json", _trained_tables, (nano.read_trained, nano.count)),
         Target("table-naslib", "table.json", _naslib_tables, (_read_naslib,)),
         Target("table-flexibert", "table.json", _flexibert_tables, (_read_flexibert,)),
+        Target("table-openlm", "table.json", _openlm_tables, (_read_openlm, openlm.count)),
         Target("architectures", "preferred.json", _architecture_lists, (_read_preferred,)),
         Target("project-yaml", PROJECT, _project_files, (_read_project, read_yaml)),
         Target("space-yaml", "SPACE.yaml", _hf_spaces, (_read_hf_space,)),

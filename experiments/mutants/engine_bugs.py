@@ -111,6 +111,7 @@ BUGS = (
         ("float(f\"{value:.9e}\")", "float(f\"{value:.5e}\")", "targets are rounded to six digits"),
     ]),
     Bugs("lpzero/judgement/correlation.py", [_T + "judgement/test_correlation.py"], [
+        ("differ = of_targets != 0", "differ = of_targets != 9", "pairs of equal targets count"),
         ("total += len(rows) * spearman(scores[rows], targets[rows])", "total += spearman(scores[rows], targets[rows])", "groups are not weighted by their size"),
         ("len(rows) < LEAST_IN_GROUP or", "len(rows) <= LEAST_IN_GROUP or", "groups of five are left out"),
         ("_TOP_SHARE = 0.1", "_TOP_SHARE = 0.2", "the best fifth for the best tenth"),
@@ -151,6 +152,8 @@ BUGS = (
         ("key=lambda line: line[\"least\"]", "key=lambda line: -line[\"least\"]", "the most stable table is reported"),
     ]),
     Bugs("lpzero/judgement/counters.py", [_T + "judgement/test_counters.py"], [
+        ("return sum(space.block_widths(arch)) / n_heads", "return space.width(arch) / n_heads", "the width of one block over the heads of all"),
+        ("frozenset(\"S\" if name in _OF_HEADS else \"\")", "frozenset()", "states of recurrent cells are heads"),
         ("math.sqrt(space.width(arch))", "space.width(arch)", "depth times width"),
         ("(T + 1) * math.log(d)", "T * math.log(d)", "the separation rank one token short"),
     ]),
@@ -161,7 +164,13 @@ BUGS = (
         ("scores[np.newaxis, self.parts.valid]", "scores[np.newaxis, self.parts.train]", "valid measured on train rows"),
         ("np.sort(np.concatenate([self.parts.train, self.parts.valid]))", "self.parts.train", "formulas are chosen on train rows alone"),
         ("if measure == RHO_WITHIN and measures.n_within == 0:", "if False:", "valid rows without groups give 0"),
+        ("drawn.permutation(n)[:REPEATED_ROWS]", "drawn.permutation(n)", "every row is built with a second seed"),
         ("picked = random.Random(f\"rows {parts.seed}\").sample(range(n), settings.archs)", "picked = range(settings.archs)", "the first training rows instead of a sample"),
+    ]),
+    Bugs("lpzero/discover/levels.py", [_T + "discover/test_levels.py"], [
+        ("return self.rho <= 2 * self.error", "return False", "noise ends at a formula"),
+        ("np.where(usable, correlate_rows(np.log(first), logs), 0.0)", "np.ones(len(table))", "terms that do not repeat count as reliable"),
+        ("return self.counters.issuperset(formula.columns)", "return True", "a user's column counts as a counter"),
     ]),
     Bugs("lpzero/judgement/measures.py", [_T + "discover/test_objective.py"], [
         ("np.where(minus > plus, -1, 1)", "np.where(rhos[0] < 0, -1, 1)", "the sign from the first of several tables"),

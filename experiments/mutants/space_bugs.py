@@ -65,12 +65,12 @@ BUGS = (
         ("losses = losses.index_copy(0, rows, -(cluster + inside))", "losses = losses.index_copy(0, rows, -inside)", "the share of a rare word's cluster is left out"),
         ("residual_std = INIT_STD / math.sqrt(2 * len(arch.d_inner))", "residual_std = INIT_STD / math.sqrt(len(arch.d_inner))", "the spread of residual projections"),
     ]),
-    Bugs("spaces/openlm/space.py", [_SPACES], [
+    Bugs("spaces/openlm/space.py", [_MODELS, _SPACES], [
         ("return arch.heads * (arch.width // arch.heads)", "return arch.width", "heads are as wide as the model where they do not divide it"),
         ("256  # inner widths", "128  # inner widths", "inner widths are rounded up to another step"),
         ("2 * T * T * attention_width(arch)", "T * T * attention_width(arch)", "one of two attention products is not counted"),
     ]),
-    Bugs("spaces/openlm/model.py", [_MODELS, _T + "test_initialisation.py"], [
+    Bugs("spaces/openlm/model.py", [_MODELS, _T + "test_initialisation.py", _SPACES], [
         ("rotated(q) @ rotated(k)", "rotated(q) @ k", "keys without positions"),
         ("b * cos + a * sin", "b * cos - a * sin", "the sign of a rotation"),
         ("functional.silu(gate) * value", "functional.silu(value) * gate", "gate and value are exchanged"),

@@ -33,6 +33,7 @@ def show_discover(outcome: Outcome, request: Any) -> None:
     _print_expectation(result)
     if not is_brief:
         _print_rivals(result)
+    _print_held_out(result.get("held_out"))
     _note_passed_over(result["passed_over"])
     stopped = f" (stopped by {result['stopped']})" if result["stopped"] else ""
     output.say(
@@ -140,7 +141,6 @@ def _print_rivals(result: Fields) -> None:
         for line in result["top"]
     ]
     output.print_rows(rows, "table")
-    _print_held_out(result.get("held_out"))
     output.say()
 
 
@@ -162,13 +162,22 @@ def _note_passed_over(better: dict[str, Any] | None) -> None:
         )
 
 
+_HELD_OUT = {
+    "formula": "rho",
+    "best single column": "column_rho",
+    "ridge on the columns' logarithms": "ridge_rho",
+    "predictor (Gaussian process and formula)": "predictor_rho",
+}
+
+
 def _print_held_out(medians: dict[str, Any] | None) -> None:
     if medians is None:
         return
     best = medians["best_column"]
     rows = [
-        {"beam search on each split": "formula", "rho test": medians["rho"]},
-        {"beam search on each split": "best single column", "rho test": medians["column_rho"]},
+        {"fitted on each split": name, "rho test": medians[key]}
+        for name, key in _HELD_OUT.items()
+        if key in medians
     ]
     title = f"medians over {medians['splits']} splits, the formula ahead in {medians['ahead']}"
     output.say()

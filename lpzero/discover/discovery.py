@@ -198,7 +198,8 @@ class Campaign:
 
     def _prediction(self) -> TablePrediction | None:
         """The predictor beside the winner; None unless the choice was nested, or if not wanted."""
-        if self.objective.rule != NESTED or self.settings.predictor == NO_PREDICTOR:
+        s = self.settings
+        if self.objective.rule != NESTED or s.columns_only or s.predictor == NO_PREDICTOR:
             return None
         [fitness], formula = self.objective.tables_fitness, parse(self.result_["best"]["formula"])
         return TablePrediction(fitness, formula, self.objective.scores([formula], fitness)[0])

@@ -1,8 +1,8 @@
 """A search of columns repeated on other splits: what its winners reach on rows they have not seen.
 
-One split's test rows are few. On each split formulas are searched anew on train, by the beam search
-that a campaign starts from; the winner and the best single column are chosen on the same rows, and
-each is tested once.
+One split's test rows are few. On each split the level is cross-validated and its formula searched
+anew, as in a campaign without generations; the best single column, ridge regression on the columns'
+logarithms and the predictor are fitted on the same rows, and each is tested once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from lpzero.errors import RunError
 from lpzero.judgement.correlation import spearman
 from lpzero.options import options
 from lpzero.parallel import Lost, Workers, stream
+from lpzero.scores.column_predictor import predictor_scores, ridge_scores
 from primitives.errors import Rejected
 from spaces.tables import split
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 SPLITS = 20
 MOST_ROWS = 2000  # of tables whose splits are searched without being asked for
+_MEDIANS = ("rho", "column_rho", "ridge_rho", "predictor_rho")
 _NAMES = [entry.name for entry in options(Settings)]
 
 
@@ -54,8 +56,7 @@ def held_out(
     best = max(columns, key=lambda name: columns[name])
     return {
         "splits": splits,
-        "rho": float(np.median([line["rho"] for line in lines])),
-        "column_rho": float(np.median([line["column_rho"] for line in lines])),
+        **{name: float(np.median([line[name] for line in lines])) for name in _MEDIANS},
         "ahead": sum(line["rho"] > line["column_rho"] for line in lines),
         "best_column": {"column": best, "rho_on_all_rows": columns[best]},
         "lines": lines,
@@ -83,6 +84,9 @@ class _Split:
         scores = fitness.values.score(formula)
         assert not isinstance(scores, Rejected), "the winner has a score on every row"
         column, values = _best_column(self.table, chosen_on)
+        known, columns = fitness.table.targets, fitness.columns.values
+        ridge = ridge_scores(columns, chosen_on, known)
+        predicted = predictor_scores(columns, chosen_on, known, scores)
         rows = split(self.table, seed).open_test()
         targets = self.table.targets[rows]
         return {
@@ -91,6 +95,8 @@ class _Split:
             "rho": spearman(scores[rows], targets),
             "column": column,
             "column_rho": spearman(values[rows], targets),
+            "ridge_rho": spearman(ridge[rows], targets),
+            "predictor_rho": spearman(predicted[rows], targets),
         }
 
 

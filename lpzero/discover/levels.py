@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -105,6 +105,28 @@ class ReliableTerms:
         return Level(name, terms, 1 if name in (COUNTER, SIZE) else MOST_TERMS, self.counters)
 
 
+class AnyLevel(Protocol):
+    """A set of formulas that is searched on any rows: `Level`, or a `ColumnLevel`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def n_terms(self) -> int:
+        """The number of terms that it reads."""
+
+    def best(self, targets: FloatArray, rows: IntArray, n: int) -> Sequence[Any]:
+        """The n best on the rows, best first, each with the sign that suits them."""
+
+    def scores(self, product: Any) -> FloatArray:
+        """The scores (A,) of one of these."""
+
+    def formula(self, product: Any) -> Formula: ...
+    def admits(
+        self, formulas: Sequence[Formula], first: FloatArray, second: FloatArray
+    ) -> BoolArray:
+        """Which formulas with scores (K, R) of two seeds may win beside its own."""
+
+
 @dataclass(frozen=True, eq=False)
 class Level:
     """Terms and the most of them that a product may have."""
@@ -113,6 +135,11 @@ class Level:
     terms: TermTable
     most: int
     counters: frozenset[str] = frozenset()
+
+    @property
+    def n_terms(self) -> int:
+        """The number of terms that it reads."""
+        return len(self.terms)
 
     @property
     def beam(self) -> Beam:
@@ -233,7 +260,7 @@ class LevelLine:
 class LevelChoice:
     """The level taken, and the lines of all levels, simplest first."""
 
-    level: Level
+    level: AnyLevel
     lines: tuple[LevelLine, ...]
 
     @property
@@ -264,7 +291,7 @@ class LevelChoice:
 
 
 def choose_level(
-    levels: Sequence[Level], targets: FloatArray, rows: IntArray, units: Sequence[Any], seed: int
+    levels: Sequence[AnyLevel], targets: FloatArray, rows: IntArray, units: Sequence[Any], seed: int
 ) -> LevelChoice:
     """The simplest level within a standard error of the best.
 
@@ -291,7 +318,7 @@ def choose_level(
         lines.append(
             LevelLine(
                 level.name,
-                len(level.terms),
+                level.n_terms,
                 rho,
                 standard_error(own),
                 rhos[best] - rho,
@@ -325,7 +352,7 @@ def row_folds(
 
 
 def _held_out(
-    level: Level, targets: FloatArray, rows: IntArray, folds: Sequence[tuple[IntArray, IntArray]]
+    level: AnyLevel, targets: FloatArray, rows: IntArray, folds: Sequence[tuple[IntArray, IntArray]]
 ) -> FloatArray | None:
     """The score (n,) of each row from the fold it was left out of, as a share of those searched."""
     shares = np.zeros(len(rows))
@@ -367,6 +394,24 @@ def standard_error(moves: FloatArray) -> float:
     return float(moves.std() / math.sqrt(len(moves)))
 
 
+@dataclass(frozen=True, eq=False)
+class LevelFloor:
+    """The search of a level with its rows and the test rows, for permuted targets."""
+
+    level: AnyLevel
+    rows: IntArray
+    test: IntArray
+
+    def __call__(self, targets: FloatArray) -> tuple[float, float]:
+        """The winner's rho on the rows it was chosen on and on the test rows, for targets (A,)."""
+        best = self.level.best(targets, self.rows, 1)
+        if not best:
+            return 0.0, 0.0
+        scores = self.level.scores(best[0])
+        on_rows, tested = (spearman(scores[of], targets[of]) for of in (self.rows, self.test))
+        return on_rows, tested
+
+
 _SIZES = (10, 20, 30, 50, 100, 200, 500, 1000)
 _AS_GOOD = 0.01  # a rho that much lower on the test rows is as good
 
@@ -378,7 +423,7 @@ class LearningCurve:
     Subsets are drawn once and contain each other. Called with a number of rows, in any process.
     """
 
-    levels: Sequence[Level]
+    levels: Sequence[AnyLevel]
     targets: FloatArray
     rows: IntArray
     test: IntArray

@@ -22,12 +22,13 @@ import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.discover.candidate import Candidate, Verdict
+from lpzero.discover.levels import Level, LevelFloor
 from lpzero.discover.settings import FITTED, NESTED, Settings
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.measures import MEASURES, ONE_TABLE, Across, Measures
 from lpzero.judgement.ranks import rank_many
 from lpzero.scores.columns import ColumnFacts, common_facts
-from lpzero.scores.floor import ProductFloor, permutation_floor
+from lpzero.scores.floor import ProductFloor, Search, permutation_floor
 from lpzero.scores.products import search, search_tables
 from lpzero.scores.terms import stable_term_tables
 from primitives.canonical import canonical, product_of
@@ -182,8 +183,9 @@ class Objective:
     def _products(self) -> Iterator[tuple[float, Formula]]:
         """The products that a beam search finds on all tables, each with its number across them."""
         columns, tables, first = self.column_facts, self.tables_fitness, self.tables_fitness[0]
-        if self.rule == NESTED:  # evolution starts inside the level
-            per_table = [first.level_choice.level.terms]
+        level = first.level_choice.level if self.rule == NESTED else None
+        if isinstance(level, Level):  # evolution starts inside the level
+            per_table = [level.terms]
         else:
             two_seeds = [fitness.two_seeds for fitness in tables]
             per_table = stable_term_tables(two_seeds, first.term_language, self.settings.stable)
@@ -242,18 +244,13 @@ def floors(
         searched, chosen_on = fitness.rows, fitness.rows
         if objective.rule in (NESTED, "stable"):
             chosen_on = fitness.train_valid_rows
+        test = fitness.parts.open_test()
         if objective.rule == NESTED:
-            level, searched = fitness.level_choice.level, chosen_on
-            logs, beam = level.terms.logs, level.beam
+            floor: Search = LevelFloor(fitness.level_choice.level, chosen_on, test)
         else:
-            logs, beam = fitness.terms.logs, fitness.beam
-        floor = ProductFloor(
-            partial(search, logs[:, searched], beam=beam),
-            logs,
-            searched,
-            chosen_on,
-            fitness.parts.open_test(),
-        )
+            logs = fitness.terms.logs
+            find = partial(search, logs[:, searched], beam=fitness.beam)
+            floor = ProductFloor(find, logs, searched, chosen_on, test)
         label = f"permutations of {table.name}" if with_progress else None
         floor_of_table = permutation_floor(
             floor, table.targets, permutations, workers=fitness.workers, label=label

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
-from lpzero.discover.levels import RELIABLE, influence, row_folds, standard_error
+from lpzero.discover.levels import RELIABLE, Level, influence, row_folds, standard_error
 from lpzero.judgement.rivals import Rival
 from lpzero.judgement.table import TableJudge
 from lpzero.scores.features import describe
@@ -63,7 +63,7 @@ class TablePrediction:
         A column of the table has no value for a new architecture; a counter has.
         """
         level = next((one for one in self._fitness.levels if one.name == RELIABLE), None)
-        if level is None:
+        if not isinstance(level, Level):
             return [], np.empty((0, len(self._features)))
         counters = self._fitness.columns.counters
         kept = [not isinstance(t, Column) or t.name in counters for t in level.terms.terms]

@@ -245,12 +245,13 @@ class Settings:
     )
     choose: str = option(
         NESTED,
-        "How the winner is chosen: nested cross-validates how much of the networks to read, from a"
-        " single counter to four reliable terms, and takes the simplest level that is as good as"
-        " the best; stable takes the best rho on train and valid among formulas whose scores repeat"
-        " with other seeds (see --stable), valid the member of the front that is best on valid,"
-        " train the formula with the best fitness. With several tables, columns alone, --terms 1 or"
-        " another method than front, nested is stable.",
+        "How the winner is chosen: nested cross-validates how much of the networks to read,"
+        " from a single counter to four reliable terms, and of columns how long a formula may"
+        " be, from a single column to a weighted sum of twelve products; it takes the simplest"
+        " level that is as good as the best; stable takes the best rho on train and valid among"
+        " formulas whose scores repeat with other seeds (see --stable), valid the member of the"
+        " front that is best on valid, train the formula with the best fitness. With several"
+        " tables, --terms 1 or another method than front, nested is stable.",
         OneOf("way to choose", CHOOSE),
         panel=JUDGEMENT,
     )
@@ -309,7 +310,7 @@ class Settings:
 
     def for_tables(self, n_tables: int) -> Settings:
         """The settings of a campaign on so many tables: where there are no levels, `stable`."""
-        has_levels = self.starts_from_beam and not self.columns_only and n_tables == 1
+        has_levels = self.starts_from_beam and n_tables == 1
         return self if has_levels or self.choose != NESTED else replace(self, choose="stable")
 
     def to_json(self) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lpzero.arrays import FloatArray, IntArray
+from lpzero.discover.column_levels import column_levels
 from lpzero.discover.levels import (
-    Level,
+    AnyLevel,
     LevelChoice,
     ReliableTerms,
     choose_level,
@@ -138,8 +139,8 @@ class TableFitness:
 
         They depend on the number of rows alone, so that every split reads the same networks.
         """
-        n = len(self.table)
-        if self.settings.choose != NESTED or self.settings.weights_seeds > 1:
+        n, s = len(self.table), self.settings
+        if s.choose != NESTED or s.weights_seeds > 1 or s.columns_only:
             return np.arange(n)
         drawn = np.random.Generator(np.random.Philox(np.random.SeedSequence([n])))
         return np.sort(drawn.permutation(n)[:REPEATED_ROWS])
@@ -243,8 +244,10 @@ class TableFitness:
         return first, first if self.second_seed is None else self.second_seed.scores(formulas)
 
     @cached_property
-    def levels(self) -> list[Level]:
+    def levels(self) -> Sequence[AnyLevel]:
         """The levels of `--choose nested`, simplest first."""
+        if self.settings.columns_only:
+            return column_levels(self.columns.values, self.settings.seed)
         first, *others = self.seeds
         terms = term_table(first, self.term_language)
         again = None if self.second_seed is None else values_of(terms.terms, self.second_seed)

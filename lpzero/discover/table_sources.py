@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +36,14 @@ class TableSources:
         known = self._kept.get(name)
         if known is None and not is_file(name):
             return self._by_name(name, space)
-        path = Path(name if known is None else known["path"]).expanduser().absolute()
+        path = Path(os.path.expanduser(name if known is None else known["path"])).absolute()
         reading = self._reading or ReadOptions()
         if self._reading is None and known is not None:
             reading = ReadOptions(**known["reading"])
         # The entry of a stored campaign has the space's name, its file the space's address.
         wanted = space if known is None else known.get("space")
         table, address = read_file(path, reading, wanted)
-        entry = {"path": str(path), "reading": asdict(reading)}
+        entry = {"path": str(path), "reading": reading.to_json()}
         self.files[table.name] = entry if address is None else {**entry, "space": address}
         return table
 
@@ -78,5 +78,5 @@ def has_no_networks(name: str, space: str | None = None) -> bool:
     if is_file(name):
         from spaces.tables.nano import is_trained
 
-        return space is None and not is_trained(Path(name).expanduser())
+        return space is None and not is_trained(Path(os.path.expanduser(name)))
     return name in names() and source(name).space == NO_SPACE

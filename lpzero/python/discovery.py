@@ -319,7 +319,7 @@ class Discovery:
         winner = self.best_.formula
         home = self._space()
         if home is not None:
-            seed = 0 if self.sketch_seed is None else self.sketch_seed
+            seed = 0 if self.weights_seed is None else self.weights_seed
             running = {name: getattr(self, name) for name in _RUNNING}
             return winner.predict(list(X), home, seed=seed, **running)
         fitted = self.tables_[0] if self.tables_ else None
@@ -363,7 +363,7 @@ class Discovery:
         if table.space is None:
             return spearman(self.predict(table), table.targets)
         running = {name: getattr(self, name) for name in _RUNNING}
-        return self.best_.formula.score(table, seed=self.sketch_seed, **running)
+        return self.best_.formula.score(table, seed=self.weights_seed, **running)
 
     def plot(self, name: str | None = None) -> Figure:
         """A figure of the report, the winner among its rivals if no name is given (Plotly)."""

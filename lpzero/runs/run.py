@@ -149,9 +149,12 @@ def tables(request: Mapping[str, Any]) -> str:
     return ", ".join(str(entry.get("name")) for entry in entries if isinstance(entry, Mapping))
 
 
-def test_rho(result: Mapping[str, Any]) -> str:
-    """The winner's rho on the test rows, with its name."""
-    return named_number("test rho", nested(result, "best", "rho", "test"))
+def verdict_in_brief(result: Mapping[str, Any]) -> str:
+    """The winner's rho on the test rows, and whether it is ahead of its rival."""
+    rho = named_number("test rho", nested(result, "best", "rho", "test"))
+    outcome, rival = (nested(result, "difference", name) for name in ("outcome", "against"))
+    is_said = rho and isinstance(outcome, str) and isinstance(rival, str)
+    return f"{rho}; {rival}: {outcome}" if is_said else rho
 
 
 def list_of(value: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from lpzero.scores.columns import RANK_OF
 from lpzero.scores.values import Values
 from primitives.formula import Column, Constant, Formula, add, multiply
 
-_PAIRED = 84  # features of one column that products of two are made of: 3,486 products
+# Kinds of features: a column on its main scale, under any operation, and products of two of these.
+MAIN, SINGLE, PAIRS = KINDS = ("main", "single", "pairs")
+_PAIRED = 60  # features of one column that products of two are made of: 1,770 products
+_PAIRED_OF_A_COLUMN = 6
 _SAME = 0.9999  # features of a column that correlate so far are one
 _FLAT = 1e-9  # of a feature's size: what varies less is constant
 _QUANTILES = (0.5, 0.25, 0.75)
@@ -65,22 +69,22 @@ class Features:
         return add(parts)
 
 
-def features_of(columns: Mapping[str, FloatArray], rows: IntArray) -> Features:
-    """The features of columns (A,), made from these rows (n,); some are constant elsewhere."""
+def features_of(columns: Mapping[str, FloatArray], rows: IntArray, kind: str = PAIRS) -> Features:
+    """The features of columns (A,) of a kind and simpler, made from these rows (n,)."""
     all_rows, here = Values(columns=columns), {name: of[rows] for name, of in columns.items()}
     formulas: list[Formula] = []
     numbers: list[FloatArray] = []
     owners: list[int] = []
     for owner, name in enumerate(columns):
         column = _ColumnOnRows(name, columns[name], here[name])
-        candidates = list(column.features())
+        candidates = list(islice(column.features(), 1 if kind == MAIN else None))
         scores = all_rows.scores(candidates)
         usable = np.isfinite(scores).all(axis=1)
         for at in np.flatnonzero(usable)[_distinct(scores[usable][:, rows])]:
             formulas.append(candidates[at])
             numbers.append(scores[at, rows])
             owners.append(owner)
-    pairs = _pairs(owners, len(columns))
+    pairs = _pairs(owners if kind == PAIRS else [], len(columns))
     raw = np.empty((len(formulas) + len(pairs), len(rows)))
     if formulas:
         raw[: len(formulas)] = numbers
@@ -167,7 +171,7 @@ def _distinct(values: FloatArray) -> IntArray:
 
 def _pairs(owners: Sequence[int], n_columns: int) -> IntArray:
     """The pairs (P, 2) of features of two columns, each column's first few."""
-    most = max(1, _PAIRED // max(1, n_columns))
+    most = min(_PAIRED_OF_A_COLUMN, max(1, _PAIRED // max(1, n_columns)))
     places = [at for at, owner in enumerate(owners) if owners[:at].count(owner) < most][:_PAIRED]
     pairs = [
         (first, second)

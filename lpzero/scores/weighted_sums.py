@@ -22,12 +22,12 @@ from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.column_features import Features
 
 MOST_MEMBERS = 8
-_WIDTH = 12  # sums that are kept per step of the beam
-_EXACT = 80  # extensions of each that are ranked exactly
+_WIDTH = 8  # sums that are kept per step of the beam
+_EXACT = 64  # extensions of each that are ranked exactly
 _UNEXPLAINED = 2e-3  # the least share of a feature that the others must leave unexplained
 _RIDGE = 1e-4  # of a feature's variance, added to it where weights are fitted
 _ACTIVE = 400  # features that evolution draws from
-_GENERATIONS, _OFFSPRING = 30, 400
+_GENERATIONS, _OFFSPRING = 4, 1200
 _KEPT = 40  # sums of each number of features
 _RANKED = 128  # candidates that are ranked at a time: their scores stay in the cache
 
@@ -96,6 +96,14 @@ class _Space:
         return np.asarray(np.matmul(weights[:, np.newaxis, :], self.values[members])[:, 0])
 
 
+def fit_weights(values: FloatArray, target_ranks: FloatArray) -> FloatArray:
+    """The weights (M,) of features (M, n) that a sum with that target has."""
+    target = normal_scores(target_ranks)
+    values = values - values.mean(axis=1, keepdims=True)
+    products, by_target = values @ values.T, values @ target
+    return np.asarray(_solve(products[np.newaxis], by_target[np.newaxis], len(target))[0])
+
+
 def _solve(products: FloatArray, by_target: FloatArray, n: int) -> FloatArray:
     """The weights (K, M) from products of features (K, M, M) and with the target (K, M)."""
     ridged = products + _RIDGE * n * np.eye(products.shape[-1])
@@ -155,18 +163,19 @@ def _beam(space: _Space, best: _Best, most: int) -> IntArray:
         gain = np.where(usable, by_residual**2 / np.where(usable, left, 1.0), -1.0)
         exact = min(_EXACT * _WIDTH // len(members), len(values))
         picked = np.argpartition(-gain, exact - 1, axis=1)[:, :exact]  # (W, E)
-        parent, feature, rho = [], [], []
+        parent, feature, scores = [], [], []
         for of in range(len(members)):
             added = picked[of][gain[of, picked[of]] > 0]
             promise[added] = np.maximum(promise[added], gain[of, added])
             beyond = values[added] - on_basis[of, added] @ basis[of]
             weights = by_residual[of, added] / left[of, added]
-            rho.append(space.rho(fitted[of] + weights[:, np.newaxis] * beyond))
+            scores.append(fitted[of] + weights[:, np.newaxis] * beyond)
             parent.append(np.full(len(added), of))
             feature.append(added)
-        parents, added, rhos = map(np.concatenate, (parent, feature, rho))
+        parents, added = np.concatenate(parent), np.concatenate(feature)
         if not len(added):
             break
+        rhos = space.rho(np.concatenate(scores))
         grown = np.concatenate([members[parents], added[:, np.newaxis]], axis=1)
         best.admit(grown, rhos)
         _, first = np.unique(np.sort(grown, axis=1), axis=0, return_index=True)

@@ -44,7 +44,7 @@ from lpzero.runs.run import (
     nested,
     read_file,
     tables,
-    test_rho,
+    verdict_in_brief,
     whole,
 )
 from lpzero.verbs import Outcome, Screen, groups
@@ -62,6 +62,7 @@ KIND = Kind(
     line=f"{__name__}:line",
 )
 SEARCHED = "no result yet"  # every generation is done: its winner is being judged, or never was
+_CAN_CONTINUE = ("the time limit", "asked to stop")  # reasons to stop before the last generation
 logger = logging.getLogger(__name__)
 
 
@@ -282,7 +283,8 @@ def line(config: StoredConfig) -> Line:
     generation, asked = last.get("generation"), nested(config.request, "settings", "generations")
     progress = f"generation {whole(generation):,} of {whole(asked):,}" if last else "generation -"
     if result is not None and result.get("tried") == tried:
-        return Line(FINISHED, names, progress, test_rho(result))
+        is_stopped = result.get("stopped") in _CAN_CONTINUE and whole(generation) < whole(asked)
+        return Line(STOPPED if is_stopped else FINISHED, names, progress, verdict_in_brief(result))
     row = last_row(config.folder / HISTORY)
     state = SEARCHED if last and whole(generation) >= whole(asked, 1) else STOPPED
     return Line(state, names, progress, named_number("fitness", row.get("fitness")))

@@ -12,7 +12,16 @@ from lpzero.exhaust.run import KIND as NAME
 from lpzero.exhaust.run import ExhaustSettings
 from lpzero.options import FOLDER, FORMER, JUDGEMENT, Switch, Whole, argument, group, option
 from lpzero.runs.layout import RESULT, SHARDS
-from lpzero.runs.run import FINISHED, STOPPED, Kind, Line, n_files, read_file, tables, test_rho
+from lpzero.runs.run import (
+    FINISHED,
+    STOPPED,
+    Kind,
+    Line,
+    n_files,
+    read_file,
+    tables,
+    verdict_in_brief,
+)
 from lpzero.scores.floor import PERMUTATIONS
 from lpzero.statistics import OURS
 from lpzero.verbs import Outcome, Screen, groups
@@ -153,4 +162,4 @@ def line(config: StoredConfig) -> Line:
     progress = f"{n_files(config.folder / SHARDS, '.npz'):,} shards"
     if result is None:
         return Line(STOPPED, names, progress)
-    return Line(FINISHED, names, progress, test_rho(result))
+    return Line(FINISHED, names, progress, verdict_in_brief(result))

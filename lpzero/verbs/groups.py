@@ -89,6 +89,19 @@ class TableFile:
         Text(),
         panel=TABLE_FILE,
     )
+    impute: bool = option(
+        False,
+        "A file as table: where fewer than a tenth of a column's numbers are missing, they are its"
+        " median, and a column NAME_missing says where.",
+        Switch(),
+        panel=TABLE_FILE,
+    )
+    categories: bool = option(
+        False,
+        "A file of rows: a column of texts becomes a column of 0 and 1 for each text.",
+        Switch(),
+        panel=TABLE_FILE,
+    )
     space: str | None = option(
         None,
         "The space to build and count in; my_module:SPACE is one of your own, and runs its module."
@@ -102,7 +115,14 @@ class TableFile:
         """How the file is read, or None if no option says anything about it."""
         from spaces.tables.readers import ReadOptions
 
-        reading = ReadOptions(self.target, self.smaller_is_better, self.ids, self.task)
+        reading = ReadOptions(
+            self.target,
+            self.smaller_is_better,
+            self.ids,
+            self.task,
+            self.impute,
+            self.categories,
+        )
         return None if reading == ReadOptions() else reading
 
     @property

@@ -24,6 +24,7 @@ from spaces.tables.row_files import (
     check_distinct,
     check_size,
     finite_or_nan,
+    is_missing,
     plain,
     plain_name,
     read_rows,
@@ -31,6 +32,7 @@ from spaces.tables.row_files import (
 )
 
 MOST_COLUMNS = 500
+MOST_CATEGORIES = 50
 ACCURACY = "val_accuracy"  # the target of NASLib's files
 _IDS = ("id", "ids", "name", "arch", "architecture", "log name")
 _ANY_JSON = (".json",)
@@ -74,8 +76,13 @@ def column_table(rows: Rows, reading: ReadOptions, name: str) -> ColumnTable:
     if named is not None:
         ids = [str(cell).strip() for cell in rows.column(named)]
         check_distinct(rows, named, ids)
-    hint = "; a column of ids is named with --id"
-    numbers = {h: rows.numbers(h, hint) for h in rows.headings if h != named}
+    hint = "; a column of ids is named with --id, columns of texts are read with --categories"
+    numbers: dict[str, list[float]] = {}
+    for heading in rows.headings:
+        if reading.categories and heading != target and rows.has_texts(heading):
+            numbers |= _indicators(rows, heading) if heading != named else {}
+        elif heading != named:
+            numbers[heading] = rows.numbers(heading, hint)
     return _made(rows.path, name, ids, numbers.pop(target), numbers, reading, target)
 
 
@@ -176,8 +183,21 @@ def _made(
     if len(columns) > MOST_COLUMNS:
         refuse(path, f"{len(columns):,} columns, at most {MOST_COLUMNS} are read")
     if reading.smaller_is_better:
-        return make_column_table(name, ids, [-y for y in targets], columns, f"minus {target}")
-    return make_column_table(name, ids, targets, columns, target)
+        targets, target = [-y for y in targets], f"minus {target}"
+    return make_column_table(name, ids, targets, columns, target, impute=reading.impute)
+
+
+def _indicators(rows: Rows, heading: str) -> dict[str, list[float]]:
+    """A column for each text under the heading: 1 where it stands, 0 elsewhere."""
+    texts = ["" if is_missing(cell) else str(cell).strip() for cell in rows.column(heading)]
+    known = sorted(set(texts) - {""})
+    if len(known) > MOST_CATEGORIES:
+        refuse(
+            f"{rows.path}: column {heading}",
+            f"{len(known):,} different texts, at most {MOST_CATEGORIES} become columns; a column of"
+            " ids is named with --id",
+        )
+    return {f"{heading} {text}": [float(of == text) for of in texts] for text in known}
 
 
 def _json_number(where: str, name: str, value: Any) -> float:

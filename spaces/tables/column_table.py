@@ -15,6 +15,7 @@ import numpy as np
 from spaces.errors import TableError
 from spaces.tables.table import BoolArray, FloatArray, IntArray, blank, frozen
 
+FEW_NUMBERS = 0.1  # the share of a column that may be filled
 FEW_ROWS = 0.05  # the share of rows that may be left out because numbers are missing
 
 
@@ -64,16 +65,21 @@ def make_column_table(
     target: str,
     licence: str = "of the file",
     remarks: Sequence[str] = (),
+    impute: bool = False,
 ) -> ColumnTable:
     """The table of the rows that have a target, without columns that are incomplete or constant.
 
-    Where few rows lack a number, these rows are left out instead of the columns. What is left out
-    is counted in `remarks`. Raises TableError if nothing is left to rank.
+    Where few rows lack a number, these rows are left out instead of the columns; with `impute`
+    columns that lack fewer than a tenth are filled first. What is left out or filled is counted in
+    `remarks`. Raises TableError if nothing is left to rank.
     """
     notes, known = list(remarks), np.isfinite(np.array(targets, dtype=np.float64))
     if not known.all():
         notes.append(f"{name}: {int((~known).sum()):,} rows without a {target} are left out")
     given = {heading: np.array(values, dtype=np.float64) for heading, values in columns.items()}
+    if impute:
+        given, filled = _imputed(given, known)
+        notes += [f"{name}: {note}" for note in filled]
     dropped, lacking = _incomplete(given, known)
     known &= ~lacking
     if lacking.any():
@@ -99,6 +105,28 @@ def make_column_table(
     rows = tuple(str(one) for one, is_kept in zip(ids, known, strict=True) if is_kept)
     digest = _digest(rows, kept, usable)
     return ColumnTable(name, kept, target, licence, rows, digest, usable, remarks=tuple(notes))
+
+
+def _imputed(
+    columns: Mapping[str, FloatArray], known: BoolArray
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """The columns with medians in place of few missing numbers, indicators of these, and notes."""
+    filled: dict[str, FloatArray] = {}
+    notes = []
+    for heading, values in columns.items():
+        hole: BoolArray = ~np.isfinite(values)
+        missing = int((hole & known).sum())
+        filled[heading] = values
+        if 0 < missing < FEW_NUMBERS * known.sum():
+            indicator = f"{heading}_missing"
+            median = float(np.median(values[~hole & known]))
+            filled[heading] = np.where(hole, median, values)
+            filled[indicator] = hole.astype(np.float64)
+            notes.append(
+                f"column {heading}: {missing:,} missing numbers are its median {median:g},"
+                f" {indicator} is 1 there"
+            )
+    return filled, notes
 
 
 def _incomplete(

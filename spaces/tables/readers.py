@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -24,12 +24,22 @@ _MAX_DEPTH = 20
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a file is read: its target, which way is better, its column of ids, its task."""
+    """How a file is read: its target, which way is better, its column of ids, its task.
+
+    With `impute` numbers that few rows lack are medians, with `categories` texts are indicators.
+    """
 
     target: str | None = None
     smaller_is_better: bool = False
     ids: str | None = None
     task: str | None = None
+    impute: bool = False
+    categories: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON values; the last two only where they are set, as earlier runs have."""
+        fields = asdict(self)
+        return {k: v for k, v in fields.items() if v or k not in ("impute", "categories")}
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:

@@ -51,6 +51,10 @@ class Rows:
             for place, cell in zip(self.places, self.column(heading), strict=True)
         ]
 
+    def has_texts(self, heading: str) -> bool:
+        """Whether some cell under the heading is a text that is no number."""
+        return any(_is_text(cell) for cell in self.column(heading))
+
     def require(self, heading: str, option: str) -> None:
         """Raise TableError unless there is such a heading."""
         if heading not in self.headings:
@@ -149,6 +153,16 @@ def is_missing(cell: Any) -> bool:
     if isinstance(cell, float):
         return math.isnan(cell)
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in _MISSING)
+
+
+def _is_text(cell: Any) -> bool:
+    if not isinstance(cell, str) or is_missing(cell):
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
 
 
 def plain_name(path: Path) -> str:

@@ -71,6 +71,7 @@ def test_a_network_that_does_not_fit_is_never_allocated() -> None:
     assert nn.Linear(2000, 2000).weight.numel() == 4_000_000  # nobody counts outside
 
 
+@pytest.mark.slow
 def test_a_network_of_endless_modules_ends() -> None:
     made = 0
 

@@ -35,7 +35,7 @@ from spaces.gpt2.space import Gpt2Arch
 from spaces.images import ImageSpace
 from spaces.nlp_rnn import RnnSpace
 from spaces.nlp_rnn.model import RecurrentModel
-from spaces.openlm import OpenLmSpace
+from spaces.openlm import OpenLmArch, OpenLmSpace
 from spaces.openlm.model import OpenLm
 from spaces.pit import PitSpace
 from spaces.pit.model import Pit
@@ -491,6 +491,30 @@ def test_the_bert_space_holds_bert_base() -> None:
     assert spaces.BERT.parameters(base) + pooler == 109_482_240
     # 22.5 billion is printed, for 128 tokens.
     assert spaces.BERT.flops(base, 128) == pytest.approx(22.5e9, rel=0.01)
+
+
+def test_openlm_has_the_published_sizes() -> None:
+    space = spaces.get("openlm")
+    # A twentieth of the tokens in the names of the released runs.
+    assert space.parameters(OpenLmArch(1024, 24, 16)) == 411_616_256
+    q, f = 12 * 40, 6 * 256  # heads that do not divide the width; 8 * 488 / 3 rounded up
+    of_block = 4 * 488 * q + 3 * 488 * f + 2 * 488
+    assert space.parameters(OpenLmArch(488, 4, 12)) == 2 * 50432 * 488 + 4 * of_block + 488
+
+
+def test_transformer_xl_has_the_sizes_of_its_recipe() -> None:
+    space, d, e, n = spaces.get("transformer-xl"), 64, 128, 267_736
+    fields = space.parameter_fields(Gpt2Arch(d, (2, 4, 8, 2, 4), (600,) * 5, e, 2))
+    attention, feed_forward = 5 * (5 * d * d + 2 * d), 5 * (2 * d * 600 + 600 + d)
+    words = 19_997 * e + 20_000 * 64 + 160_000 * 32 + 67_739 * 16 + d * (e + 64 + 32 + 16)
+    blocks = attention + feed_forward + 5 * 4 * d
+    assert fields == {
+        "AdaEmb": words,
+        "Attn": attention,
+        "FFN": feed_forward,
+        "nonembedding": blocks,
+        "total": words + blocks + n + 3 * e + 3 + d * e,
+    }
 
 
 def test_an_unknown_space_is_answered_with_the_nearest() -> None:

@@ -245,6 +245,7 @@ except (SpaceError, LPZeroError) as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "name", "read", "said"),
     [

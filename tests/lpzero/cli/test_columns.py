@@ -48,7 +48,7 @@ def test_a_file_is_discovered_ranked_exported_and_resumed(
     exported = str(tmp_path / "best.json")
     code, text, _ = run(capsys, *asked, "--proxy", exported)
     assert json.loads(text)[0]["rho"] == found["rho"]
-    resume = ("--resume", "--permutations", "2", "--format", "json")
+    resume = ("--resume", "--permutations", "2", "--splits", "2", "--format", "json")
     code, text, _ = run(capsys, "discover", "--out", out, *resume)
     assert json.loads(text)["best"] == result["best"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 from dataclasses import replace
@@ -20,6 +21,8 @@ from lpzero.errors import InputError
 from lpzero.judgement import counters
 from lpzero.judgement.rivals import headline
 from lpzero.runs import layout
+from lpzero.runs.config import read_config
+from lpzero.verbs.discover import line
 from spaces.tables.table import Table
 from tests.lpzero.small_campaign import sketches, table
 
@@ -268,6 +271,20 @@ def test_a_second_campaign_in_the_same_place_is_refused_and_resume_goes_on(
     code, text, _ = run(capsys, *more, "--quiet")
     assert code == 0
     assert json.loads(text)["generations"] == 5
+
+
+@pytest.mark.slow
+def test_a_campaign_that_a_limit_stopped_is_listed_as_stopped_and_says_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "c"
+    asked = ["made-up", "--out", str(out), "--quiet", *SHORT, "--generations", "40"]
+    assert run(capsys, *asked, "--time-limit", "0.000001")[0] == 0
+    config = read_config(out)
+    assert config is not None
+    stopped = line(config)
+    assert (stopped.state, stopped.progress) == ("stopped", "generation 0 of 40")
+    assert re.fullmatch(r"test rho -?[\d.]+; [\w -]+: (not )?(ahead|settled)", stopped.best)
 
 
 @pytest.mark.slow

@@ -173,6 +173,7 @@ def test_the_simplest_of_equals_is_taken() -> None:
     assert choice.expectation(0.99)["warning"] is None
 
 
+@pytest.mark.slow
 def test_permuted_targets_end_at_a_counter_and_it_says_that_nothing_holds() -> None:
     taken, warned = [], []
     for seed in range(6):
@@ -223,6 +224,7 @@ def test_what_a_level_admits() -> None:
         assert terms.level(name).admits(counts, *scores).tolist() == inside
 
 
+@pytest.mark.slow
 def test_a_learning_curve_reads_fewer_rows_and_the_same_test_rows() -> None:
     terms, logs = terms_of(n=90)
     targets = logs[3] + logs[1]

@@ -42,6 +42,7 @@ def child(*words: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_no_type_of_model_asks_the_network_or_opens_other_files() -> None:
     seen = child("-m", "tests.lpzero.hf.audited_builds", "50")
     assert seen["requests"] == []
@@ -197,6 +198,7 @@ print(json.dumps(rows))
 """
 
 
+@pytest.mark.slow
 def test_hostile_sizes_cost_little_and_are_one_line() -> None:
     rows = child("-c", MEASURED)
     given = [*HOSTILE, *HOSTILE_SPACES]
@@ -209,6 +211,7 @@ def test_hostile_sizes_cost_little_and_are_one_line() -> None:
         assert seconds < 3, shown  # of the processor; below 2 if no other process runs
 
 
+@pytest.mark.slow
 def test_the_limit_is_what_the_user_says(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

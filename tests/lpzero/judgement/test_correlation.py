@@ -16,6 +16,7 @@ from lpzero.judgement import bootstrap, correlation, ranks
 from tests.lpzero.judgement.score_rows import Seed, score_rows
 
 
+@pytest.mark.slow
 @given(seed=Seed, n=st.integers(5, 120))
 def test_spearman_equals_scipys(seed: int, n: int) -> None:
     rows, target = score_rows(seed, n=n), np.random.default_rng(seed).integers(0, n, n) / 3
@@ -28,6 +29,7 @@ def test_spearman_equals_scipys(seed: int, n: int) -> None:
         assert constant == (np.ptp(row) == 0)
 
 
+@pytest.mark.slow
 @given(seed=Seed, n=st.integers(2, 200), digits=st.integers(3, 9))
 def test_scores_are_sorted_as_if_rounded(seed: int, n: int, digits: int) -> None:
     rng = np.random.default_rng(seed)
@@ -66,6 +68,7 @@ def test_without_ties_nothing_is_broken() -> None:
     assert correlation.untied(0.0, np.ones(31)) == 0
 
 
+@pytest.mark.slow
 @given(seed=Seed, n=st.integers(5, 60))
 def test_kendall_equals_scipys(seed: int, n: int) -> None:
     rows, target = score_rows(seed, n=n), np.random.default_rng(seed).integers(0, n, n) / 3
@@ -75,6 +78,7 @@ def test_kendall_equals_scipys(seed: int, n: int) -> None:
         assert tau == pytest.approx(0.0 if math.isnan(expected) else expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [0, 1, 2500])
 def test_blocks_do_not_show(n_rows: int) -> None:
     rows, target = score_rows(1, n_rows, 50), np.arange(50.0)

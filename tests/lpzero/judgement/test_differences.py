@@ -12,6 +12,7 @@ from lpzero.judgement.bootstrap import Difference, Outcome, paired_difference
 from lpzero.judgement.correlation import spearman
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_it_equals_a_loop_over_the_resamples(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from lpzero.judgement.judgement import judge
 from tests.lpzero.judgement.score_rows import Seed, score_rows
 
 
+@pytest.mark.slow
 @given(seed=Seed)
 def test_a_monotone_rescaling_changes_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -27,6 +28,7 @@ def test_a_monotone_rescaling_changes_nothing(seed: int) -> None:
     assert rescaled == judge(scores, targets, sizes, groups)
 
 
+@pytest.mark.slow
 @given(seed=Seed)
 def test_the_order_of_architectures_changes_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from lpzero.judgement.measures import MEASURES, Measures, RankMeasures, read_mea
 from lpzero.judgement.ranks import rank_targets
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6))
 def test_the_measures_are_those_of_scipy(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -15,6 +15,7 @@ from lpzero.judgement import ranks
 from tests.lpzero.judgement.score_rows import Seed, score_rows
 
 
+@pytest.mark.slow
 @given(seed=Seed, n=st.integers(2, 300))
 def test_ranks_equal_scipys_exactly(seed: int, n: int) -> None:
     rows = score_rows(seed, n_rows=8, n=n)
@@ -24,6 +25,7 @@ def test_ranks_equal_scipys_exactly(seed: int, n: int) -> None:
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
+@pytest.mark.slow
 @given(hnp.arrays(np.float64, st.tuples(st.just(1), st.integers(2, 40)), elements=finite))
 def test_ranks_agree_with_the_order_over_the_whole_float_range(rows: FloatArray) -> None:
     keys = ranks.quantise_keys(rows)[0]

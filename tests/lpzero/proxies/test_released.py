@@ -192,6 +192,7 @@ def test_a_released_score_of_an_encoder_repeats_and_needs_its_masks(
     assert value(name, encoder()) != score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["grasp", "snip", "synflow", "attention-confidence", "eznas"])
 def test_ours_run_without_dropout_after_a_released_recipe_too(name: str) -> None:
     net = encoder()

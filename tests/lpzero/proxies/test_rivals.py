@@ -136,6 +136,7 @@ def test_swap_of_stacked_feed_forward_layers_counts_the_units_of_every_layer() -
     assert value("swap", Network(model, tokens)) == len(columns)
 
 
+@pytest.mark.slow
 def test_the_regularised_swap_falls_off_on_both_sides_of_the_mean_size(tmp_path: Path) -> None:
     rng = random.Random(0)
     sizes = [SPACE.parameters(SPACE.sample(rng)) for _ in range(1000)]

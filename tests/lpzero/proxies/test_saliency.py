@@ -69,6 +69,7 @@ def test_nuclear_norm_equals_a_full_svd(rows: int, columns: int, rank: int, scal
     assert nuclear_norm(torch.zeros(3, 4)) == 0
 
 
+@pytest.mark.slow
 def test_grasp_equals_an_explicit_hessian() -> None:
     model = foreign()
     names = [n for n, p in model.named_parameters() if n.startswith("stages") and p.ndim == 2]

@@ -181,6 +181,7 @@ def opened_run(folder: Path) -> Any:
     return open_run(folder)
 
 
+@pytest.mark.slow
 def test_a_run_is_as_before_or_after_a_step(recorder: Recorder, tmp_path: Path) -> None:
     discovery(recorder.folder, generations=3).run()
     final = {name: (recorder.folder / name).read_bytes() for name in FINAL}

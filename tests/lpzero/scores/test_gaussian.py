@@ -122,6 +122,7 @@ def test_infinite_points_are_refused() -> None:
         Process(Plane(1.0), 0.1, np.array([[np.inf], [1.0]]), np.zeros(2))
 
 
+@pytest.mark.slow
 def test_two_thousand_rows_choose_on_a_part_and_predict_from_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

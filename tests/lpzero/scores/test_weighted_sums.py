@@ -54,6 +54,7 @@ def test_formulas_are_defined_on_rows_that_made_no_features() -> None:
     assert np.isfinite(Values(columns=given).scores(formulas)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_the_best_sums_have_the_rho_that_their_formulas_have(size: int) -> None:
     given = columns()
@@ -92,6 +93,7 @@ def test_weights_are_those_of_least_squares_on_normal_scores() -> None:
     assert np.allclose(best.weights, expected, rtol=0.1)
 
 
+@pytest.mark.slow
 def test_the_same_seed_finds_the_same() -> None:
     given = columns()
     features = features_of(given, ROWS)
@@ -99,6 +101,7 @@ def test_the_same_seed_finds_the_same() -> None:
     assert search(features, ranks, 3, seed=1).by_size == search(features, ranks, 3, seed=1).by_size
 
 
+@pytest.mark.slow
 def test_a_target_of_noise_and_few_columns_are_no_error() -> None:
     rng = np.random.default_rng(0)
     only = {"one_column": rng.standard_normal(30)}

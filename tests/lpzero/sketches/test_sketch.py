@@ -189,6 +189,7 @@ def test_a_new_version_of_the_space_or_text_is_a_new_address(
     assert address(SPACE, ARCH, SketchOptions()) == before
 
 
+@pytest.mark.slow
 def test_an_address_needs_no_torch() -> None:
     code = (
         "import sys, random, spaces\n"
@@ -202,6 +203,7 @@ def test_an_address_needs_no_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
 
 
+@pytest.mark.slow
 def test_a_default_sketch_takes_about_a_megabyte() -> None:
     rng = random.Random(0)
     for name, most in (("flexibert", 2e6), ("nano-gpt2", 2e6)):

@@ -180,3 +180,47 @@ def test_the_published_columns_have_their_rows_and_no_corrupt_column(real_data: 
     assert len(load_any("nasbench301-columns", real_data)) == 725
     with pytest.raises(TableError, match="has columns and no networks"):
         load("rnn-columns", real_data)
+
+
+def test_few_missing_numbers_are_medians_if_asked_for_and_said(tmp_path: Path) -> None:
+    lines = ["accuracy,size,speed", *(f"{i},{i % 7},{i * i}" for i in range(30))]
+    lines[3] = "2,,4"
+    path = tmp_path / "holes.csv"
+    path.write_text("\n".join(lines))
+    plain = read_columns(path, ReadOptions(target="accuracy"))
+    assert len(plain) == 29
+    assert "1 rows that lack a number in some column are left out" in plain.remarks[0]
+    filled = read_columns(path, ReadOptions(target="accuracy", impute=True))
+    assert len(filled) == 30
+    assert filled.columns["size"][2] == np.median(plain.columns["size"])
+    assert np.flatnonzero(filled.columns["size_missing"]).tolist() == [2]
+    assert "size: 1 missing numbers are its median 3, size_missing is 1 there" in filled.remarks[0]
+
+
+def test_columns_with_many_holes_are_not_filled(tmp_path: Path) -> None:
+    holes = [math.nan if i % 4 == 0 else float(i) for i in range(40)]
+    made = make_column_table(
+        "t", list(map(str, range(40))), range(40), {"a": holes, "b": range(40)}, "y", impute=True
+    )
+    assert list(made.columns) == ["b"]
+
+
+def test_texts_are_columns_of_0_and_1_if_asked_for(tmp_path: Path) -> None:
+    lines = [
+        "arch,accuracy,op,size",
+        *(f"n{i},{i},{('conv', 'pool', '')[i % 3]},{i}" for i in range(12)),
+    ]
+    path = tmp_path / "texts.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(TableError, match="--categories"):
+        read_columns(path, ReadOptions(target="accuracy"))
+    found = read_columns(path, ReadOptions(target="accuracy", categories=True))
+    assert list(found.columns) == ["op conv", "op pool", "size"]
+    assert found.columns["op pool"].tolist() == [0, 1, 0] * 4
+
+
+def test_only_what_is_asked_for_is_stored_of_how_a_file_is_read() -> None:
+    assert ReadOptions("y").to_json() == {
+        "target": "y", "smaller_is_better": False, "ids": None, "task": None
+    }  # fmt: skip
+    assert ReadOptions("y", impute=True).to_json()["impute"] is True

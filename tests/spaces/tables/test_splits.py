@@ -77,6 +77,7 @@ print(split(make_table("made-up", space, rows, "t", "none"), 5).train.tolist())
 """
 
 
+@pytest.mark.slow
 def test_another_process_draws_the_same() -> None:
     command = [sys.executable, "-c", OTHER_PROCESS]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
