@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import linecache
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable
@@ -257,7 +258,7 @@ def _given(name: str) -> ModuleType | None:
         if found is None and name in _IMPORTED:
             return load(name)
         return found if isinstance(found, ModuleType) else None
-    where = Path(name).expanduser()
+    where = Path(os.path.expanduser(name))
     by_path = [known for known in _LOADED.values() if known.path == str(where.absolute())]
     by_name = [known for known in _LOADED.values() if Path(known.path).name == where.name]
     return sys.modules[(by_path or by_name)[-1].name] if by_name else None

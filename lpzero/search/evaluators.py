@@ -10,6 +10,7 @@ inherits. With `proxy` (or `none`) nothing is evaluated: the best by the proxy i
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ def remember(table: tables.Table | tables.ColumnTable) -> str:
 @lru_cache(maxsize=2)
 def _of_table(name: str, space: Space[Any], table: str, data: str | None) -> Evaluator:
     """Cached, because a comparison runs many searches with the same surrogate."""
-    path = Path(table).expanduser()
+    path = Path(os.path.expanduser(table))
     if table in _GIVEN:
         loaded = _GIVEN[table].in_space(space)
     elif is_trained(path):

@@ -12,6 +12,7 @@ Nothing of it is run or read before a table is asked for.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -87,7 +88,7 @@ def _source(path: Path, name: str, given: Any, declared_in: str) -> Source:
         given.get("id"),
         given.get("task"),
     )
-    file = (path.parent / Path(given["file"]).expanduser()).absolute()
+    file = (path.parent / os.path.expanduser(given["file"])).absolute()
     entry = Entry(file, given.get("space"), reading, given.get("licence"))
     target = reading.target or "val_accuracy"
     return Source(

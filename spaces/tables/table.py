@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -60,7 +61,7 @@ class Table:
         from spaces.tables.architecture_files import read_architectures
 
         reading = ReadOptions(target, smaller_is_better, ids)
-        return read_architectures(Path(path).expanduser(), _space(space), reading, name)
+        return read_architectures(Path(os.path.expanduser(path)), _space(space), reading, name)
 
     @staticmethod
     def from_pandas(

@@ -25,6 +25,7 @@ FINDINGS: list[tuple[str, bytes]] = [
     ("layout", b'{"H": [{"module": "a", "element": 1e999}]}'),
     ("project-yaml", b"tables:\n  ? %b\n  : {}\n" % HEXADECIMAL),
     ("project-yaml", b"tables:\n  a:\n    ? %b\n    : 1\n" % HEXADECIMAL),
+    ("project-yaml", b"tables: {a: {file: ~nobody-has-this-name.csv}}"),
     ("space-yaml", b"model_type: !!bool x"),
     ("space-yaml", b"search:\n  ? %b\n  : [1]\n" % HEXADECIMAL),
     ("space-yaml", b"search: {n_layer: [1]}\nfields:\n  a:\n    ? %b\n    : 1\n" % HEXADECIMAL),

@@ -12,7 +12,7 @@ import pytest
 from experiments.faults.attempt import FailingCalls, Failure
 from lpzero.report import style
 from lpzero.runs import layout
-from tests.lpzero.runs.test_links import Write, discover, rank, search, train_supernet
+from tests.lpzero.runs.test_links import Write, discover, rank, search
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 
@@ -28,9 +28,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("write", "every"), [(rank, 5), (search, 5), (discover, 7), (train_supernet, 11)]
-)
+@pytest.mark.parametrize(("write", "every"), [(rank, 5), (search, 5), (discover, 7)])
 def test_after_any_failing_call_the_same_command_gives_the_same_files(
     write: Write,
     every: int,
