@@ -3,7 +3,8 @@
     python -m experiments.beyond_counting.run
 
 For every table and split: the levels of `--choose nested`, cross-validated on train and valid, and
-the winner of the level taken (no evolution: it replaces a winner only where the valid rows say so).
+the winner of the level taken (no evolution: it replaces a winner only where the valid rows say so)
+and the predictor beside it.
 Beside it stand, chosen on the same rows, the best counter, the best count, and the rule `stable`:
 the best on train and valid of the products that a beam search of stable terms finds on train and
 whose scores repeat at 0.998. A row is kept as soon as it is there: a stopped run continues.
@@ -11,6 +12,7 @@ whose scores repeat at 0.998. A row is kept as soon as it is there: a stopped ru
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +30,7 @@ from lpzero.cli.options import cache_option, data_option
 from lpzero.discover.discovery import Campaign
 from lpzero.discover.levels import choose_level
 from lpzero.discover.objective import order_of
+from lpzero.discover.prediction import TablePrediction
 from lpzero.discover.table_fitness import TableFitness
 from lpzero.judgement.correlation import agreement, spearman, spearman_many
 from lpzero.judgement.ranks import rank_targets
@@ -35,7 +38,7 @@ from lpzero.judgement.table import TableJudge
 from lpzero.scores.formula_rivals import best_count
 from lpzero.scores.products import product_logs, search
 from lpzero.scores.terms import values_of
-from spaces.tables import split
+from spaces.tables import Split, split
 
 TABLES = (
     "nano-gpt2", "nano-flexibert", "nano-rnn", "gpt2-wt103", "flexibert", "rnn-ptb",
@@ -108,7 +111,14 @@ def measure(choosers: Choosers, seed: int) -> dict[str, Any]:
     counter = TableJudge(hidden, parts).best_counter()
     assert counter is not None, "the table has architectures"
     count = best_count(hidden, rows)
-    scores = {"nested": choice.level.scores(product), "counter": counter[1], "count": count.scores}
+    formula, own = choice.level.formula(product), choice.level.scores(product)
+    view = on_split(fitness, hidden, parts, rows)
+    scores = {
+        "nested": own,
+        "predictor": TablePrediction(view, formula, own).scores,
+        "counter": counter[1],
+        "count": count.scores,
+    }
     if choosers.stable is not None:
         scores["stable"] = choose_stable(choosers.stable, hidden.targets, parts.train, rows)
     test = parts.open_test()
@@ -117,11 +127,19 @@ def measure(choosers: Choosers, seed: int) -> dict[str, Any]:
         "level": choice.level.name,
         "expected": choice.line.rho,
         "error": choice.line.error,
-        "formula": str(choice.level.formula(product)),
+        "formula": str(formula),
         "best_counter": counter[0],
         "best_count": str(count.formula),
         **tested,
     }
+
+
+def on_split(fitness: TableFitness, hidden: Any, parts: Split, rows: Any) -> TableFitness:
+    """The fitness with the targets and rows of a split; levels, which need no targets, are kept."""
+    view = copy.copy(fitness)
+    view.table, view.parts = hidden, parts
+    view.__dict__["train_valid_rows"] = rows
+    return view
 
 
 def choose_stable(fitness: TableFitness, targets: FloatArray, train: Any, rows: Any) -> FloatArray:
@@ -143,7 +161,7 @@ def choose_stable(fitness: TableFitness, targets: FloatArray, train: Any, rows: 
 def summary(name: str, rows: Sequence[Row]) -> Row:
     """The table's medians, and wins, ties and losses of nested against each rival."""
     line: Row = {"table": name, "splits": len(rows)}
-    for rule in ("nested", *RIVALS):
+    for rule in ("nested", "predictor", *RIVALS):
         if rows and rule in rows[0]:
             line[rule] = round(float(np.median([row[rule] for row in rows])), 3)
     line["expected"] = round(float(np.median([row["expected"] for row in rows])), 3)

@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 import spaces
@@ -33,13 +34,25 @@ from lpzero.cli.main import explain
 from lpzero.discover.candidate import Candidate, is_candidate
 from lpzero.discover.settings import Settings
 from lpzero.errors import LPZeroError
-from lpzero.export import Exported, Figures, Provenance, csv_form, from_file, json_form, sympy_form
+from lpzero.export import (
+    Exported,
+    Figures,
+    Provenance,
+    Selection,
+    csv_form,
+    export,
+    from_file,
+    json_form,
+    sympy_form,
+)
+from lpzero.export.record import ExportedPredictor
 from lpzero.hf.configuration import read_configuration
 from lpzero.judgement.measures import Measures
 from lpzero.runs.config import RunConfig, read_config, stored_command
 from lpzero.runs.journal import Journal, JournalFollower, read_journal
 from lpzero.runs.layout import CONFIG, JOURNAL, RESULT, place
 from lpzero.runs.run import follow_run, last_record, line_of, open_run, report_unexpected_content
+from lpzero.scores.predictor import Predictor
 from lpzero.statistics.layout import layout_from_json
 from lpzero.supernet.selection import read_preferred
 from primitives.canonical import canonical
@@ -358,15 +371,28 @@ def _json_exports() -> list[bytes]:
         json_form.write([first, second]).encode(),
         json_form.write([first, second], "both").encode(),
         b'{"formula": "sum(W)", "name": "plain", "schema": 1}',
+        _predictor(first).encode(),
     ]
+
+
+def _predictor(record: Exported) -> str:
+    """A predictor of six rows with two features and a term."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(6, 3)).tolist()
+    rows = [dict(zip(("depth", "width", "sum(fro(W))"), row, strict=True)) for row in values]
+    scores, targets = np.exp(rng.normal(size=6)), rng.normal(size=6)
+    fitted = Predictor.of(record.formula, [parse("sum(fro(W))")], rows, scores, targets)
+    found = ExportedPredictor(fitted, "nano-gpt2", record.options)
+    return export(Selection([record], predictor=lambda: found), "json", predictor=True)
 
 
 def _write_export(path: Path, data: bytes) -> None:
     """Write the file with the digests of what it holds now."""
     value = _json_value(data)
     try:
-        for entry in (*(value.get("formulas") or value.get("members") or ()), value):
-            if "sha256" in entry:
+        inner = value.get("formulas") or value.get("members") or [value.get("formula")]
+        for entry in (*inner, value):
+            if isinstance(entry, dict) and "sha256" in entry:
                 del entry["sha256"]
                 text = json.dumps(entry, sort_keys=True, separators=(",", ":"), allow_nan=False)
                 entry["sha256"] = hashlib.sha256(text.encode()).hexdigest()

@@ -165,6 +165,11 @@ def _run_tests(copy: Path, arguments: list[str]) -> None:
         sys.path[:] = [str(copy), *(p for p in sys.path if p and Path(p) != ROOT)]
         for name in [m for m in sys.modules if m.split(".")[0] in _OURS]:
             del sys.modules[name]
+        # lpzero's finders know where the packages beside it are, those of this tree.
+        ours = [type(finder).__module__ in _OURS for finder in sys.meta_path]
+        sys.meta_path[:] = [
+            f for f, is_ours in zip(sys.meta_path, ours, strict=True) if not is_ours
+        ]
         for name in _OURS[:3]:  # a package of this tree would hide the bug
             found = Path(str(importlib.import_module(name).__file__)).resolve()
             if not found.is_relative_to(copy.resolve()):

@@ -12,16 +12,16 @@ from typing import Any
 from lpzero.errors import InputError
 from spaces.untrusted import UntrustedError, read_regular
 
-MAX_BYTES = 8_000_000  # a predictor of 2,000 labelled rows
+MAX_BYTES = 1_000_000
 MAX_TEXT = 300  # characters of a name or label
 _MAX_DEPTH = 20
 _MAX_DIGITS = 25  # of a number: more than a float needs, few enough to parse quickly
 
 
-def read_text(path: Path) -> str:
-    """The text of a regular file of limited size."""
+def read_text(path: Path, most: int = MAX_BYTES) -> str:
+    """The text of a regular file of at most so many bytes."""
     try:
-        return read_regular(path, MAX_BYTES).decode("utf-8")
+        return read_regular(path, most).decode("utf-8")
     except UntrustedError as error:
         raise InputError(f"{error}; give a file that `lpzero export` wrote") from None
     except FileNotFoundError:

@@ -37,6 +37,7 @@ PREDICTOR = "lpzero-predictor"
 SCHEMA = 1
 _PLAIN_SCHEMA = 1
 _MAX_FORMULAS = 1000
+_MAX_BYTES = 8_000_000  # a predictor of 2,000 labelled rows
 _COMBINED_BY = "rank-mean"
 _EACH = {"n": None, "rho": 1.0, "rho_ci": 1.0, "rho_given_params": 1.0}
 
@@ -112,7 +113,7 @@ def _reduction(formula: Formula) -> str | None:
 def load(path: str | Path) -> Formulas:
     """The formulas of a file, verified; a plain file gives one with default options."""
     place = Path(path)
-    value = read_json(read_text(place), str(place))
+    value = read_json(read_text(place, _MAX_BYTES), str(place))
     if not isinstance(value, dict):
         raise InputError(f"{place} contains no formula; expected an object with 'formula'")
     if "format" not in value:

@@ -1,6 +1,8 @@
 r"""A formula as a LaTeX equation, several as a booktabs table with the counters below them.
 
-What is too wide for the line is scaled to it. Text from files is escaped, so a label is always
+Both fit a column of a two-column article. An equation that is too wide for the line is scaled to
+it; a formula of the table stands above its figures, as text over several lines where it is too
+wide, so that nothing there is smaller than 7 pt. Text from files is escaped, so a name is always
 typeset literally.
 """
 
@@ -34,9 +36,16 @@ _POSITIONS = (
     " and $h$ are the parameters, width, feed-forward width and heads there."
 )
 _NEEDS = r"% needs \usepackage{textcomp,amsmath,booktabs,graphicx}"
+# The right side scaled to what the left side and the number leave of the line.
 _FIT = (
-    r"\providecommand{\lpzerofit}[2]{{\setbox0=\hbox{$#2$}"
-    r"\ifdim\wd0>#1\resizebox{#1}{!}{\box0}\else\box0\fi}}"
+    r"\providecommand{\lpzerofit}[2]{{\setbox4=\hbox{$#1$}\setbox6=\hbox{$#2$}"
+    r"\ifdim\wd6>\dimexpr\linewidth-\wd4-45pt\relax"
+    r"\resizebox{\dimexpr\linewidth-\wd4-45pt\relax}{!}{\box6}\else\box6\fi}}"
+)
+# The formula, or its text where it is too wide for the column.
+_EITHER = (
+    r"\providecommand{\lpzeroeither}[2]{{\setbox0=\hbox{$#1$}\ifdim\wd0>\linewidth"
+    r"\parbox[t]{\linewidth}{\raggedright\footnotesize\ttfamily #2\strut}\else\box0\fi}}"
 )
 _DOCUMENT = r"""\documentclass{article}
 \usepackage{textcomp,amsmath,booktabs,graphicx}
@@ -67,7 +76,7 @@ def write(
     """An equation for one formula, a table for several and for the members of an ensemble."""
     is_one = len(exported) == 1 and ensemble is None
     body = equation(exported[0]) if is_one else table(exported, counters, ensemble, winner)
-    return f"{_NEEDS}\n{_FIT}\n{body}"
+    return f"{_NEEDS}\n{_FIT if is_one else _EITHER}\n{body}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +105,14 @@ def document(text: str) -> str:
 
 def equation(one: Exported) -> str:
     """The formula as an equation; a long one is split, and scaled if still too wide."""
-    lines = [
-        rf"{left} &= \lpzerofit{{0.72\linewidth}}{{\displaystyle {right}}}"
-        for left, right in in_parts(one.formula, _LEGIBLE)
-    ]
+    parts = in_parts(one.formula, _LEGIBLE)
+    widest = parts[0][0]
+    lines = [rf"{left} &= \lpzerofit{{{widest}}}{{\displaystyle {right}}}" for left, right in parts]
     body = " \\\\\n".join(lines)
     return (
         f"% {_comment(one.name)}: {one.formula}\n"
-        f"\\begin{{equation}}\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n\\end{{equation}}\n"
+        f"\\begin{{equation}}\\label{{eq:{_label(one.name)}}}\n"
+        f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n\\end{{equation}}\n"
     )
 
 
@@ -127,22 +136,23 @@ def table(
     lines = [
         r"\begin{table}",
         r"\centering\small",
-        rf"\caption{{{_caption(exported, names, ensemble, winner)}}}\par\medskip",
-        r"\renewcommand{\arraystretch}{1.25}",
-        r"\begin{tabular}{@{}lrrrlr@{}}",
+        rf"\caption{{{_caption(exported, names, ensemble, winner)}}}",
+        rf"\label{{tab:{_label(ensemble or '-'.join(str(name) for name in names) or 'formulas')}}}",
+        r"\par\medskip\setlength{\tabcolsep}{4pt}",
+        r"\begin{tabular}{@{}rrrlr@{}}",
         r"\toprule",
-        r" & & \multicolumn{3}{c}{Spearman $\rho$} & given \\",
-        r"\cmidrule(lr){3-5}",
-        r"formula & size & train & valid & test [95\% interval] & parameters \\",
+        r" & \multicolumn{3}{c}{Spearman $\rho$} & given \\",
+        r"\cmidrule(lr){2-4}",
+        r"size & train & valid & test [95\% interval] & parameters \\",
     ]
     for name in names or [None]:
         lines.append(r"\midrule")
         if len(names) > 1 and name is not None:
-            lines.append(rf"\multicolumn{{6}}{{@{{}}l}}{{table {escaped(name)}}} \\")
+            lines.append(rf"\multicolumn{{5}}{{@{{}}l@{{}}}}{{table {escaped(name)}}} \\")
         lines += [_formula_row(one, name) for one in exported]
         on_table = [line for line in counters if line.table == name]
         if on_table:
-            lines += [r"\midrule", r"\multicolumn{6}{@{}l}{\emph{sizes alone}} \\"]
+            lines += [r"\midrule", r"\multicolumn{5}{@{}l@{}}{\emph{sizes alone}} \\"]
             lines += [_counter_row(line) for line in on_table]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
@@ -163,6 +173,11 @@ def _letter(character: str) -> str:
 def _comment(text: str) -> str:
     """The plain letters of the text, for a comment."""
     return re.sub(r"[^A-Za-z0-9 .,:_+-]", "?", text)
+
+
+def _label(text: str) -> str:
+    r"""What `\ref` names: letters, digits and hyphens."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "formula"
 
 
 def _caption(
@@ -189,11 +204,12 @@ def _caption(
     if ensemble is not None:
         order = "best first"
     caption = (
-        f"{what}{where}, {order}. $N$ is the number of blocks, and the mean over a"
-        " block's elements is left unwritten. Train and valid took part in the choice, test did"
-        " not."
+        f"{what}{where}, {order}. The mean over a block's elements is left unwritten. Train and"
+        " valid took part in the choice, test did not."
     )
-    return caption if all(one.formula.is_papers for one in exported) else caption + _POSITIONS
+    papers = [one.formula.is_papers for one in exported]
+    caption += " $N$ is the number of blocks." if any(papers) else ""
+    return caption if all(papers) else caption + _POSITIONS
 
 
 def _formula_row(one: Exported, table: str | None) -> str:
@@ -203,12 +219,10 @@ def _formula_row(one: Exported, table: str | None) -> str:
     )
 
 
-def _cell(formula: Formula, width: float = 0.42) -> str:
-    """The formula fitted to its column: scaled, or as text over several lines."""
-    if formula.complexity <= _LEGIBLE:
-        return rf"\lpzerofit{{{width}\linewidth}}{{{right_side(formula)}}}"
+def _cell(formula: Formula) -> str:
+    """The formula as mathematics, or as text over several lines where that is too wide."""
     text = escaped(str(formula)).replace("(", r"(\allowbreak{}").replace(", ", r",\allowbreak{} ")
-    return rf"\parbox[t]{{{width}\linewidth}}{{\raggedright\scriptsize\ttfamily {text}\strut}}"
+    return rf"\lpzeroeither{{{right_side(formula)}}}{{{text}}}"
 
 
 def _cells(figures: Figures | None) -> list[str]:
@@ -225,12 +239,17 @@ def _counter_row(line: CounterFigures) -> str:
     cells = train, valid, _with_interval(test, line.rho_ci), _number(given)
     if line.formula is None:
         return _row(escaped(line.name), "", *cells)
-    name = rf"{escaped(line.name)}: {_cell(line.formula, 0.32)}"
-    return _row(name, str(line.formula.complexity), *cells)
+    head = _over_all(f"{escaped(line.name)}:")
+    return f"{head} \n{_row(_cell(line.formula), str(line.formula.complexity), *cells)}"
 
 
-def _row(*cells: str) -> str:
-    return " & ".join(cells) + r" \\"
+def _row(above: str, *cells: str) -> str:
+    """The formula or the name over all columns, and its figures below."""
+    return f"{_over_all(above)}\n{' & '.join(cells)} \\\\[2pt]"
+
+
+def _over_all(text: str) -> str:
+    return rf"\multicolumn{{5}}{{@{{}}l@{{}}}}{{{text}}} \\*"
 
 
 def _number(value: float | None) -> str:

@@ -178,8 +178,8 @@ def score(
     for name, network in models.items():
         if options.get("device") is not None:
             network.to(resolve_device(asked.device))
-        read = hf.batch(network, seed=asked.seed) if batch is None else batch
-        networks[name] = given_network(network, read, loss, layout, asked.seed, asked.chunk)
+        read = hf.batch(network, seed=asked.weights_seed) if batch is None else batch
+        networks[name] = given_network(network, read, loss, layout, asked.weights_seed, asked.chunk)
     given = [plain_proxy(proxy) for proxy in listed(proxies)]
     return score_networks(networks, given or default_proxies(released), asked.definitions)
 

@@ -220,7 +220,7 @@ def test_an_ensemble_is_exported_and_found_again(
     assert run(["export", str(path), "--to", "latex", "--name", "a & b"]) == 0
     latex = capsys.readouterr().out
     assert r"Members of the ensemble a \& b, whose score is the mean of their ranks" in latex
-    assert latex.count(r"\lpzerofit{0.42") == 3
+    assert latex.count(r"{\lpzeroeither{") == 3
     assert run(["export", str(path), "--to", "csv"]) == 0
     assert capsys.readouterr().out.count("\n") == 4
     assert run(["export", str(path), "--to", "python"]) == 2
