@@ -41,6 +41,7 @@ PANELS = (
     LOOP := "loops",
     BOUNDS := "bounds",
     SUPERNET := "supernet",
+    FORMS := "forms",
     JUDGEMENT := "judgement",
     PAPERS := "reproduction of the papers",
     CLUSTER := "machine and cluster",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lpzero.errors import InputError
 from lpzero.export.record import EXPORTERS
 from lpzero.options import (
+    FORMS,
     NETWORKS,
     OneOf,
     Option,
@@ -33,7 +34,8 @@ logger = logging.getLogger(__name__)
 
 def _form_options() -> list[Option]:
     """The options of every form."""
-    return shared_options({name: form.options for name, form in EXPORTERS.items()})
+    entries = shared_options({name: form.options for name, form in EXPORTERS.items()})
+    return [replace(entry, panel=FORMS) for entry in entries]
 
 
 EXAMPLES = (
