@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -59,3 +60,13 @@ def test_the_description_of_a_package_has_addresses_in_place_of_paths() -> None:
 
 def test_the_citation_is_of_this_version() -> None:
     assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_a_release_has_at_most_800_words_under_four_headings() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = text.split("\n## ")[1:]
+    assert len(releases) >= 2
+    for release in releases:
+        assert len(release.split()) <= 800
+        headings = re.findall(r"^### (.*)$", release, re.M)
+        assert set(headings) <= {"Added", "Changed", "Fixed", "Results"}

@@ -122,6 +122,7 @@ LOOK_UP = {
 }  # fmt: skip
 # Options of texts that are no files, or that the user writes as code of their own (`is_code`).
 NOT_FILES = {
+    "within",
     "arch", "columns", "dataset", "formula", "ids", "loops", "name", "off", "prune", "scheduler",
     "start", "target", "task", "terms_from", "track", "words",
 }  # fmt: skip
