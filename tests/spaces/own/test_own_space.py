@@ -237,7 +237,7 @@ def test_a_build_that_gives_no_module_or_other_blocks_is_named() -> None:
         return Model(SPACE.from_json({**ARCH, "layers": 1, "heads": [2], "ffn": [16]}))
 
     with pytest.raises(ArchitectureError, match=r"layers is 2, but .* has 1 blocks"):
-        lpzero.space(CHOICES, shallow).parameters(arch)
+        lpzero.space(CHOICES, shallow).width(arch)
 
 
 def test_sizes_are_counted_before_a_network_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
