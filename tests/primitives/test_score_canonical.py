@@ -119,6 +119,7 @@ def test_the_canonical_form_is_stable_and_ranks_as_the_formula_does() -> None:
     ("text", "same"),
     [
         ("mul(sum(W), sum(W), depth)", "mul(square(sum(W)), depth)"),
+        ("mul(sum(W), sum(neg(W)), depth)", "mul(square(sum(W)), depth)"),
         (
             "mul(sum(W), abs(sum(W)), abs(sum(W)), sum(W), depth)",
             "mul(square(square(sum(W))), depth)",
