@@ -36,7 +36,7 @@ def test_every_bug_can_be_put_into_the_code() -> None:
     ("start_of_lpzero", "told"),
     [
         ((ROOT / "lpzero" / "__init__.py").read_text(), "exit code 0"),
-        ("", "this tree"),  # nothing in it finds the copy's primitives and spaces
+        (f"import sys; sys.path.insert(0, {str(ROOT)!r})\n", "this tree"),
     ],
 )
 def test_tests_see_the_packages_of_the_copy(
