@@ -218,12 +218,12 @@ class Campaign:
             self.split_seed,
         )
         label = f"learning curve of {table.name}" if self.progress else None
-        points: dict[int, dict[str, Any]] = {}
+        points: dict[int, dict[str, Any] | None] = {}
         for place, point in stream(curve, curve.sizes, self.workers, label):
             if isinstance(point, Lost):
                 raise RunError(f"the learning curve with {curve.sizes[place]} rows: {point.reason}")
             points[place] = point
-        ordered = [points[place] for place in range(len(points))]
+        ordered = [point for _, point in sorted(points.items()) if point is not None]
         return {"points": ordered, "sentence": learning_sentence(ordered)}
 
     def _searched(self, fitness: TableFitness) -> IntArray:

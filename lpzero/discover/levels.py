@@ -435,12 +435,18 @@ class LearningCurve:
         """The numbers of rows, the last of which is all."""
         return [*(n for n in _SIZES if n < 0.8 * len(self.rows)), len(self.rows)]
 
-    def __call__(self, n: int) -> dict[str, Any]:
-        """The level taken with so many rows, and its winner's rho on the test rows."""
+    def __call__(self, n: int) -> dict[str, Any] | None:
+        """The level taken with so many rows, and its winner's rho on the test rows.
+
+        None if nothing differs between the few rows of a fold.
+        """
         seeds = np.random.SeedSequence([self.seed, len(self.rows)])
         drawn = np.random.Generator(np.random.Philox(seeds)).permutation(len(self.rows))
         rows = np.sort(self.rows[drawn[:n]])
-        level = choose_level(self.levels, self.targets, rows, self.units, self.seed).level
+        try:
+            level = choose_level(self.levels, self.targets, rows, self.units, self.seed).level
+        except InputError:
+            return None
         products = level.best(self.targets, rows, 1)
         rho = spearman(level.scores(products[0])[self.test], self.targets[self.test])
         return {"n": n, "level": level.name, "rho": rho}

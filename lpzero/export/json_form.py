@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lpzero.errors import InputError
-from lpzero.export import predictor_fields, synthetic_networks
+from lpzero.export import synthetic_networks
 from lpzero.export.fields import Fields, check_number, check_text, read_json, read_text
 from lpzero.export.record import Batch, Exported, Exporter, Figures, Formulas, Provenance
 from lpzero.judgement.table import SPLIT_PARTS
@@ -157,6 +157,8 @@ def from_value(value: dict[str, Any], where: str) -> Formulas:
 
 
 def _predictor(value: dict[str, Any], fields: Fields) -> Formulas:
+    from lpzero.export import predictor_fields  # it needs scipy, which a help text does not
+
     _check_digest(value, fields)
     inner = fields.take("formula")
     if not isinstance(inner, dict) or inner.get("format") != ONE:

@@ -15,7 +15,7 @@ from typing import Any
 
 import spaces
 from lpzero.errors import InputError
-from lpzero.export import csv_form, json_form, predictor_fields, sympy_form
+from lpzero.export import csv_form, json_form, sympy_form
 from lpzero.export.fields import Fields, check_number, check_text, read_text
 from lpzero.export.latex_form import CounterFigures
 from lpzero.export.record import (
@@ -237,6 +237,8 @@ class RunRecords:
             raise InputError(f"{self.folder}: {remarks[0]}")
         if value is None:
             return None
+        from lpzero.export import predictor_fields  # it needs scipy, which a help text does not
+
         fields = Fields(value, f"{self.folder / PREDICTOR}")
         formula = parse(fields.take("formula"))
         space = check_text(self.run.tables[0]["space"], f"{self.folder}: space")

@@ -237,6 +237,13 @@ def test_a_learning_curve_reads_fewer_rows_and_the_same_test_rows() -> None:
     assert curve(20) == points[1]
 
 
+def test_a_learning_curve_has_no_point_where_nothing_differs() -> None:
+    terms, logs = terms_of(n=90)
+    rows, test = np.arange(60), np.arange(60, 90)
+    curve = LearningCurve(levels(terms)[:0], logs[3], rows, test, list(range(90)), 0)
+    assert curve(10) is None
+
+
 @pytest.mark.parametrize(
     ("rhos", "said"),
     [

@@ -69,7 +69,7 @@ def test_a_latex_row_has_train_valid_test_with_its_interval_and_rho_given_parame
                 f"{cell(line['rho']['test'])} [{cell(low)}, {cell(high)}]",
                 given or cell(test["rho_given_params"]),
             ]
-            assert f"{line['proxy']} &  & " + " & ".join(shown) + r" \\" in text
+            assert f"{{{line['proxy']}}} \\\\*\n & " + " & ".join(shown) + r" \\" in text
 
 
 def test_a_csv_row_has_each_parts_numbers() -> None:

@@ -172,7 +172,7 @@ from functools import partial
 from lpzero import hf
 from lpzero.errors import InputError
 from lpzero.hf.spaces import make_space
-from spaces.errors import MemoryLimitError
+from spaces.errors import DeclarationError, MemoryLimitError
 from tests.lpzero.hf.families import FAMILIES
 from tests.lpzero.hf.test_untrusted_configuration import HOSTILE, HOSTILE_SPACES
 import transformers.models.distilbert.modeling_distilbert, transformers.models.swin.modeling_swin
@@ -190,7 +190,7 @@ for task in tasks:
     try:
         task()
         line = ""
-    except (InputError, MemoryLimitError) as error:
+    except (InputError, DeclarationError, MemoryLimitError) as error:
         line = str(error)
     seconds = time.process_time() - start
     rows.append([line, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before])
