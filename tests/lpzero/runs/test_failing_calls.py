@@ -28,7 +28,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("write", "every"), [(rank, 5), (search, 5), (discover, 7)])
+@pytest.mark.parametrize(("write", "every"), [(rank, 11), (search, 11), (discover, 23)])
 def test_after_any_failing_call_the_same_command_gives_the_same_files(
     write: Write,
     every: int,
