@@ -321,7 +321,8 @@ def stored_command(config: StoredConfig) -> Command | None:
     content = config.command if isinstance(config.command, dict) else {}
     name, given = content.get("verb"), content.get("options")
     if (
-        name not in import_module(VERBS).commands()
+        not isinstance(name, str)
+        or name not in import_module(VERBS).commands()
         or not isinstance(given, dict)
         or not _is_plain(given)
         or not isinstance(given.get("plugins", []), list)
@@ -329,4 +330,4 @@ def stored_command(config: StoredConfig) -> Command | None:
     ):
         return None
     request = import_module(VERBS).module(name).Request
-    return Command(config.kind, str(name), renamed(request, given))
+    return Command(config.kind, name, renamed(request, given))
