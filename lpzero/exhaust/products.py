@@ -111,8 +111,8 @@ class PairTask:
         if self.screen is None:
             return first[there], second[there], int(there.sum())
         with_target = self.screen.with_target(self.target_ranks)
-        found = self.screen.correlations(with_target, shard.start, shard.stop, exponent)
-        places = np.sort(largest(found.reshape(-1), RANKED))
+        screened = self.screen.correlations(with_target, shard.start, shard.stop, exponent)
+        places = np.sort(largest(screened.reshape(-1), RANKED))
         places = places[there.reshape(-1)[places]]
         return first.reshape(-1)[places], second.reshape(-1)[places], int(there.sum())
 

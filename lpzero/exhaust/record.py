@@ -51,9 +51,9 @@ class ExhaustiveRun(FormulaRun):
             rho = np.abs(values[column])
             if np.isnan(rho).all():
                 continue
-            one = family.left[0].statistic
-            other = family.right[0].statistic if family.right else one
-            yield PairRho(family.operation or ONE_SIDED, one, other, float(np.nanmax(rho)))
+            left = family.left[0].statistic
+            right = family.right[0].statistic if family.right else left
+            yield PairRho(family.operation or ONE_SIDED, left, right, float(np.nanmax(rho)))
 
 
 def read(config: StoredConfig) -> ExhaustiveRun:

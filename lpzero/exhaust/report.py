@@ -48,16 +48,16 @@ def choose(
     """
     query = query or Query()
     judged = TableJudge(table, split)
-    found = []
+    ranked = []
     for entry in results.best(query):
         scores = values.score(entry.formula)
         if isinstance(scores, Rejected):
             continue  # finite on train only
         valid = judged.rho(scores, "valid")
         key = -round(entry.value / _TIE), -valid, entry.formula.complexity, str(entry.formula)
-        found.append((key, entry, scores))
-    found.sort(key=lambda item: item[0])
-    return [(entry, scores) for _, entry, scores in found[: query.top]]
+        ranked.append((key, entry, scores))
+    ranked.sort(key=lambda item: item[0])
+    return [(entry, scores) for _, entry, scores in ranked[: query.top]]
 
 
 def report(

@@ -121,7 +121,7 @@ def _measure_pairs(
             PairScreen.of(logs) if asked.is_screened else None,
         )
         # The largest first: the last ones take milliseconds, so that all workers end together.
-        missing.sort(key=lambda one: -one[1].n_products(len(terms)))
+        missing.sort(key=lambda shard: -shard[1].n_products(len(terms)))
         _run(task, missing, asked)
     return results
 

@@ -151,18 +151,18 @@ class Basis:
         from.
         """
         followed = from_above.get(id(node))
-        affine = [one for one in affine_continuations(node) if id(one.node) not in from_above]
+        affine = [c.node for c in affine_continuations(node) if id(c.node) not in from_above]
         row = None if node.matrix_row in self.followers else node.matrix_row
         needs_row = row is not None and followed is None
         shared = None
         if len(affine) + needs_row > 1:
             shared = self.centred[id(node)] = self._next()
-            from_above = {**from_above, **{id(one.node): shared for one in affine}}
+            from_above = {**from_above, **{id(continued): shared for continued in affine}}
         if row is not None:
-            found = shared if followed is None else followed
-            if found is None:
-                found = self.own[row] = self._next()
-            self.source[row, 0] = found
+            source = shared if followed is None else followed
+            if source is None:
+                source = self.own[row] = self._next()
+            self.source[row, 0] = source
         for child in node.children.values():
             self._add(child, from_above)
 
@@ -225,11 +225,11 @@ class Combination:
         A row is read only by the chains that follow from it, so one that is NaN stays among them.
         """
         basis = self.basis
-        found = products[..., basis.source[:, 0], :]
+        whole = products[..., basis.source[:, 0], :]
         follows = np.flatnonzero(basis.own < 0)
-        found[..., follows, :] *= self.scale[tensor, follows, 0, np.newaxis]
-        found[..., follows, :] += products[..., -1:, :] * self.offset[tensor, follows, np.newaxis]
+        whole[..., follows, :] *= self.scale[tensor, follows, 0, np.newaxis]
+        whole[..., follows, :] += products[..., -1:, :] * self.offset[tensor, follows, np.newaxis]
         both = np.flatnonzero(basis.source[:, 1] < basis.ones)
         others = products[..., basis.source[both, 1], :]
-        found[..., both, :] += others * self.scale[tensor, both, 1, np.newaxis]
-        return np.asarray(found)
+        whole[..., both, :] += others * self.scale[tensor, both, 1, np.newaxis]
+        return np.asarray(whole)

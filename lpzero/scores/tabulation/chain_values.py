@@ -67,13 +67,13 @@ class _Prefix:
         yield from self.numbers
 
 
-_KNOWN_BYTES = 1 << 25
+_REMEMBERED_BYTES = 1 << 25
 
 
 class ChainValues:
     """Computes the chains of one tree on one stack after another, in the same buffers.
 
-    known: means of chains (chains,) by the identity of the tensor they were computed of.
+    remembered_means: means of chains (chains,) by the identity of the tensor they were computed of.
     """
 
     def __init__(self, tree: Node, n_matrices: int) -> None:
@@ -81,7 +81,7 @@ class ChainValues:
         self.n_prefixes = 0
         self._root = self._prefix(tree, None)
         self.buffers: list[Buffers] = [Buffers()]
-        self.known: ByteCache[FloatArray] = ByteCache(_KNOWN_BYTES)
+        self.remembered_means: ByteCache[FloatArray] = ByteCache(_REMEMBERED_BYTES)
 
     def _prefix(self, node: Node, primitive: Unary | None) -> _Prefix:
         own = -1 if node.matrix_row is None else int(self.basis.own[node.matrix_row])
@@ -125,15 +125,15 @@ class ChainValues:
 
         Numbers are continued here, those of many stacks at once.
         """
-        found = np.zeros((n_chains, means.shape[1]))
-        self._fill(self._root, means, found)
-        return found
+        by_chain = np.zeros((n_chains, means.shape[1]))
+        self._fill(self._root, means, by_chain)
+        return by_chain
 
-    def _fill(self, prefix: _Prefix, means: FloatArray, found: FloatArray) -> None:
+    def _fill(self, prefix: _Prefix, means: FloatArray, by_chain: FloatArray) -> None:
         """Fill the rows of the prefix and its continuations; NaN once a chain left float64."""
         own = means[prefix.index]
         if prefix.node.row is not None:
-            found[prefix.node.row] = own
+            by_chain[prefix.node.row] = own
         is_finite = np.isfinite(own)
         is_number = prefix.primitive is not None and stacks.gives_scalar(prefix.primitive)
         for child in prefix.children:
@@ -143,7 +143,7 @@ class ChainValues:
                 means[child.index] = made.reshape(-1)
             if not is_finite.all():
                 means[child.index, ~is_finite] = np.nan
-            self._fill(child, means, found)
+            self._fill(child, means, by_chain)
 
 
 class _Stack:
@@ -212,16 +212,16 @@ class _Stack:
         source = self.combination.basis.source
         if row is not None and source[row, 0] == prefix.centred:
             self.combination.offset[:, row] = operand.mean.reshape(-1)
-        for one in affine_continuations(prefix.node):
-            row = one.node.matrix_row
+        for continued in affine_continuations(prefix.node):
+            row = continued.node.matrix_row
             if source[row, 0] != prefix.centred:
                 continue
-            sign = -1.0 if one.is_negated else 1.0
-            is_zscore = one.name == "zscore"
+            sign = -1.0 if continued.is_negated else 1.0
+            is_zscore = continued.name == "zscore"
             spread = operand.zscore_spread if is_zscore else operand.minmax_spread
             self.combination.scale[:, row, 0] = sign / spread.reshape(-1)
             if not is_zscore:
-                least = operand.high if one.is_negated else operand.low
+                least = operand.high if continued.is_negated else operand.low
                 offset = sign * (operand.mean - least) / spread
                 self.combination.offset[:, row] = offset.reshape(-1)
 
@@ -231,20 +231,20 @@ class _Stack:
             prefix.write(operand, out)
             return
         for index, column_scale in enumerate(self.column_scale):
-            one = operand.values[index : index + 1]
-            out[index] = stacks.apply(prefix.primitive, one, column_scale)[0]
+            matrix = operand.values[index : index + 1]
+            out[index] = stacks.apply(prefix.primitive, matrix, column_scale)[0]
 
     def _number(self, prefix: _Prefix, operand: Operand) -> FloatArray:
         """The primitive's numbers (k,), rescaled to the true number of columns."""
         assert prefix.primitive is not None
         kernel, grows = number_kernel(prefix.primitive), prefix.primitive.traits.grows
         if kernel is not None:
-            found = kernel(operand).reshape(-1)
-            return found * np.array([s**grows for s in self.column_scale]) if grows else found
+            numbers = kernel(operand).reshape(-1)
+            return numbers * np.array([s**grows for s in self.column_scale]) if grows else numbers
         return np.array(
             [
-                stacks.apply(prefix.primitive, one[np.newaxis], column_scale).item()
-                for one, column_scale in zip(operand.values, self.column_scale, strict=True)
+                stacks.apply(prefix.primitive, matrix[np.newaxis], column_scale).item()
+                for matrix, column_scale in zip(operand.values, self.column_scale, strict=True)
             ]
         )
 

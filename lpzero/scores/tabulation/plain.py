@@ -74,11 +74,11 @@ def _tabulate(sketch: Sketch, chains: ChainSet, of: Callable[[Matrix], Matrix]) 
 
 def _chains(matrix: Matrix, statistic: str, chains: ChainSet) -> list[Matrix]:
     """Every chain of one tensor, a number as a matrix of one element; NaN once it overflowed."""
-    found: dict[int, Matrix] = {}
+    by_row: dict[int, Matrix] = {}
 
     def enter(node: Node, value: Matrix) -> None:
         if node.row is not None:
-            found[node.row] = value
+            by_row[node.row] = value
         for name, child in node.children.items():
             primitive = get_unary(name)
             values = np.atleast_2d(primitive(value.values, value.column_scale))
@@ -89,7 +89,7 @@ def _chains(matrix: Matrix, statistic: str, chains: ChainSet) -> list[Matrix]:
 
     with np.errstate(all="ignore"):
         enter(chains.trees[statistic], matrix)
-    return [found[row] for row in range(len(chains.chains[statistic]))]
+    return [by_row[row] for row in range(len(chains.chains[statistic]))]
 
 
 def _means(of_tensor: list[Matrix]) -> FloatArray:

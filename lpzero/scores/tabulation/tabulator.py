@@ -60,20 +60,20 @@ def tabulate(sketches: Sequence[Sketch], chains: ChainSet) -> list[Tabulated]:
             values.compute(0, _Distinct.of([tensor for (tensor,) in tensors]), False)
         for tensors in _multiplied(sketches, chains):
             stacks = [_Distinct.of(alike) for alike in zip(*tensors, strict=True)]
-            made = [values.compute(i, stack, True) for i, stack in enumerate(stacks)]
-            factors = [[_Factors(one, at) for at in range(len(one.basis))] for one in made]
+            computed = [values.compute(i, stack, True) for i, stack in enumerate(stacks)]
+            factors = [[_Factors(side, at) for at in range(len(side.basis))] for side in computed]
             for at, aligned in enumerate(tensors):
                 places = [stack.places[at] for stack in stacks]
                 chosen = [some[place] for some, place in zip(factors, places, strict=True)]
                 _add_products(tables[aligned[0].row], aligned, chosen)
-        for tensor, found in values.means():
+        for tensor, chain_means in values.means():
             if isinstance(tensor.position, str):
                 of_sketch = at_ends[tensor.row]
                 of_end = of_sketch.setdefault((tensor.position, tensor.statistic), {})
-                of_end[tensor.index] = found
+                of_end[tensor.index] = chain_means
             else:
                 means = tables[tensor.row].means[tensor.statistic]
-                means[:, tensor.position, tensor.index] = found
+                means[:, tensor.position, tensor.index] = chain_means
     for sketch, table, of_sketch in zip(sketches, tables, at_ends, strict=True):
         for end in sketch.ends:
             for name in chains.chains:
@@ -147,11 +147,11 @@ class _Distinct:
     def of(cls, tensors: Sequence[Tensor]) -> _Distinct:
         if len({tensor.row for tensor in tensors}) == 1:
             return cls(tensors, tensors, range(len(tensors)))
-        found: dict[Hashable, int] = {}
+        place_of: dict[Hashable, int] = {}
         distinct: list[Tensor] = []
         places: list[int] = []
         for tensor in tensors:
-            place = found.setdefault(tensor.identity(), len(found))
+            place = place_of.setdefault(tensor.identity(), len(place_of))
             places.append(place)
             if place == len(distinct):
                 distinct.append(tensor)
@@ -175,10 +175,10 @@ def _empty(sketch: Sketch, chains: ChainSet) -> Tabulated:
     return Tabulated(counts, means, products, {}, sketch.sizes)
 
 
-def _over_tensors(found: Mapping[int, FloatArray]) -> FloatArray:
+def _over_tensors(means: Mapping[int, FloatArray]) -> FloatArray:
     """The mean of each chain (chains,) over an end's tensors, NaN where a chain left float64."""
-    total = sum((found[index] for index in sorted(found)), start=np.zeros(()))
-    return np.where(np.isfinite(total), total / len(found), np.nan)
+    total = sum((means[index] for index in sorted(means)), start=np.zeros(()))
+    return np.where(np.isfinite(total), total / len(means), np.nan)
 
 
 class _Values:
@@ -191,17 +191,17 @@ class _Values:
     def __init__(self, chains: ChainSet) -> None:
         self.chains = chains
         self._computed: dict[ChainValues, list[tuple[Sequence[Tensor], FloatArray]]] = {}
-        self._known: list[tuple[Tensor, FloatArray]] = []
-        self._unknown: dict[Tensor, Hashable] = {}
+        self._looked_up: list[tuple[Tensor, FloatArray]] = []
+        self._to_remember: dict[Tensor, Hashable] = {}
 
     def look_up(self, tensor: Tensor) -> bool:
         """Whether the tensor's means are known from an equal one; then they need no computing."""
         identity = tensor.identity()
-        found = _computer(self.chains, tensor.statistic, 0).known.get(identity)
-        if found is None:
-            self._unknown[tensor] = identity
+        means = _computer(self.chains, tensor.statistic, 0).remembered_means.get(identity)
+        if means is None:
+            self._to_remember[tensor] = identity
             return False
-        self._known.append((tensor, found))
+        self._looked_up.append((tensor, means))
         return True
 
     def compute(self, side: int, stack: _Distinct, is_multiplied: bool) -> Computed:
@@ -216,14 +216,16 @@ class _Values:
 
     def means(self) -> Iterator[tuple[Tensor, FloatArray]]:
         """Each tensor with the mean of each chain (chains,)."""
-        yield from self._known
+        yield from self._looked_up
         for computer, parts in self._computed.items():
             tensors = [tensor for some, _ in parts for tensor in some]
             n_chains = len(self.chains.chains[tensors[0].statistic])
-            found = np.concatenate([means for _, means in parts], axis=1)
-            for tensor, means in zip(tensors, computer.chain_means(found, n_chains).T, strict=True):
-                if tensor in self._unknown:
-                    computer.known.put(self._unknown[tensor], means.copy(), means.nbytes)
+            computed = np.concatenate([means for _, means in parts], axis=1)
+            all_means = computer.chain_means(computed, n_chains).T
+            for tensor, means in zip(tensors, all_means, strict=True):
+                if tensor in self._to_remember:
+                    identity = self._to_remember[tensor]
+                    computer.remembered_means.put(identity, means.copy(), means.nbytes)
                 yield tensor, means
 
 
@@ -245,7 +247,7 @@ def _computer(chains: ChainSet, statistic: str, side: int) -> ChainValues:
 def _add_products(table: Tabulated, aligned: Aligned, factors: Sequence[_Factors]) -> None:
     """Add the products of aligned tensors, of each its factors, by their share of the block."""
     side_of = {tensor.statistic: side for side, tensor in enumerate(aligned)}
-    for pair, found in table.products.items():
+    for pair, total in table.products.items():
         if not side_of.keys() >= set(pair):
             continue
         left, right = (side_of[name] for name in pair)
@@ -255,7 +257,7 @@ def _add_products(table: Tabulated, aligned: Aligned, factors: Sequence[_Factors
         product = factors[right].combine(product.swapaxes(1, 2)).swapaxes(1, 2)
         block = aligned[left].position
         assert isinstance(block, int)
-        found += product / table.counts[pair[0]][block]
+        total += product / table.counts[pair[0]][block]
 
 
 class _Factors:
@@ -282,10 +284,10 @@ class _Factors:
     def row_means(self) -> FloatArray:
         """All rows of a row of numbers are alike."""
         n, rows, kept = self.matrices.shape
-        found = np.empty((len(self.column_means), rows))
-        np.divide(np.matmul(self.matrices, np.ones(kept)), kept, out=found[:n])
-        found[n:] = self.means[n:, np.newaxis]
-        return found
+        means = np.empty((len(self.column_means), rows))
+        np.divide(np.matmul(self.matrices, np.ones(kept)), kept, out=means[:n])
+        means[n:] = self.means[n:, np.newaxis]
+        return means
 
     def combine(self, products: FloatArray) -> FloatArray:
         """The products (..., chains, any) of the chains from those of the factors."""
@@ -308,8 +310,8 @@ def _products(left: _Factors, right: _Factors, inner: int, width: int) -> FloatA
         product[0, n:, :n_right] = by_columns[0][n:] @ by_columns[1][:n_right].T / kept
     # Rows and columns are paired as in `primitives.naive`.
     if inner == other_rows:
-        found = right.row_means
-        chosen = found if kept == other_rows else found[:, kept_columns(inner, kept)]
+        means = right.row_means
+        chosen = means if kept == other_rows else means[:, kept_columns(inner, kept)]
         product[1] = left.column_means @ chosen.T * (inner / kept)
     elif inner == width and kept == other_kept:
         product[1] = left.column_means @ right.column_means.T * (inner / kept)
