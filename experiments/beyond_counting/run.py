@@ -28,7 +28,6 @@ from lpzero import files
 from lpzero.arrays import FloatArray
 from lpzero.cli.options import cache_option, data_option
 from lpzero.discover.discovery import Campaign
-from lpzero.discover.levels import choose_level
 from lpzero.discover.objective import order_of
 from lpzero.discover.prediction import TablePrediction
 from lpzero.discover.table_fitness import TableFitness
@@ -106,13 +105,13 @@ def measure(choosers: Choosers, seed: int) -> dict[str, Any]:
     parts = split(table, seed)
     hidden = parts.hide_test(table)
     rows = np.sort(np.concatenate([parts.train, parts.valid]))
-    choice = choose_level(fitness.levels, hidden.targets, rows, table.twins(), seed)
+    view = on_split(fitness, hidden, parts, rows)
+    choice = view.level_choice
     product = choice.level.best(hidden.targets, rows, 1)[0]
     counter = TableJudge(hidden, parts).best_counter()
     assert counter is not None, "the table has architectures"
     count = best_count(hidden, rows)
     formula, own = choice.level.formula(product), choice.level.scores(product)
-    view = on_split(fitness, hidden, parts, rows)
     scores = {
         "nested": own,
         "predictor": TablePrediction(view, formula, own).scores,

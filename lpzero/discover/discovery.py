@@ -210,6 +210,7 @@ class Campaign:
             return None
         [table], [fitness] = self.tables, self.objective.tables_fitness
         curve = LearningCurve(
+            fitness.level_choice.level,
             fitness.levels,
             table.targets,
             fitness.train_valid_rows,

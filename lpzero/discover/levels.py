@@ -24,7 +24,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from lpzero.arrays import BoolArray, FloatArray, IntArray
-from lpzero.errors import InputError
 from lpzero.judgement.correlation import agreement, correlate_rows, spearman
 from lpzero.judgement.ranks import rank, rank_targets
 from lpzero.scores.products import Beam, Found, Searched, search_tables
@@ -256,12 +255,30 @@ class LevelLine:
         return asdict(self)
 
 
+class Fold(NamedTuple):
+    """Rows searched, rows left out, and the scores (A,) of a level's best on those searched."""
+
+    searched: IntArray
+    left_out: IntArray
+    scores: FloatArray
+
+    def shares(self) -> FloatArray:
+        """The score of each row left out as a share of those searched."""
+        ordered, own = np.sort(self.scores[self.searched]), self.scores[self.left_out]
+        below, up_to = (np.searchsorted(ordered, own, side) for side in ("left", "right"))
+        return np.asarray((below + up_to) / (2 * len(ordered)))
+
+
 @dataclass(frozen=True, eq=False)
 class LevelChoice:
-    """The level taken, and the lines of all levels, simplest first."""
+    """The level taken, the lines of all levels, simplest first, and the folds of the one taken.
+
+    The rows are folded once or twice.
+    """
 
     level: AnyLevel
     lines: tuple[LevelLine, ...]
+    folded: Sequence[Sequence[Fold]]
 
     @property
     def line(self) -> LevelLine:
@@ -292,29 +309,27 @@ class LevelChoice:
 
 def choose_level(
     levels: Sequence[AnyLevel], targets: FloatArray, rows: IntArray, units: Sequence[Any], seed: int
-) -> LevelChoice:
-    """The simplest level within a standard error of the best.
+) -> LevelChoice | None:
+    """The simplest level within a standard error of the best; None if nothing differs.
 
     `levels` come simplest first; `rows` (n,) are those of train and valid, of which those with
     equal `units` stay in one fold.
     """
-    folds = list(row_folds(rows, units, seed))
-    moves, rhos, usable = [], [], []
+    pairs = list(row_folds(rows, units, seed))
+    usable, moves, rhos = [], [], []
     for level in levels:
-        held_out = [_held_out(level, targets, rows, of) for of in folds]
-        if any(scores is None for scores in held_out):
+        folded = [_searched(level, targets, of) for of in pairs]
+        if not all(folded):
             continue
-        measured = [influence(scores, targets[rows]) for scores in held_out if scores is not None]
-        usable.append(level)
+        measured = [influence(_pooled(folds, rows), targets[rows]) for folds in folded]
+        usable.append((level, folded))
         rhos.append(float(np.mean([of.rho for of in measured])))
         moves.append(np.mean([of.moves for of in measured], axis=0))
     if not usable:
-        raise InputError(
-            "no counter, size or statistic differs between the rows: nothing to rank by"
-        )
+        return None
     best = int(np.argmax(rhos))
     lines = []
-    for level, rho, own in zip(usable, rhos, moves, strict=True):
+    for (level, _), rho, own in zip(usable, rhos, moves, strict=True):
         lines.append(
             LevelLine(
                 level.name,
@@ -328,7 +343,8 @@ def choose_level(
     chosen = next(i for i, line in enumerate(lines) if line.behind <= line.behind_error)
     if lines[best].is_like_nothing:
         chosen = 0
-    return LevelChoice(usable[chosen], tuple(lines))
+    level, folded = usable[chosen]
+    return LevelChoice(level, tuple(lines), folded)
 
 
 def row_folds(
@@ -351,21 +367,24 @@ def row_folds(
         ]
 
 
-def _held_out(
-    level: AnyLevel, targets: FloatArray, rows: IntArray, folds: Sequence[tuple[IntArray, IntArray]]
-) -> FloatArray | None:
-    """The score (n,) of each row from the fold it was left out of, as a share of those searched."""
-    shares = np.zeros(len(rows))
-    for searched, left_out in folds:
+def _searched(
+    level: AnyLevel, targets: FloatArray, pairs: Sequence[tuple[IntArray, IntArray]]
+) -> list[Fold]:
+    """The level searched on each fold; nothing if it has no product that differs on one."""
+    folds = []
+    for searched, left_out in pairs:
         products = level.best(targets, searched, 1)
         if not products:
-            return None
-        scores = level.scores(products[0])
-        ordered = np.sort(scores[searched])
-        below, up_to = (
-            np.searchsorted(ordered, scores[left_out], side) for side in ("left", "right")
-        )
-        shares[np.searchsorted(rows, left_out)] = (below + up_to) / (2 * len(ordered))
+            return []
+        folds.append(Fold(searched, left_out, level.scores(products[0])))
+    return folds
+
+
+def _pooled(folds: Sequence[Fold], rows: IntArray) -> FloatArray:
+    """The share (n,) of each row from the fold it was left out of."""
+    shares = np.zeros(len(rows))
+    for fold in folds:
+        shares[np.searchsorted(rows, fold.left_out)] = fold.shares()
     return shares
 
 
@@ -420,9 +439,11 @@ _AS_GOOD = 0.01  # a rho that much lower on the test rows is as good
 class LearningCurve:
     """What the rule reaches on the test rows (m,) with fewer rows to choose on.
 
-    Subsets are drawn once and contain each other. Called with a number of rows, in any process.
+    Subsets are drawn once and contain each other. Called with a number of rows, in any process;
+    `whole` is the level that all rows take.
     """
 
+    whole: AnyLevel
     levels: Sequence[AnyLevel]
     targets: FloatArray
     rows: IntArray
@@ -440,13 +461,15 @@ class LearningCurve:
 
         None if nothing differs between the few rows of a fold.
         """
-        seeds = np.random.SeedSequence([self.seed, len(self.rows)])
-        drawn = np.random.Generator(np.random.Philox(seeds)).permutation(len(self.rows))
-        rows = np.sort(self.rows[drawn[:n]])
-        try:
-            level = choose_level(self.levels, self.targets, rows, self.units, self.seed).level
-        except InputError:
-            return None
+        level, rows = self.whole, self.rows
+        if n < len(rows):
+            seeds = np.random.SeedSequence([self.seed, len(rows)])
+            drawn = np.random.Generator(np.random.Philox(seeds)).permutation(len(rows))
+            rows = np.sort(rows[drawn[:n]])
+            choice = choose_level(self.levels, self.targets, rows, self.units, self.seed)
+            if choice is None:
+                return None
+            level = choice.level
         products = level.best(self.targets, rows, 1)
         rho = spearman(level.scores(products[0])[self.test], self.targets[self.test])
         return {"n": n, "level": level.name, "rho": rho}

@@ -258,7 +258,12 @@ class TableFitness:
     def level_choice(self) -> LevelChoice:
         """The level that cross-validation on train and valid takes."""
         rows, seed = self.train_valid_rows, self.parts.seed
-        return choose_level(self.levels, self.table.targets, rows, self.table.twins(), seed)
+        choice = choose_level(self.levels, self.table.targets, rows, self.table.twins(), seed)
+        if choice is None:
+            raise InputError(
+                "no counter, size or statistic differs between the rows: nothing to rank by"
+            )
+        return choice
 
     @cached_property
     def _deep_values(self) -> Values | None:
