@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from lpzero.arrays import FloatArray, IntArray
 from lpzero.judgement.correlation import spearman_many
 from lpzero.scores.column_features import Features
+from lpzero.scores.gaussian import normal_scores
 
 MOST_MEMBERS = 8
 _WIDTH = 8  # sums that are kept per step of the beam
@@ -48,9 +48,9 @@ class Searched:
     evaluated: int
 
 
-def normal_scores(ranks: FloatArray) -> FloatArray:
-    """The normal quantiles of ranks (n,), with mean 0 and variance 1 unless all are equal."""
-    scores = ndtri((ranks - 0.5) / len(ranks))
+def standard_scores(ranks: FloatArray) -> FloatArray:
+    """The normal scores of ranks (n,), with mean 0 and variance 1 unless all are equal."""
+    scores = normal_scores(ranks)
     scores -= scores.mean()
     spread = np.sqrt((scores * scores).mean())
     return np.asarray(scores / spread if spread > 0 else scores)
@@ -73,7 +73,7 @@ class _Space:
 
     def __init__(self, values: FloatArray, target_ranks: FloatArray) -> None:
         self.values, self.target_ranks = values, target_ranks
-        self.target = normal_scores(target_ranks)
+        self.target = standard_scores(target_ranks)
         self.evaluated = 0
 
     def rho(self, scores: FloatArray) -> FloatArray:
@@ -98,7 +98,7 @@ class _Space:
 
 def fit_weights(values: FloatArray, target_ranks: FloatArray) -> FloatArray:
     """The weights (M,) of features (M, n) that a sum with that target has."""
-    target = normal_scores(target_ranks)
+    target = standard_scores(target_ranks)
     values = values - values.mean(axis=1, keepdims=True)
     products, by_target = values @ values.T, values @ target
     return np.asarray(_solve(products[np.newaxis], by_target[np.newaxis], len(target))[0])

@@ -11,7 +11,7 @@ from lpzero.judgement.correlation import spearman
 from lpzero.judgement.ranks import rank_targets
 from lpzero.scores.column_features import features_of
 from lpzero.scores.values import Values
-from lpzero.scores.weighted_sums import normal_scores, search
+from lpzero.scores.weighted_sums import search, standard_scores
 from primitives.parser import parse
 
 ROWS = np.arange(0, 120)
@@ -89,7 +89,7 @@ def test_weights_are_those_of_least_squares_on_normal_scores() -> None:
     ranks = rank_targets(target[ROWS])
     best = search(features, ranks, 2).by_size[1][0]
     design = features.values[list(best.members)].T
-    expected = np.linalg.lstsq(design, normal_scores(ranks), rcond=None)[0]
+    expected = np.linalg.lstsq(design, standard_scores(ranks), rcond=None)[0]
     assert np.allclose(best.weights, expected, rtol=0.1)
 
 
