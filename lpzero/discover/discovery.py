@@ -197,16 +197,16 @@ class Campaign:
         return self
 
     def _prediction(self) -> TablePrediction | None:
-        """The predictor beside the winner; None unless the choice was nested, or if not wanted."""
+        """The predictor beside the winner of one table; None if it is not wanted."""
         s = self.settings
-        if self.objective.rule != NESTED or s.columns_only or s.predictor == NO_PREDICTOR:
+        if not self._has_level_of_rows or s.columns_only or s.predictor == NO_PREDICTOR:
             return None
         [fitness], formula = self.objective.tables_fitness, parse(self.result_["best"]["formula"])
         return TablePrediction(fitness, formula, self.objective.scores([formula], fitness)[0])
 
     def _learning(self) -> dict[str, Any] | None:
         """What the nested choice reaches on the test rows with fewer rows to choose on."""
-        if self.objective.rule != NESTED:
+        if not self._has_level_of_rows:
             return None
         [table], [fitness] = self.tables, self.objective.tables_fitness
         curve = LearningCurve(
@@ -226,6 +226,11 @@ class Campaign:
             points[place] = point
         ordered = [point for _, point in sorted(points.items()) if point is not None]
         return {"points": ordered, "sentence": learning_sentence(ordered)}
+
+    @property
+    def _has_level_of_rows(self) -> bool:
+        """Whether a level was chosen by leaving rows out, not tables."""
+        return self.objective.rule == NESTED and len(self.tables) == 1
 
     def _searched(self, fitness: TableFitness) -> IntArray:
         """The rows that the search of the best count sees: those of the winner's."""

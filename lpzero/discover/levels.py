@@ -149,8 +149,17 @@ class Level:
         """The n best products on the rows, each with the sign that suits them."""
         if not len(self.terms):
             return []
-        searched = Searched(self.terms.logs[:, rows], rank_targets(targets[rows]))
+        searched = self.searched(targets, rows)
         return list(islice(search_tables([searched], beam=self.beam), n))
+
+    def searched(self, targets: FloatArray, rows: IntArray) -> Searched:
+        """Its terms on the rows, with the ranked targets."""
+        return Searched(self.terms.logs[:, rows], rank_targets(targets[rows]))
+
+    def with_values(self, values: FloatArray) -> Level:
+        """The same terms with other values (T, A)."""
+        terms = TermTable(self.terms.terms, values, self.terms.positive)
+        return Level(self.name, terms, self.most, self.counters)
 
     def admits(
         self, formulas: Sequence[Formula], first: FloatArray, second: FloatArray
@@ -270,20 +279,16 @@ class Fold(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LevelChoice:
-    """The level taken, the lines of all levels, simplest first, and the folds of the one taken.
+class LevelLines:
+    """The lines of all levels, simplest first, and the name of the one taken."""
 
-    The rows are folded once or twice.
-    """
-
-    level: AnyLevel
     lines: tuple[LevelLine, ...]
-    folded: Sequence[Sequence[Fold]]
+    chosen: str
 
     @property
     def line(self) -> LevelLine:
         """The line of the level taken."""
-        return next(line for line in self.lines if line.level == self.level.name)
+        return next(line for line in self.lines if line.level == self.chosen)
 
     def expectation(self, fit: float) -> dict[str, Any]:
         """The rho to expect on new rows, as JSON values, beside the winner's own on the fitted."""
@@ -307,6 +312,14 @@ class LevelChoice:
         return None
 
 
+@dataclass(frozen=True, eq=False)
+class LevelChoice(LevelLines):
+    """The level taken, and its folds; the rows are folded once or twice."""
+
+    level: AnyLevel
+    folded: Sequence[Sequence[Fold]]
+
+
 def choose_level(
     levels: Sequence[AnyLevel], targets: FloatArray, rows: IntArray, units: Sequence[Any], seed: int
 ) -> LevelChoice | None:
@@ -327,24 +340,33 @@ def choose_level(
         moves.append(np.mean([of.moves for of in measured], axis=0))
     if not usable:
         return None
-    best = int(np.argmax(rhos))
-    lines = []
-    for (level, _), rho, own in zip(usable, rhos, moves, strict=True):
-        lines.append(
-            LevelLine(
-                level.name,
-                level.n_terms,
-                rho,
-                standard_error(own),
-                rhos[best] - rho,
-                standard_error(moves[best] - own),
-            )
-        )
-    chosen = next(i for i, line in enumerate(lines) if line.behind <= line.behind_error)
-    if lines[best].is_like_nothing:
-        chosen = 0
+    lines, chosen = compare([(of.name, of.n_terms) for of, _ in usable], rhos, moves)
     level, folded = usable[chosen]
-    return LevelChoice(level, tuple(lines), folded)
+    return LevelChoice(tuple(lines), level.name, level, folded)
+
+
+def compare(
+    levels: Sequence[tuple[str, int]], rhos: Sequence[float], moves: Sequence[FloatArray]
+) -> tuple[list[LevelLine], int]:
+    """A line for each level, and the place of the simplest within a standard error of the best.
+
+    `levels` are names and numbers of terms, simplest first, `moves` (n,) the influences of rows on
+    each rho. If the best is not clearly above 0, the first level is taken.
+    """
+    best = int(np.argmax(rhos))
+    lines = [
+        LevelLine(
+            name,
+            n_terms,
+            rho,
+            standard_error(own),
+            rhos[best] - rho,
+            standard_error(moves[best] - own),
+        )
+        for (name, n_terms), rho, own in zip(levels, rhos, moves, strict=True)
+    ]
+    chosen = next(i for i, line in enumerate(lines) if line.behind <= line.behind_error)
+    return lines, 0 if lines[best].is_like_nothing else chosen
 
 
 def row_folds(

@@ -17,8 +17,8 @@ from lpzero.discover.levels import (
     STABLE,
     LearningCurve,
     Level,
-    LevelChoice,
     LevelLine,
+    LevelLines,
     ReliableTerms,
     choose_level,
     influence,
@@ -199,8 +199,7 @@ def line(name: str, rho: float, error: float = 0.02) -> LevelLine:
     ],
 )
 def test_an_expectation_warns(lines: list[LevelLine], fit: float, said: str | None) -> None:
-    terms, _ = terms_of()
-    warning = LevelChoice(terms.level(COUNTER), tuple(lines), []).expectation(fit)["warning"]
+    warning = LevelLines(tuple(lines), COUNTER).expectation(fit)["warning"]
     assert warning is None if said is None else said in warning
 
 
