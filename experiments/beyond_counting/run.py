@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,16 +77,8 @@ def main(
     data: str | None,
 ) -> None:
     """Print the medians over splits, and wins, ties and losses against each rival."""
-
-    @lru_cache(maxsize=1)
-    def choosers(name: str) -> Choosers:
-        given: dict[str, Any] = {"cache": cache, "data": data, "weights_seeds": weights_seeds}
-        campaign = Campaign(name, **given)
-        (nested,) = campaign.objective.tables_fitness
-        if no_stable:
-            return Choosers(campaign.tables[0], nested, None)
-        (stable,) = Campaign(name, choose="stable", **given).objective.tables_fitness
-        return Choosers(campaign.tables[0], nested, stable)
+    given: dict[str, Any] = {"cache": cache, "data": data, "weights_seeds": weights_seeds}
+    choosers = lru_cache(maxsize=1)(partial(choosers_of, with_stable=not no_stable, **given))
 
     def work(key: str) -> list[Row]:
         name, seed = key.split()
@@ -97,6 +89,16 @@ def main(
     lines = [summary(name, [row for row in rows if row["table"] == name]) for name in tables]
     files.write_json(out / f"summary-{weights_seeds}.json", lines)
     print(markdown(lines, list(lines[0])))
+
+
+def choosers_of(name: str, with_stable: bool = False, **given: Any) -> Choosers:
+    """The table of that name as the rules read it."""
+    campaign = Campaign(name, **given)
+    (nested,) = campaign.objective.tables_fitness
+    if not with_stable:
+        return Choosers(campaign.tables[0], nested, None)
+    (stable,) = Campaign(name, choose="stable", **given).objective.tables_fitness
+    return Choosers(campaign.tables[0], nested, stable)
 
 
 def measure(choosers: Choosers, seed: int) -> dict[str, Any]:
