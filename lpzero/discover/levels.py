@@ -461,8 +461,7 @@ _AS_GOOD = 0.01  # a rho that much lower on the test rows is as good
 class LearningCurve:
     """What the rule reaches on the test rows (m,) with fewer rows to choose on.
 
-    Subsets are drawn once and contain each other. Called with a number of rows, in any process;
-    `whole` is the level that all rows take.
+    Called with a number of rows, in any process; `whole` is the level that all rows take.
     """
 
     whole: AnyLevel
@@ -483,11 +482,8 @@ class LearningCurve:
 
         None if nothing differs between the few rows of a fold.
         """
-        level, rows = self.whole, self.rows
-        if n < len(rows):
-            seeds = np.random.SeedSequence([self.seed, len(rows)])
-            drawn = np.random.Generator(np.random.Philox(seeds)).permutation(len(rows))
-            rows = np.sort(rows[drawn[:n]])
+        level, rows = self.whole, draw_rows(self.rows, n, self.seed)
+        if n < len(self.rows):
             choice = choose_level(self.levels, self.targets, rows, self.units, self.seed)
             if choice is None:
                 return None
@@ -495,6 +491,13 @@ class LearningCurve:
         products = level.best(self.targets, rows, 1)
         rho = spearman(level.scores(products[0])[self.test], self.targets[self.test])
         return {"n": n, "level": level.name, "rho": rho}
+
+
+def draw_rows(rows: IntArray, n: int, seed: int) -> IntArray:
+    """The subset of n rows for a learning curve, in their order; larger ones contain it."""
+    seeds = np.random.SeedSequence([seed, len(rows)])
+    drawn = np.random.Generator(np.random.Philox(seeds)).permutation(len(rows))
+    return np.sort(rows[drawn[:n]])
 
 
 def learning_sentence(points: Sequence[Mapping[str, Any]]) -> str:
