@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -22,7 +22,7 @@ from lpzero.discover.record import CampaignRun
 from lpzero.errors import InputError
 from lpzero.judgement.correlation import spearman
 from lpzero.python.formula import FormulaObject
-from lpzero.python.functions import _FILE, context, is_watched, load_table, run_verb
+from lpzero.python.functions import FILE, context, is_watched, load_table, run_verb
 from lpzero.python.inputs import Data, SpaceLike, architecture, space_name, table_of
 from lpzero.python.matrix import matching_columns, read_targets, table_of_matrix
 from lpzero.python.rows import Rows
@@ -191,7 +191,7 @@ class Discovery:
             if is_named:
                 self.feature_names_in_ = np.array(headings, dtype=object)
             tables: tuple[Any, ...] = (table,)
-            given |= dict.fromkeys(_FILE)
+            given |= dict.fromkeys(FILE)
         else:
             tables = self._tables(self.data if X is None else X, given)
         if self.warm_start and hasattr(self, "run_"):
@@ -205,7 +205,7 @@ class Discovery:
                 return ()
             raise InputError("there are no data: give Discovery(data), or fit(X, y)")
         several = isinstance(data, list) and not isinstance(next(iter(data), None), tuple)
-        reading = {name: given[name] for name in _FILE if given[name]}
+        reading = {name: given[name] for name in FILE if given[name]}
         tables = tuple(
             table_of(one, self.space, **reading) for one in (data if several else [data])
         )
@@ -215,7 +215,7 @@ class Discovery:
             if self.space is None and any(str(t).lower().endswith(ends) for t in tables):
                 given["columns_only"] = True  # without a space there are no networks
         else:
-            given |= dict.fromkeys(_FILE)
+            given |= dict.fromkeys(FILE)
         return tables
 
     def _earlier(self) -> dict[str, Any]:
@@ -358,7 +358,7 @@ class Discovery:
             worst = np.nanmin(scores) - 1 if np.isfinite(scores).any() else 0.0
             return spearman(np.where(np.isnan(scores), worst, scores), targets)
         self._check_fitted()
-        reading = {name: getattr(self, name) for name in _FILE if getattr(self, name)}
+        reading = {name: getattr(self, name) for name in FILE if getattr(self, name)}
         table = load_table(X, space=self.space, **reading)
         if table.space is None:
             return spearman(self.predict(table), table.targets)
@@ -515,8 +515,6 @@ def _interruptible() -> Iterator[_Stop]:
 @contextmanager
 def _generations(whole_bar: Any) -> Iterator[Callable[[Progress], None]]:
     """A function that shows the generations in a bar; it opens with the first of them."""
-    from contextlib import ExitStack
-
     bars: list[Any] = []
     with ExitStack() as stack:
 

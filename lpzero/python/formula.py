@@ -13,7 +13,7 @@ from lpzero.arrays import FloatArray
 from lpzero.errors import InputError
 from lpzero.export import export, select
 from lpzero.export.record import write_file
-from lpzero.python.functions import context, load_table
+from lpzero.python.functions import FILE, context, load_table
 from lpzero.python.inputs import Data, SpaceLike, architecture, space_name
 from lpzero.scores.columns import RANK_OF, formula_names
 from lpzero.scores.values import Values
@@ -121,8 +121,7 @@ class FormulaObject:
         """Spearman's rho of the scores with the targets of the data: a table, file or frame."""
         from lpzero.proxies.ranking import Ranking, rank, rank_columns
 
-        names = ("target", "smaller_is_better", "ids", "task")
-        reading = {name: options.pop(name) for name in names if name in options}
+        reading = {name: options.pop(name) for name in FILE if name in options}
         loaded = load_table(data, space=space, **reading)
         if loaded.space is None:
             from lpzero.proxies.lookup import column_proxy

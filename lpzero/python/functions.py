@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = ("exhaust", "load", "load_table", "rank", "score", "search", "train")
 _RANKED = ("proxy", "n", "rho", "rho_ci", "tau", "rho_given_params", "rho_within")
-_FILE = ("target", "smaller_is_better", "ids", "task")
+FILE = ("target", "smaller_is_better", "ids", "task")
 logger = logging.getLogger("lpzero")
 
 
@@ -200,25 +200,25 @@ def load(path: str | Path) -> Discovery | FormulaObject | SearchResult | Rows | 
     run = open_run(Path(path).expanduser())
     if run.kind == "campaign":
         return Discovery.load(path)
-    shows: dict[str, Any] = {"search": SearchResult, "ranking": Rows, "exhaustive run": Exhausted}
-    found = run.result
-    if found is None or run.kind not in shows:
-        reason = "it has no result yet" if found is None else f"it is a {run.kind}"
-        raise InputError(f"{path} cannot be loaded: {reason}")
+    if run.result is None:
+        raise InputError(f"{path} cannot be loaded: it has no result yet")
     if run.kind == "ranking":
-        return Rows(found["rows"], _RANKED)
-    loaded: SearchResult | Exhausted = shows[run.kind](found)
-    return loaded
+        return Rows(run.result["rows"], _RANKED)
+    if run.kind == "search":
+        return SearchResult(run.result)
+    if run.kind == "exhaustive run":
+        return Exhausted(run.result)
+    raise InputError(f"{path} cannot be loaded: it is a {run.kind}")
 
 
 def _data(data: Data, space: SpaceLike | None, options: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a verb for the data, without what only says how they are read."""
-    reading = {name: options[name] for name in _FILE if options.get(name)}
+    reading = {name: options[name] for name in FILE if options.get(name)}
     table = table_of(data, space, **reading)
     name = space_name(space)
     if isinstance(table, str):
         return {"table": table, **({} if name is None else {"space": name})}
-    for option in _FILE:
+    for option in FILE:
         options.pop(option, None)
     return {"table": table}
 

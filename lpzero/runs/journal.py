@@ -273,10 +273,9 @@ def next_lines(data: bytes, before: bytes, number: int, fits: Check) -> NextLine
     seal = before
     for line in data.splitlines(keepends=True):
         body = line[:-_TAIL]
-        tail = _tail(seal, body)
-        if not line.endswith(tail):
+        seal = _seal(seal, body)
+        if line[-_TAIL:] != _MARK + seal + _END:
             break
-        seal = seal_in(tail)
         lines.append(line)
         bodies.append(body)
     with rare_collections():
@@ -311,7 +310,7 @@ def _records(bodies: list[bytes]) -> list[Any]:
 
 def first_seal(place: str) -> bytes:
     """What the seal of the first line continues."""
-    return hashlib.sha256(place.encode()).hexdigest()[:_DIGITS].encode()
+    return _seal(b"", place.encode())
 
 
 def seal_in(line: bytes) -> bytes:
@@ -321,7 +320,11 @@ def seal_in(line: bytes) -> bytes:
 
 def _tail(before: bytes, body: bytes) -> bytes:
     """The end of a line: its seal covers the seal of the line before it."""
-    return _MARK + hashlib.sha256(before + body).hexdigest()[:_DIGITS].encode() + _END
+    return _MARK + _seal(before, body) + _END
+
+
+def _seal(before: bytes, body: bytes) -> bytes:
+    return hashlib.sha256(before + body).hexdigest()[:_DIGITS].encode()
 
 
 def _body(record: dict[str, Any]) -> bytes:

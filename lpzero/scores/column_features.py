@@ -21,7 +21,7 @@ from lpzero.scores.values import Values
 from primitives.formula import Column, Constant, Formula, add, multiply
 
 # Kinds of features: a column on its main scale, under any operation, and products of two of these.
-MAIN, SINGLE, PAIRS = KINDS = ("main", "single", "pairs")
+MAIN, SINGLE, PAIRS = ("main", "single", "pairs")
 _PAIRED = 60  # features of one column that products of two are made of: 1,770 products
 _PAIRED_OF_A_COLUMN = 6
 _SAME = 0.9999  # features of a column that correlate so far are one

@@ -31,7 +31,7 @@ from lpzero.judgement.rivals import Rival
 from lpzero.parallel import Workers
 from lpzero.scores.branch_table import BranchTable, state_sizes
 from lpzero.scores.chains import ChainSet, bare_chains
-from lpzero.scores.products import Beam, search
+from lpzero.scores.products import search
 from lpzero.scores.row_batches import scores_in_batches
 from lpzero.scores.terms import COUNTS, TermTable, term_table
 from lpzero.scores.values import Values
@@ -160,12 +160,10 @@ def count_terms(table: Table) -> TermTable:
     return term_table(Values(branches, counters.factors(table)), COUNTS)
 
 
-def best_count(
-    table: Table, searched: IntArray, chosen_on: IntArray | None = None, beam: Beam | None = None
-) -> BestCount:
+def best_count(table: Table, searched: IntArray, chosen_on: IntArray | None = None) -> BestCount:
     """The best product of sizes: searched on some rows, chosen on these or on more of them."""
     terms = count_terms(table)
-    products = search(terms.logs[:, searched], rank_targets(table.targets[searched]), beam)
+    products = search(terms.logs[:, searched], rank_targets(table.targets[searched]))
     rows = searched if chosen_on is None else chosen_on
     logs = np.stack([product.factors.logs(terms.logs) for product in products])
     rho = spearman_many(logs[:, rows], rank_targets(table.targets[rows])).values

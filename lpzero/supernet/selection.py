@@ -200,9 +200,9 @@ def read_preferred(path: Path, space: Space[Any]) -> list[Any]:
     return list(archs)
 
 
-def usual_preferred(space: Space[Any], seed: int = 0) -> list[Any]:
+def usual_preferred(space: Space[Any]) -> list[Any]:
     """The best architecture of each of twelve equal bins of parameters, by PreNAS's selector."""
-    saliency = Saliency.of(space, seed=seed)
+    saliency = Saliency.of(space, seed=0)
     sizes = [space.parameters(arch) for arch in candidates(saliency)]
     edges = np.linspace(min(sizes), max(sizes) + 1, N_BINS + 1).tolist()
     return [found.arch for found in select(saliency, edges)]

@@ -51,7 +51,6 @@ _DRAWN, _KEPT = 64, 32  # pixels
 _ROTATION, _SCALE, _SHEAR, _SHIFT = math.radians(8), 0.1, 0.1, 0.1
 _ZOOM = 0.7  # of the stored square, the share that an image shows
 _NOISE = 0.15
-Uniform = npt.NDArray[np.float64]
 
 
 def generator(*stream: int) -> np.random.Generator:
