@@ -326,9 +326,9 @@ class Campaign:
         self, table: Table, options: SketchOptions, rows: Sequence[int]
     ) -> Sequence[Sketch]:
         from lpzero.sketches.builder import Builder, sketches  # torch, if any are missing
-        from lpzero.sketches.store import Store, default_folder
+        from lpzero.sketches.store import Store, cache_folder
 
-        store = Store(Path(self.cache).expanduser() if self.cache else default_folder())
+        store = Store(cache_folder(self.cache))
         label = f"sketches of {table.name}, seed {options.seed}" if self.progress else None
         builder = Builder(options, store, self.workers, self.device, label=label, is_lazy=True)
         return sketches(table if len(rows) == len(table) else table.only(rows), builder)
